@@ -100,7 +100,9 @@ fn allowed(from: &str, to: &str) -> bool {
         "crates/lab/ab" => lab(&["record", "machine", "stats", "suite"]),
         "fuzz" => under("crates/engines/") || parts(),
         _ if from.starts_with("crates/engines/") => parts() || same_engine(from, to),
-        _ if from.starts_with("crates/workloads/") => to == "crates/engines/txn/api",
+        _ if from.starts_with("crates/workloads/") => {
+            to == "crates/engines/txn/api" || to == "crates/parts/wire"
+        }
         _ if from.starts_with("crates/parts/") => parts(),
         _ => false,
     }

@@ -9,7 +9,7 @@ use dyno_txn_api::{
     TableDef, TableId,
 };
 
-use crate::wire::{Reader, Wire, wire_enum, wire_struct};
+use crate::wire::{Reader, Txn, Wire, wire_enum, wire_struct};
 
 /// The version of the messages that this program speaks.
 pub const MESSAGE_VERSION: u8 = 1;
@@ -166,14 +166,14 @@ pub enum Message {
     BoundKept { epoch: u64, bound: Stamp },
 }
 
-wire_struct!(Head {
+wire_struct!(Txn: Head {
     stamp,
     holder,
     priority
 });
-wire_struct!(Part { answer, places });
-wire_enum!(Fate { 0 Open {}, 1 Committed {}, 2 Aborted {}, 3 Forgotten {} });
-wire_enum!(Message {
+wire_struct!(Txn: Part { answer, places });
+wire_enum!(Txn: Fate { 0 Open, 1 Committed, 2 Aborted, 3 Forgotten });
+wire_enum!(Txn: Message {
     1 OneShot { ticket, stamp, priority, deadline_ns, request },
     2 Done { ticket, result },
     3 Execute { head, batch, after, deadline_ns, operations },

@@ -6,7 +6,7 @@
 use dyno_txn_api::{Code, Error, Result, Stamp, Table, TableId};
 
 use crate::message::{Head, PartitionId};
-use crate::wire::{Reader, Wire, wire_enum, wire_struct, write_list};
+use crate::wire::{Reader, Txn, Wire, wire_enum, wire_struct, write_list};
 
 /// The version of the records that this program writes.
 pub const RECORD_VERSION: u8 = 1;
@@ -65,9 +65,9 @@ pub enum Record {
     Floor { stamp: Stamp },
 }
 
-wire_struct!(Redo { table, key, value });
-wire_struct!(Kept { stamp, row });
-wire_enum!(Record {
+wire_struct!(Txn: Redo { table, key, value });
+wire_struct!(Txn: Kept { stamp, row });
+wire_enum!(Txn: Record {
     1 Commit { stamp, writes },
     2 Prepared { head, writes },
     3 Decided { stamp, participants, writes },

@@ -2,8 +2,8 @@
 //! readable.
 
 use dyno_txn_api::{
-    Answer, Assignment, Code, Committed, Compare, Error, Filter, Key, Kind, Operation, Page,
-    Request, Scan, Table, TableDef, TableId,
+    Answer, Assignment, Code, Committed, Compare, Continuation, Error, Filter, Found, Key, Kind,
+    Operation, Page, Request, Scan, Table, TableDef, TableId, Value,
 };
 use dyno_txn_core::message::{Fate, Head, MESSAGE_VERSION, Message, Part};
 use dyno_txn_core::record::{Kept, RECORD_VERSION, Record, Redo};
@@ -254,3 +254,109 @@ fn version_one_stays_readable() {
     let newer = Record::decode(&[RECORD_VERSION + 1, 1]).expect_err("a later version");
     assert_eq!(newer.kind(), Code::NewerVersion);
 }
+
+/// Messages with every variant of the types that `messages` has one of.
+fn every_variant() -> Vec<Message> {
+    let compares = [
+        Compare::Equal,
+        Compare::NotEqual,
+        Compare::Less,
+        Compare::LessOrEqual,
+        Compare::Greater,
+        Compare::GreaterOrEqual,
+    ];
+    let values = [
+        Value::Null,
+        Value::U64(1),
+        Value::I64(-2),
+        Value::F64(0.5),
+        Value::Text("text".to_owned()),
+        Value::Bytes(vec![6, 7]),
+    ];
+    let filters = compares.into_iter().zip(values);
+    let filters = filters.map(|(compare, value)| Filter::Column {
+        column: 3,
+        compare,
+        value,
+    });
+    let scan = Scan::all(TableId(1)).filter(Filter::And(filters.collect()));
+    let kinds = [Kind::U64, Kind::I64, Kind::F64, Kind::Text, Kind::Bytes];
+    let mut def = TableDef::range("t", vec![vec![1], vec![2, 3]]);
+    for (at, kind) in kinds.into_iter().enumerate() {
+        def = def.column(&at.to_string(), kind);
+    }
+    let page = Page {
+        rows: vec![Found {
+            key: vec![1],
+            value: vec![2, 3],
+        }],
+        next: Some(Continuation(vec![4])),
+    };
+    let answers = vec![
+        Answer::Value(None),
+        Answer::Value(Some(vec![5])),
+        Answer::Done,
+        Answer::Page(page),
+    ];
+    let result = Ok(Committed {
+        stamp: None,
+        answers,
+        returned: Vec::new(),
+    });
+    let errors = [Code::OutcomeUnknown, Code::TooLarge, Code::Denied]
+        .map(|code| Err(Error::new(code, "because")));
+    let mut all = vec![
+        Message::OneShot {
+            ticket: 1,
+            stamp: None,
+            priority: 2,
+            deadline_ns: 3,
+            request: Request::Operations(vec![Operation::Scan(scan)]),
+        },
+        Message::CreateTable { ticket: 2, def },
+        Message::Done { ticket: 3, result },
+    ];
+    all.extend(errors.map(|result| Message::Stamps { ticket: 4, result }));
+    let (stamp, by) = (5, 6);
+    for fate in [Fate::Open, Fate::Committed, Fate::Aborted, Fate::Forgotten] {
+        all.push(Message::Pushed { stamp, by, fate });
+    }
+    all
+}
+
+/// The checksums of what version 1 writes, so that no change of the code changes a byte.
+#[test]
+fn version_one_writes_the_bytes_that_it_always_wrote() {
+    let checksums = |encoded: Vec<Vec<u8>>| -> Vec<u32> {
+        let bytes = encoded.iter();
+        bytes.map(|bytes| dyno_checksum::crc32c(bytes)).collect()
+    };
+    let encoded = |messages: Vec<Message>| {
+        let encoded = messages
+            .iter()
+            .map(|message| bytes(|out| message.encode(out)));
+        checksums(encoded.collect())
+    };
+    let encoded_records = records();
+    let encoded_records = encoded_records
+        .iter()
+        .map(|record| bytes(|out| record.encode(out)));
+    assert_eq!(
+        [
+            encoded(messages()),
+            encoded(every_variant()),
+            checksums(encoded_records.collect())
+        ],
+        [&MESSAGES[..], &VARIANTS, &RECORDS]
+    );
+}
+
+const MESSAGES: [u32; 13] = [
+    0x2657fe6b, 0x74e45208, 0x6dcad6b8, 0x6a8e5e3c, 0x695f2c2a, 0x011fe7de, 0x5e3da82a, 0x25e4ad07,
+    0xf1d7c353, 0x21a1a552, 0xbffe3ded, 0xe5c6ebf8, 0x4d8178af,
+];
+const VARIANTS: [u32; 10] = [
+    0x26c96123, 0x70e6d4b1, 0xcfabd798, 0x357f7ea3, 0x477c2674, 0x8723daa3, 0x4d3affb3, 0xbf517cb0,
+    0xac018f44, 0x5e6a0c47,
+];
+const RECORDS: [u32; 5] = [0x603b0d74, 0xa47e74ba, 0x1e03865f, 0x2bc679a7, 0x6df53c03];

@@ -374,7 +374,9 @@ mod tests {
         for length in 0..hello.len() {
             assert!(decode_store_hello(&hello[..length]).is_err(), "{length}");
         }
-        assert_eq!(check_store_welcome(&encode_store_welcome(1, 2)), Ok(()));
+        let welcome = encode_store_welcome(1, 2);
+        assert_eq!(welcome, [1, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(check_store_welcome(&welcome), Ok(()));
         assert!(check_store_welcome(&encode_store_welcome(1, 2)[..9]).is_err());
     }
 

@@ -1,5 +1,6 @@
-//! An input as bytes, the argument of a procedure: a version, the type, then numbers,
-//! little-endian.
+//! An input as bytes, the argument of a procedure: a version, the type, then its fields.
+
+use dyno_wire::{Protocol, Reader, Wire, wire_enum, wire_struct};
 
 use super::{CustomerRef, Delivery, Input, Line, NewOrder, OrderStatus, Payment, StockLevel, Who};
 
@@ -9,186 +10,165 @@ const VERSION: u8 = 1;
 /// The most lines of an order, 15 by the specification.
 const LINES_MAX: usize = 15;
 
-/// Bytes that are not a valid input.
+/// Bytes that are not a valid input: how many, and what is wrong with them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0} bytes are no input of a transaction: {1}")]
+#[error("{0} bytes are not the input of a transaction: they {1}")]
 pub struct BadInput(pub usize, pub &'static str);
 
-impl Input {
-    /// Encodes the input for a procedure's argument.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Out(vec![VERSION]);
-        match self {
-            Input::NewOrder(order) => {
-                out.byte(1);
-                out.u32s(&[order.warehouse, order.district, order.customer]);
-                out.u64(order.entered_ms as u64);
-                out.byte(order.lines.len() as u8);
-                for line in &order.lines {
-                    out.u32s(&[line.item, line.supply, line.quantity]);
-                }
-            }
-            Input::Payment(payment) => {
-                out.byte(2);
-                out.u32s(&[payment.warehouse, payment.district]);
-                out.customer(payment.customer);
-                out.u64(payment.amount as u64);
-                out.u64(payment.paid_ms as u64);
-                out.u64(payment.unique[0]);
-                out.u64(payment.unique[1]);
-            }
-            Input::OrderStatus(status) => {
-                out.byte(3);
-                out.customer(status.customer);
-            }
-            Input::Delivery(delivery) => {
-                out.byte(4);
-                out.u32s(&[delivery.warehouse, delivery.carrier]);
-                out.u64(delivery.delivered_ms as u64);
-            }
-            Input::StockLevel(level) => {
-                out.byte(5);
-                out.u32s(&[level.warehouse, level.district, level.threshold]);
-            }
-        }
-        out.0
-    }
+/// The protocol of inputs. Its error is what is wrong with the bytes.
+struct Inputs;
 
-    /// Decodes an input. All bytes must belong to it.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Input, BadInput> {
-        let mut from = From { bytes, at: 0 };
-        if from.byte()? != VERSION {
-            return Err(from.bad("another version"));
-        }
-        let input = match from.byte()? {
-            1 => Input::NewOrder(from.new_order()?),
-            2 => Input::Payment(Payment {
-                warehouse: from.u32()?,
-                district: from.u32()?,
-                customer: from.customer()?,
-                amount: from.u64()? as i64,
-                paid_ms: from.u64()? as i64,
-                unique: [from.u64()?, from.u64()?],
-            }),
-            3 => Input::OrderStatus(OrderStatus {
-                customer: from.customer()?,
-            }),
-            4 => Input::Delivery(Delivery {
-                warehouse: from.u32()?,
-                carrier: from.u32()?,
-                delivered_ms: from.u64()? as i64,
-            }),
-            5 => Input::StockLevel(StockLevel {
-                warehouse: from.u32()?,
-                district: from.u32()?,
-                threshold: from.u32()?,
-            }),
-            _ => return Err(from.bad("no such transaction")),
-        };
-        match from.at == bytes.len() {
-            true => Ok(input),
-            false => Err(from.bad("more bytes than it has")),
-        }
+impl Protocol for Inputs {
+    type Error = &'static str;
+
+    fn damaged(what: &'static str, _left_bytes: usize) -> &'static str {
+        what
     }
 }
 
-struct Out(Vec<u8>);
+wire_enum!(Inputs: Input {
+    1 NewOrder(order), 2 Payment(payment), 3 OrderStatus(status), 4 Delivery(delivery), 5 StockLevel(level)
+});
+wire_enum!(Inputs: Who { 0 Id(id), 1 LastName(number) });
+wire_struct!(Inputs: CustomerRef { warehouse, district, who });
+wire_struct!(Inputs: Line { item, supply, quantity });
+wire_struct!(Inputs: Payment { warehouse, district, customer, amount, paid_ms, unique });
+wire_struct!(Inputs: OrderStatus { customer });
+wire_struct!(Inputs: Delivery { warehouse, carrier, delivered_ms });
+wire_struct!(Inputs: StockLevel { warehouse, district, threshold });
 
-impl Out {
-    fn byte(&mut self, value: u8) {
-        self.0.push(value);
+// By hand, because a single byte counts the lines.
+impl Wire<Inputs> for NewOrder {
+    fn write(&self, out: &mut Vec<u8>) {
+        let head = [self.warehouse, self.district, self.customer];
+        Wire::<Inputs>::write(&head, out);
+        Wire::<Inputs>::write(&self.entered_ms, out);
+        out.push(self.lines.len() as u8);
+        self.lines.iter().for_each(|line| line.write(out));
     }
 
-    fn u32s(&mut self, values: &[u32]) {
-        for value in values {
-            self.0.extend_from_slice(&value.to_le_bytes());
-        }
-    }
-
-    fn u64(&mut self, value: u64) {
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-
-    fn customer(&mut self, customer: CustomerRef) {
-        self.u32s(&[customer.warehouse, customer.district]);
-        match customer.who {
-            Who::Id(id) => {
-                self.byte(0);
-                self.u32s(&[id]);
-            }
-            Who::LastName(number) => {
-                self.byte(1);
-                self.u32s(&[number]);
-            }
-        }
-    }
-}
-
-struct From<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl From<'_> {
-    fn bad(&self, why: &'static str) -> BadInput {
-        BadInput(self.bytes.len(), why)
-    }
-
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], BadInput> {
-        let taken = self
-            .bytes
-            .get(self.at..)
-            .and_then(|rest| rest.first_chunk());
-        let taken = *taken.ok_or(self.bad("it ends too early"))?;
-        self.at += N;
-        Ok(taken)
-    }
-
-    fn byte(&mut self) -> Result<u8, BadInput> {
-        self.take::<1>().map(|[byte]| byte)
-    }
-
-    fn u32(&mut self) -> Result<u32, BadInput> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Result<u64, BadInput> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    fn customer(&mut self) -> Result<CustomerRef, BadInput> {
-        Ok(CustomerRef {
-            warehouse: self.u32()?,
-            district: self.u32()?,
-            who: match self.byte()? {
-                0 => Who::Id(self.u32()?),
-                1 => Who::LastName(self.u32()?),
-                _ => return Err(self.bad("a customer is named by number or by last name")),
-            },
-        })
-    }
-
-    fn new_order(&mut self) -> Result<NewOrder, BadInput> {
-        let (warehouse, district, customer) = (self.u32()?, self.u32()?, self.u32()?);
-        let entered_ms = self.u64()? as i64;
-        let count = usize::from(self.byte()?);
+    fn read(reader: &mut Reader<'_, Inputs>) -> Result<Self, &'static str> {
+        let [warehouse, district, customer] = Wire::read(reader)?;
+        let entered_ms = i64::read(reader)?;
+        let count = usize::from(reader.byte()?);
         if count > LINES_MAX {
-            return Err(self.bad("more than 15 lines"));
+            return Err("have more than 15 lines");
         }
-        let mut lines = Vec::with_capacity(count);
-        for _ in 0..count {
-            lines.push(Line {
-                item: self.u32()?,
-                supply: self.u32()?,
-                quantity: self.u32()?,
-            });
-        }
+        let lines = (0..count).map(|_| Line::read(reader));
         Ok(NewOrder {
             warehouse,
             district,
             customer,
-            lines,
+            lines: lines.collect::<Result<_, _>>()?,
             entered_ms,
         })
+    }
+}
+
+impl Input {
+    /// Encodes the input for a procedure's argument.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = vec![VERSION];
+        self.write(&mut out);
+        out
+    }
+
+    /// Decodes an input. All bytes must belong to it.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Input, BadInput> {
+        let read = || {
+            let mut reader = Reader::new(bytes);
+            if reader.byte()? != VERSION {
+                return Err("have another version");
+            }
+            let input = Input::read(&mut reader)?;
+            reader.finish().map(|()| input)
+        };
+        read().map_err(|what| BadInput(bytes.len(), what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order() -> NewOrder {
+        NewOrder {
+            warehouse: 1,
+            district: 2,
+            customer: 3,
+            lines: vec![Line {
+                item: 5,
+                supply: 6,
+                quantity: 7,
+            }],
+            entered_ms: 4,
+        }
+    }
+
+    /// The bytes of version 1, which callers may have stored or sent.
+    #[test]
+    fn version_1_stays_what_it_is() {
+        let customer = |who| CustomerRef {
+            warehouse: 1,
+            district: 2,
+            who,
+        };
+        let payment = Payment {
+            warehouse: 8,
+            district: 9,
+            customer: customer(Who::LastName(3)),
+            amount: -1,
+            paid_ms: 10,
+            unique: [11, 12],
+        };
+        let status = OrderStatus {
+            customer: customer(Who::Id(3)),
+        };
+        let delivery = Delivery {
+            warehouse: 1,
+            carrier: 2,
+            delivered_ms: 3,
+        };
+        let level = StockLevel {
+            warehouse: 1,
+            district: 2,
+            threshold: 258,
+        };
+        for (input, bytes) in [
+            (
+                Input::NewOrder(order()),
+                &b"\x01\x01\x01\0\0\0\x02\0\0\0\x03\0\0\0\x04\0\0\0\0\0\0\0\
+                   \x01\x05\0\0\0\x06\0\0\0\x07\0\0\0"[..],
+            ),
+            (
+                Input::Payment(payment),
+                b"\x01\x02\x08\0\0\0\x09\0\0\0\x01\0\0\0\x02\0\0\0\x01\x03\0\0\0\
+                  \xff\xff\xff\xff\xff\xff\xff\xff\x0a\0\0\0\0\0\0\0\
+                  \x0b\0\0\0\0\0\0\0\x0c\0\0\0\0\0\0\0",
+            ),
+            (
+                Input::OrderStatus(status),
+                b"\x01\x03\x01\0\0\0\x02\0\0\0\0\x03\0\0\0",
+            ),
+            (
+                Input::Delivery(delivery),
+                b"\x01\x04\x01\0\0\0\x02\0\0\0\x03\0\0\0\0\0\0\0",
+            ),
+            (
+                Input::StockLevel(level),
+                b"\x01\x05\x01\0\0\0\x02\0\0\0\x02\x01\0\0",
+            ),
+        ] {
+            assert_eq!(input.to_bytes(), bytes);
+            assert_eq!(Input::from_bytes(bytes), Ok(input));
+        }
+    }
+
+    #[test]
+    fn sixteen_lines_are_refused() {
+        let lines = vec![order().lines[0]; 16];
+        let long = Input::NewOrder(NewOrder { lines, ..order() });
+        let refused = Input::from_bytes(&long.to_bytes()).expect_err("16 lines");
+        assert_eq!(refused.1, "have more than 15 lines");
     }
 }

@@ -2,6 +2,8 @@
 //! little-endian, and what has no length of its own goes to the end (FORMAT.md, "Logs in other
 //! processes' memory").
 
+use dyno_wire::{Protocol, Reader, Wire, wire_struct};
+
 use super::{Answer, PersistError, Read, Request};
 use crate::position::Lsn;
 
@@ -13,7 +15,7 @@ const APPEND_HEAD: usize = 26;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// Cut short, too long, or of no known kind.
-    #[error("a store's message that does not parse: {what}")]
+    #[error("a store's message does not parse: its bytes {what}")]
     Damaged {
         /// What is wrong.
         what: &'static str,
@@ -46,53 +48,116 @@ pub enum Reply {
     Refused(PersistError),
 }
 
-struct Fields<'a>(&'a [u8]);
+/// The protocol of writers and stores.
+struct Stores;
 
-impl<'a> Fields<'a> {
-    /// The kind, and the fields behind it.
-    fn of(bytes: &'a [u8]) -> Result<(u8, Self), WireError> {
-        match bytes {
-            [VERSION, kind, rest @ ..] => Ok((*kind, Fields(rest))),
-            [] | [VERSION] => Err(damaged("it is cut short")),
-            [found, ..] => Err(WireError::Newer { found: *found }),
+impl Protocol for Stores {
+    type Error = WireError;
+
+    fn damaged(what: &'static str, _left_bytes: usize) -> WireError {
+        WireError::Damaged { what }
+    }
+}
+
+wire_struct!(Stores: Lsn { 0 });
+
+/// What ends a message: it has no length of its own.
+trait Rest {
+    fn as_bytes(&self) -> &[u8];
+    fn from_bytes(bytes: &[u8]) -> Self;
+}
+
+impl Rest for Vec<u8> {
+    fn as_bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Self {
+        bytes.to_vec()
+    }
+}
+
+impl Rest for String {
+    fn as_bytes(&self) -> &[u8] {
+        self.as_bytes()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Self {
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+}
+
+/// Begins to read a message: its kind, and a reader of its fields.
+fn open(bytes: &[u8]) -> Result<(u8, Reader<'_, Stores>), WireError> {
+    let mut reader = Reader::new(bytes);
+    match reader.byte()? {
+        VERSION => Ok((reader.byte()?, reader)),
+        found => Err(WireError::Newer { found }),
+    }
+}
+
+/// Encodes an enum as the version, a byte for the kind, the fields, and what ends the message (the
+/// name behind `..`). Each kind is a pattern and an expression at once.
+macro_rules! messages {
+    ($name:ident {$(
+        $kind:literal [$($field:ident)* $(.. $rest:ident)?] ($($form:tt)+)
+    )+}) => {
+        impl $name {
+            /// Appends its bytes.
+            pub fn encode(&self, out: &mut Vec<u8>) {
+                match self {
+                    $($($form)+ => {
+                        out.extend_from_slice(&[VERSION, $kind]);
+                        $(Wire::<Stores>::write($field, out);)*
+                        $(out.extend_from_slice(Rest::as_bytes($rest));)?
+                    })+
+                }
+            }
+
+            /// What these bytes, all of them, say.
+            ///
+            /// # Errors
+            /// [`WireError`].
+            pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+                let (kind, mut reader) = open(bytes)?;
+                let message = match kind {
+                    $($kind => {
+                        $(let $field = Wire::<Stores>::read(&mut reader)?;)*
+                        $(let $rest = Rest::from_bytes(reader.rest());)?
+                        $($form)+
+                    })+
+                    _ => return Err(reader.damaged("name a kind that is not known")),
+                };
+                reader.finish().map(|()| message)
+            }
         }
-    }
-
-    fn number(&mut self) -> Result<u64, WireError> {
-        let Some((front, rest)) = self.0.split_first_chunk::<8>() else {
-            return Err(damaged("it is cut short"));
-        };
-        self.0 = rest;
-        Ok(u64::from_le_bytes(*front))
-    }
-
-    fn position(&mut self) -> Result<Lsn, WireError> {
-        self.number().map(Lsn)
-    }
-
-    fn rest(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.0).to_vec()
-    }
-
-    fn end(&self) -> Result<(), WireError> {
-        match self.0.is_empty() {
-            true => Ok(()),
-            false => Err(damaged("it goes on after its end")),
-        }
-    }
+    };
 }
 
-fn damaged(what: &'static str) -> WireError {
-    WireError::Damaged { what }
-}
+messages!(Ask {
+    1 [log epoch] (Ask::Write(Request::Open { log, epoch }))
+    2 [log epoch at .. bytes] (Ask::Write(Request::Append { log, epoch, at, bytes }))
+    3 [log epoch end] (Ask::Write(Request::Cut { log, epoch, end }))
+    4 [log epoch at] (Ask::Write(Request::Reset { log, epoch, at }))
+    5 [log epoch number .. bytes] (Ask::Write(Request::Chunk { log, epoch, number, bytes }))
+    6 [log epoch number chunks first_needed]
+        (Ask::Write(Request::Install { log, epoch, number, chunks, first_needed }))
+    7 [log from most_bytes] (Ask::Read(log, Read::Bytes { from, most_bytes }))
+    8 [log index] (Ask::Read(log, Read::Chunk { index }))
+});
 
-fn put(out: &mut Vec<u8>, kind: u8, numbers: &[u64], rest: &[u8]) {
-    out.extend_from_slice(&[VERSION, kind]);
-    for number in numbers {
-        out.extend_from_slice(&number.to_le_bytes());
-    }
-    out.extend_from_slice(rest);
-}
+messages!(Reply {
+    1 [written_epoch first_needed chunks end]
+        (Reply::Answer(Answer::Opened { written_epoch, first_needed, chunks, end }))
+    2 [end] (Reply::Answer(Answer::Kept { end }))
+    3 [] (Reply::Answer(Answer::Done))
+    4 [.. bytes] (Reply::Bytes(bytes))
+    16 [log epoch] (Reply::Refused(PersistError::Fenced { log, epoch }))
+    17 [log end] (Reply::Refused(PersistError::Gap { log, end }))
+    18 [used_bytes most_bytes] (Reply::Refused(PersistError::Full { used_bytes, most_bytes }))
+    19 [log] (Reply::Refused(PersistError::Unknown { log }))
+    20 [log .. what] (Reply::Refused(PersistError::NotKept { log, what }))
+});
 
 /// The front of a [`Request::Append`], whose bytes follow: so they need not be copied.
 pub fn append_head(log: u64, epoch: u64, at: Lsn) -> [u8; APPEND_HEAD] {
@@ -102,140 +167,6 @@ pub fn append_head(log: u64, epoch: u64, at: Lsn) -> [u8; APPEND_HEAD] {
         head[2 + place * 8..10 + place * 8].copy_from_slice(&number.to_le_bytes());
     }
     head
-}
-
-impl Ask {
-    /// Appends its bytes.
-    #[rustfmt::skip]
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        match self {
-            Ask::Write(Request::Open { log, epoch }) => put(out, 1, &[*log, *epoch], &[]),
-            Ask::Write(Request::Append { log, epoch, at, bytes }) => put(out, 2, &[*log, *epoch, at.0], bytes),
-            Ask::Write(Request::Cut { log, epoch, end }) => put(out, 3, &[*log, *epoch, end.0], &[]),
-            Ask::Write(Request::Reset { log, epoch, at }) => put(out, 4, &[*log, *epoch, at.0], &[]),
-            Ask::Write(Request::Chunk { log, epoch, number, bytes }) => put(out, 5, &[*log, *epoch, *number], bytes),
-            Ask::Write(Request::Install { log, epoch, number, chunks, first_needed }) =>
-                put(out, 6, &[*log, *epoch, *number, *chunks, first_needed.0], &[]),
-            Ask::Read(log, Read::Bytes { from, most_bytes }) => put(out, 7, &[*log, from.0, *most_bytes as u64], &[]),
-            Ask::Read(log, Read::Chunk { index }) => put(out, 8, &[*log, *index as u64], &[]),
-        }
-    }
-
-    /// What these bytes, all of them, ask for.
-    ///
-    /// # Errors
-    /// [`WireError`].
-    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
-        let (kind, mut fields) = Fields::of(bytes)?;
-        let log = fields.number()?;
-        let ask = match kind {
-            1 => Ask::Write(Request::Open {
-                log,
-                epoch: fields.number()?,
-            }),
-            2 => Ask::Write(Request::Append {
-                log,
-                epoch: fields.number()?,
-                at: fields.position()?,
-                bytes: fields.rest(),
-            }),
-            3 => Ask::Write(Request::Cut {
-                log,
-                epoch: fields.number()?,
-                end: fields.position()?,
-            }),
-            4 => Ask::Write(Request::Reset {
-                log,
-                epoch: fields.number()?,
-                at: fields.position()?,
-            }),
-            5 => Ask::Write(Request::Chunk {
-                log,
-                epoch: fields.number()?,
-                number: fields.number()?,
-                bytes: fields.rest(),
-            }),
-            6 => Ask::Write(Request::Install {
-                log,
-                epoch: fields.number()?,
-                number: fields.number()?,
-                chunks: fields.number()?,
-                first_needed: fields.position()?,
-            }),
-            7 => {
-                let (from, most) = (fields.position()?, fields.number()?);
-                let most_bytes = usize::try_from(most).unwrap_or(usize::MAX);
-                Ask::Read(log, Read::Bytes { from, most_bytes })
-            }
-            8 => {
-                let index = usize::try_from(fields.number()?).unwrap_or(usize::MAX);
-                Ask::Read(log, Read::Chunk { index })
-            }
-            _ => return Err(damaged("nothing of this kind is asked")),
-        };
-        fields.end().map(|()| ask)
-    }
-}
-
-impl Reply {
-    /// Appends its bytes.
-    #[rustfmt::skip]
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        match self {
-            Reply::Answer(Answer::Opened { written_epoch, first_needed, chunks, end }) =>
-                put(out, 1, &[*written_epoch, first_needed.0, *chunks, end.0], &[]),
-            Reply::Answer(Answer::Kept { end }) => put(out, 2, &[end.0], &[]),
-            Reply::Answer(Answer::Done) => put(out, 3, &[], &[]),
-            Reply::Bytes(bytes) => put(out, 4, &[], bytes),
-            Reply::Refused(PersistError::Fenced { log, epoch }) => put(out, 16, &[*log, *epoch], &[]),
-            Reply::Refused(PersistError::Gap { log, end }) => put(out, 17, &[*log, end.0], &[]),
-            Reply::Refused(PersistError::Full { used_bytes, most_bytes }) => put(out, 18, &[*used_bytes, *most_bytes], &[]),
-            Reply::Refused(PersistError::Unknown { log }) => put(out, 19, &[*log], &[]),
-            Reply::Refused(PersistError::NotKept { log, what }) => put(out, 20, &[*log], what.as_bytes()),
-        }
-    }
-
-    /// What these bytes, all of them, say.
-    ///
-    /// # Errors
-    /// [`WireError`].
-    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
-        let (kind, mut fields) = Fields::of(bytes)?;
-        let reply = match kind {
-            1 => Reply::Answer(Answer::Opened {
-                written_epoch: fields.number()?,
-                first_needed: fields.position()?,
-                chunks: fields.number()?,
-                end: fields.position()?,
-            }),
-            2 => Reply::Answer(Answer::Kept {
-                end: fields.position()?,
-            }),
-            3 => Reply::Answer(Answer::Done),
-            4 => Reply::Bytes(fields.rest()),
-            16 => Reply::Refused(PersistError::Fenced {
-                log: fields.number()?,
-                epoch: fields.number()?,
-            }),
-            17 => Reply::Refused(PersistError::Gap {
-                log: fields.number()?,
-                end: fields.position()?,
-            }),
-            18 => Reply::Refused(PersistError::Full {
-                used_bytes: fields.number()?,
-                most_bytes: fields.number()?,
-            }),
-            19 => Reply::Refused(PersistError::Unknown {
-                log: fields.number()?,
-            }),
-            20 => Reply::Refused(PersistError::NotKept {
-                log: fields.number()?,
-                what: String::from_utf8_lossy(&fields.rest()).into_owned(),
-            }),
-            _ => return Err(damaged("nothing of this kind is said")),
-        };
-        fields.end().map(|()| reply)
-    }
 }
 
 #[cfg(test)]
@@ -336,6 +267,32 @@ mod tests {
         assert_eq!([&append_head(7, 3, Lsn(258))[..], b"ab"].concat(), APPEND);
         assert_eq!(Reply::decode(KEPT), Ok(replies()[1].clone()));
     }
+
+    /// The checksums of what version 1 writes, so that no change of the code changes a byte.
+    #[test]
+    fn every_message_of_version_1_has_the_bytes_that_it_always_had() {
+        let asks = asks().into_iter().map(|ask| {
+            let mut bytes = Vec::new();
+            ask.encode(&mut bytes);
+            dyno_checksum::crc32c(&bytes)
+        });
+        let replies = replies().into_iter().map(|reply| {
+            let mut bytes = Vec::new();
+            reply.encode(&mut bytes);
+            dyno_checksum::crc32c(&bytes)
+        });
+        let all = [asks.collect::<Vec<_>>(), replies.collect()];
+        assert_eq!(all, [&ASKS[..], &REPLIES]);
+    }
+
+    const ASKS: [u32; 8] = [
+        0x97105821, 0x4ceefa5a, 0x4f3d61f2, 0x85b31321, 0x7f935d9d, 0xf8b70008, 0x93101002,
+        0xc6538e60,
+    ];
+    const REPLIES: [u32; 9] = [
+        0x58a18c1a, 0x3f618729, 0xf1931c51, 0x183f1b81, 0xdebde9bf, 0x5a3f610b, 0x12f8c642,
+        0xbe76113c, 0x347bb031,
+    ];
 
     #[test]
     fn what_is_cut_is_refused_or_shorter_and_a_newer_version_is_named() {
