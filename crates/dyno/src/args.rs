@@ -102,7 +102,8 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Measure what this machine can do
     Limits(LimitsArgs),
-    /// Show what a run would do, how long it takes and what it needs
+    /// List suites and their cases: what a run would do, how long it takes and what it needs
+    #[command(visible_alias = "suites")]
     Plan(PlanArgs),
     /// Run suites and write their records and reports
     Run(RunArgs),

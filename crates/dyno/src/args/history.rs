@@ -35,8 +35,9 @@ pub struct HistoryShowArgs {
     /// Directories of runs, which are found at any depth, and history files
     #[arg(value_name = "RUNS|FILE", default_value = "runs")]
     pub from: Vec<PathBuf>,
-    /// Show only this case; give it again for more cases [default: all]
-    #[arg(long, value_name = "CASE")]
+    /// Show only the cases that match PATTERN, such as `load-*`; give it again for more [default:
+    /// all]
+    #[arg(long, value_name = "PATTERN")]
     pub case: Vec<String>,
     /// Show this metric; give it again for more metrics [default: the one that ranks each case]
     #[arg(long, value_name = "METRIC")]
@@ -112,10 +113,10 @@ pub struct HistoryNoteArgs {
     /// Append to FILE, which is made when it is not there
     #[arg(long, value_name = "FILE")]
     pub to: PathBuf,
-    /// Say it of this case only [default: all]
-    #[arg(long, value_name = "CASE")]
+    /// Say it of the cases that match PATTERN only [default: all]
+    #[arg(long, value_name = "PATTERN")]
     pub case: Option<String>,
-    /// Say it of the machine with this fingerprint only [default: all]
+    /// Say it of the machine whose fingerprint begins so only [default: all]
     #[arg(long, value_name = "FINGERPRINT")]
     pub machine: Option<String>,
 }

@@ -78,7 +78,36 @@ fn laptop() -> TempDir {
     );
     put("sys/dev/block/8:1/queue/rotational", "0\n");
     put("sys/dev/block/8:1/queue/scheduler", "none [mq-deadline]\n");
+    put_devices(directory.path());
     directory
+}
+
+fn put_devices(root: &Path) {
+    let put = |path: &str, text: &str| write(root, path, text);
+    for gpu in ["0000:01:00.0", "0000:02:00.0"] {
+        let information = "Model: \t\t NVIDIA H100\nIRQ: 16\n";
+        put(
+            &format!("proc/driver/nvidia/gpus/{gpu}/information"),
+            information,
+        );
+    }
+    for (module, place) in ["channel 0 slot 0", "channel 0 slot 1", "channel 1 slot 0"]
+        .iter()
+        .enumerate()
+    {
+        let place = format!("{place}\n");
+        put(
+            &format!("sys/devices/system/edac/mc/mc0/dimm{module}/dimm_location"),
+            &place,
+        );
+    }
+    for (name, speed) in [("eth0", "25000\n"), ("eth1", "-1\n")] {
+        put(&format!("sys/class/net/{name}/device/vendor"), "0x1af4\n");
+        put(&format!("sys/class/net/{name}/speed"), speed);
+    }
+    put("sys/class/net/lo/speed", "1\n");
+    put("proc/sys/kernel/io_uring_disabled", "2\n");
+    put("dev/fuse", "a device\n");
 }
 
 fn found<'a>(checks: &'a [MachineCheck], name: &str) -> &'a MachineCheck {
@@ -112,6 +141,18 @@ fn facts_are_read_from_the_tree() {
     );
     assert_eq!(fact("reserved huge pages"), "4 of 2048 KiB");
     assert_eq!((fact("turbo"), fact("mitigations")), ("on", "spectre_v2"));
+    assert_eq!(
+        (fact("gpus"), fact("memory channels")),
+        ("2 of NVIDIA H100", "2")
+    );
+    assert_eq!(
+        fact("network"),
+        "eth0 at 25000 Mbit/s; eth1, which does not tell its speed"
+    );
+    assert_eq!(
+        fact("kernel interfaces"),
+        "FUSE; without io_uring, ublk, zram, userfaultfd"
+    );
 }
 
 #[test]
@@ -162,6 +203,24 @@ fn the_fingerprint_follows_the_machine_and_not_its_mood() {
     let first = fingerprint();
     assert_eq!(first.len(), 16);
     write(directory.path(), "proc/loadavg", "0.00 0.00 0.00 1/1 1\n");
+    // The same kernel with a correction, built again.
+    write(
+        directory.path(),
+        "proc/sys/kernel/osrelease",
+        "6.1.9-other\n",
+    );
+    assert_eq!(fingerprint(), first);
+    write(
+        directory.path(),
+        "proc/sys/kernel/osrelease",
+        "6.2.0-test\n",
+    );
+    assert_ne!(fingerprint(), first);
+    write(
+        directory.path(),
+        "proc/sys/kernel/osrelease",
+        "6.1.0-test\n",
+    );
     assert_eq!(fingerprint(), first);
     write(
         directory.path(),

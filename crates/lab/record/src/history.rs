@@ -86,10 +86,10 @@ pub struct Note {
     pub date: String,
     /// What happened.
     pub text: String,
-    /// The case that it is about; all when absent.
+    /// The pattern of the cases that it is about; all when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
-    /// Fingerprint of the machine that it is about; all when absent.
+    /// How the fingerprint of the machine that it is about begins; all when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
 }

@@ -13,6 +13,7 @@ mod figures_file;
 mod history;
 mod latest;
 mod migration;
+mod pattern;
 mod run_dir;
 mod schema;
 mod store;
@@ -28,6 +29,7 @@ pub use history::{
     read_notes,
 };
 pub use latest::{RunEntry, find_runs, latest_run, list_runs};
+pub use pattern::matches_pattern;
 pub use run_dir::{RUN_FILE, RunDir, SAMPLES_FILE, WITHDRAWN_FILE};
 pub use schema::{
     Answer, Arm, Better, CasePlan, Limit, Load, MEASURED_MIN_S, Machine, MachineCheck, Outcome,

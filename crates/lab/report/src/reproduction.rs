@@ -167,7 +167,7 @@ fn value_claim(change: &Change) -> Claim {
     let within = |band: f64| change.low / band <= 1.0 && 1.0 <= change.high * band;
     let (agreement, reason) = match band {
         _ if change.n < BLOCKS_MIN => {
-            let reason = format!("{} samples are too few", change.n);
+            let reason = format!("too few samples: {}", change.n);
             (Agreement::CannotTell, reason)
         }
         _ if ["unstable", "not steady"].contains(&change.verdict) => {
@@ -210,7 +210,7 @@ impl Reproduction {
             };
             let _ = writeln!(
                 text,
-                "{}: {} recorded, {} now: {}{because}",
+                "{}: recorded {}, now {}: {}{because}",
                 claim.what,
                 claim.recorded,
                 claim.again,

@@ -2,6 +2,7 @@
 
 pub(crate) mod cgroup;
 pub(crate) mod cpu;
+pub(crate) mod devices;
 pub(crate) mod memory;
 pub(crate) mod storage;
 pub(crate) mod system;
@@ -13,11 +14,11 @@ use dyno_record::Machine;
 use crate::doctor::doctor;
 use crate::root::Root;
 
-/// A fact and whether two runs must agree on it to be compared without a mark.
+/// A fact, and what of it two runs must agree on to be compared without a mark.
 struct Fact {
     name: &'static str,
     value: String,
-    binding: bool,
+    binding: Option<String>,
 }
 
 /// Bytes of memory that programs may still take; `None` when the kernel does not say.
@@ -49,11 +50,21 @@ pub fn machine(root: &Root, path: &Path, pause: &mut dyn FnMut()) -> Machine {
 }
 
 fn facts(root: &Root, path: &Path) -> Vec<Fact> {
-    let binding = |name, value: Option<String>| Fact {
-        name,
-        value: value.unwrap_or_else(|| "not available: the kernel does not tell".to_owned()),
-        binding: true,
+    let binding = |name, value: Option<String>| {
+        let value = told(value);
+        let binding = Some(value.clone());
+        Fact {
+            name,
+            value,
+            binding,
+        }
     };
+    let described = |name, value: Option<String>| Fact {
+        name,
+        value: told(value),
+        binding: None,
+    };
+    let kernel = root.text("proc/sys/kernel/osrelease");
     let disk = storage::Storage::of(root, path);
     let mut facts = vec![
         binding("cpu", cpu::model(root)),
@@ -76,7 +87,11 @@ fn facts(root: &Root, path: &Path) -> Vec<Fact> {
         binding("swap", memory::swap_bytes(root).map(memory::gib)),
         binding("transparent huge pages", memory::huge_pages(root)),
         binding("reserved huge pages", memory::reserved_huge_pages(root)),
-        binding("kernel", root.text("proc/sys/kernel/osrelease")),
+        Fact {
+            name: "kernel",
+            binding: kernel.as_deref().map(series),
+            value: told(kernel),
+        },
         binding("os", system::os(root)),
         binding("virtualisation", Some(system::virtualisation(root))),
         binding("clock source", system::clock_source(root)),
@@ -88,26 +103,42 @@ fn facts(root: &Root, path: &Path) -> Vec<Fact> {
         ),
         binding("disk", disk.as_ref().map(storage::Storage::describe_device)),
     ];
-    facts.push(Fact {
-        name: "free disk",
-        value: storage::free_bytes(path)
-            .map_or_else(|error| format!("not available: {error}"), memory::gib),
-        binding: false,
-    });
+    let free = storage::free_bytes(path)
+        .map_or_else(|error| format!("not available: {error}"), memory::gib);
+    facts.extend([
+        described("memory channels", devices::memory_channels(root)),
+        described("gpus", Some(devices::gpus(root))),
+        described("network", Some(devices::networks(root))),
+        described("kernel interfaces", Some(devices::interfaces(root))),
+        described("free disk", Some(free)),
+    ]);
     facts
+}
+
+fn told(value: Option<String>) -> String {
+    value.unwrap_or_else(|| "not available: the kernel does not tell".to_owned())
+}
+
+/// `6.1` of `6.1.0-42-amd64`: a kernel that was built again, or got a correction, is of the same
+/// series, and its runs can be compared with those before.
+fn series(release: &str) -> String {
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = release.split('.').collect();
+    match parts[..] {
+        [major, minor, ..] if number(major) && number(minor) => format!("{major}.{minor}"),
+        _ => release.to_owned(),
+    }
 }
 
 /// FNV-1a, 64 bits, over the binding facts: short, and the same on every machine and version.
 fn fingerprint(facts: &[Fact]) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    for fact in facts.iter().filter(|fact| fact.binding) {
-        for byte in fact
-            .name
-            .bytes()
-            .chain([b'='])
-            .chain(fact.value.bytes())
-            .chain([b'\n'])
-        {
+    for (name, value) in facts
+        .iter()
+        .filter_map(|fact| Some((fact.name, fact.binding.as_ref()?)))
+    {
+        let line = name.bytes().chain([b'=']).chain(value.bytes());
+        for byte in line.chain([b'\n']) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }

@@ -10,7 +10,9 @@ mod print;
 
 use std::collections::BTreeMap;
 
-use dyno_record::{Better, HISTORY_VERSION, HistoryFigure, HistoryLine, Note, Size};
+use dyno_record::{
+    Better, HISTORY_VERSION, HistoryFigure, HistoryLine, Note, Size, matches_pattern,
+};
 use dyno_stats::change_points;
 use serde::Serialize;
 
@@ -29,7 +31,7 @@ const SEED: u64 = 2026;
 /// Which series are wanted; an empty list stands for all.
 #[derive(Debug, Clone, Default)]
 pub struct HistoryFilter {
-    /// Names of cases.
+    /// Patterns of cases, as of [`dyno_record::matches_pattern`].
     pub cases: Vec<String>,
     /// Names of metrics; without one, those that rank their case.
     pub metrics: Vec<String>,
@@ -43,7 +45,8 @@ impl HistoryFilter {
     fn wants(&self, line: &HistoryLine, figure: &HistoryFigure) -> bool {
         let listed = |names: &[String], name: &str| names.iter().any(|known| known == name);
         let machine = self.machine.as_deref().unwrap_or_default();
-        (self.cases.is_empty() || listed(&self.cases, &figure.case))
+        let is_case = |pattern: &String| matches_pattern(pattern, &figure.case);
+        (self.cases.is_empty() || self.cases.iter().any(is_case))
             && line.fingerprint.starts_with(machine)
             && match self.metrics.is_empty() {
                 true => figure.ranks,
@@ -225,13 +228,7 @@ impl History {
         }
         let mut series: Vec<HistorySeries> = series.into_values().collect();
         series.iter_mut().for_each(|one| one.changes = changes(one));
-        let of_shown = |note: &Note| {
-            series.iter().any(|one| {
-                let is_of =
-                    |name: &Option<String>, own: &str| name.as_deref().is_none_or(|n| n == own);
-                is_of(&note.case, &one.case) && is_of(&note.machine, &one.fingerprint)
-            })
-        };
+        let of_shown = |note: &Note| series.iter().any(|one| one.is_noted_by(note));
         let notes = notes.into_iter().filter(of_shown).collect();
         History { series, notes }
     }
@@ -239,15 +236,14 @@ impl History {
 
 impl HistorySeries {
     /// The notes that are about this series.
-    fn notes<'a>(&self, all: &'a [Note]) -> impl Iterator<Item = &'a Note> {
-        let (case, fingerprint) = (self.case.clone(), self.fingerprint.clone());
-        all.iter().filter(move |note| {
-            note.case.as_ref().is_none_or(|name| *name == case)
-                && note
-                    .machine
-                    .as_ref()
-                    .is_none_or(|name| *name == fingerprint)
-        })
+    fn notes<'a>(&'a self, all: &'a [Note]) -> impl Iterator<Item = &'a Note> {
+        all.iter().filter(|note| self.is_noted_by(note))
+    }
+
+    fn is_noted_by(&self, note: &Note) -> bool {
+        let is_case = |pattern: &String| matches_pattern(pattern, &self.case);
+        let is_machine = |beginning: &String| self.fingerprint.starts_with(beginning);
+        note.case.as_ref().is_none_or(is_case) && note.machine.as_ref().is_none_or(is_machine)
     }
 }
 
