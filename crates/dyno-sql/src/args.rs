@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line of `dyno-sql`, which `dyno` writes when it starts this program as its child.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::session::Limits;
 #[derive(Debug, Parser)]
 #[command(name = "dyno-sql", version, about, arg_required_else_help = true)]
 pub struct Cli {
-    /// Command to run.
+    /// Command to run, with its own arguments.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -51,7 +51,7 @@ Examples:
   dyno-sql bench spots/ \"SELECT count(*) FROM spots\"
   dyno-sql bench spots/ \"SELECT band, count(*) FROM spots GROUP BY band\" --threads 2 --repeats 5";
 
-/// Arguments of `query`.
+/// Arguments of `dyno-sql query`, which prints results.
 #[derive(Debug, Args)]
 pub struct QueryArgs {
     /// Directory of the table, made by `dyno ingest load`
@@ -71,27 +71,27 @@ pub struct QueryArgs {
     /// Stop a query after SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub time_limit: Option<u64>,
-    /// Bounds of the query.
+    /// Threads and memory that the query may use.
     #[command(flatten)]
     pub limits: LimitArgs,
 }
 
-/// Arguments of `bench`.
+/// Arguments of `dyno-sql bench`, which prints times.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
     /// Directory of the table, made by `dyno ingest load`
     pub table: PathBuf,
-    /// Query to time
+    /// Query to time, over the same tables as `query`
     pub sql: String,
     /// Time the query N times
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = at_least_one)]
     pub repeats: usize,
-    /// Bounds of the query.
+    /// Threads and memory that the query may use.
     #[command(flatten)]
     pub limits: LimitArgs,
 }
 
-/// Bounds of a query.
+/// Threads and memory that a query may use.
 #[derive(Debug, Args)]
 pub struct LimitArgs {
     /// Use N threads [default: all]

@@ -35,6 +35,8 @@ impl FeedTable {
         let mut schema: Option<SchemaRef> = None;
         for (path, committed) in snapshot.files_of(feed) {
             let file = TableFile::map(&path)?;
+            // The manifest is what was committed. A file that disagrees with it is damaged, and a
+            // query over it would return a wrong count without any error.
             if file.rows() != committed.rows {
                 bail!(
                     "{} has {} rows, the manifest says {}",
@@ -43,6 +45,8 @@ impl FeedTable {
                     committed.rows
                 );
             }
+            // The scan is planned with one schema for all files. With another type in one of them
+            // it would fail in the middle of a query, or cast values silently.
             let found = schema_of(&file)?;
             match &schema {
                 None => schema = Some(found),
@@ -52,6 +56,8 @@ impl FeedTable {
             by_path.insert(StorePath::from_absolute_path(&path)?, files.len());
             files.push(Arc::new(file));
         }
+        // A new table has no file to take the columns from. Queries over it must still plan, so
+        // that they return no rows instead of an unknown column.
         let schema = schema.unwrap_or_else(|| {
             Arc::new(if feed == WSPR {
                 contract()
@@ -87,12 +93,13 @@ impl FeedTable {
             .map(Arc::as_ref)
     }
 
-    /// The columns.
+    /// The columns that all files have, strings as views. Without files they are WSPR's own, and
+    /// none for any other feed.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Where the table is.
+    /// The table's directory, as an absolute path.
     pub fn directory(&self) -> &Path {
         self.snapshot.table()
     }

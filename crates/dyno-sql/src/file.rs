@@ -11,7 +11,7 @@ use datafusion::parquet::file::metadata::{
 };
 use dyno_formats::parquet_read::ParquetFile;
 
-/// A mapped file.
+/// A file of a committed table, mapped into memory for as long as this lives.
 #[derive(Debug)]
 pub struct TableFile {
     file: Arc<ParquetFile>,
@@ -24,7 +24,7 @@ pub struct TableFile {
 pub struct PageIndex {
     /// Least and greatest values of the pages.
     pub values: ParquetColumnIndex,
-    /// Where the pages begin.
+    /// Offset, length and first row of each page.
     pub places: ParquetOffsetIndex,
 }
 
@@ -36,6 +36,8 @@ impl TableFile {
     pub fn map(path: &Path) -> Result<Self> {
         let file = ParquetFile::map(path)?;
         let bytes = file.mapped().context("a mapped file has its bytes")?;
+        // The footer alone is parsed here. The page index of a large table takes longer than many
+        // queries that never look at it.
         let metadata = ParquetMetaDataReader::new()
             .parse_and_finish(bytes)
             .with_context(|| format!("cannot read {}", path.display()))?;
@@ -51,13 +53,13 @@ impl TableFile {
         &self.file
     }
 
-    /// The footer, with statistics.
+    /// The footer, with the statistics of each row group.
     pub fn metadata(&self) -> &ParquetMetaData {
         &self.metadata
     }
 
-    /// What the file says of its pages, read when it is first asked for; none when it says nothing,
-    /// or what it says can't be read: it only ever saves work.
+    /// The page index, which is read at the first call. `None` if the file has none or if it cannot
+    /// be read: the index only saves work, so a damaged one must not fail a query.
     pub fn page_index(&self) -> Option<&PageIndex> {
         self.page_index.get_or_init(|| self.read_index()).as_ref()
     }

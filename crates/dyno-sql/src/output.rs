@@ -21,7 +21,7 @@ pub enum Format {
     Table,
     /// RFC 4180 with a header line.
     Csv,
-    /// One array of objects.
+    /// One array of objects, one for each row, with explicit nulls.
     Json,
 }
 
@@ -74,7 +74,7 @@ impl<W: Write> ResultWriter<W> {
         Ok(Self { form })
     }
 
-    /// Writes or holds one batch.
+    /// Writes one batch, or keeps it until a table of them can be printed.
     ///
     /// # Errors
     /// The output cannot be written.
@@ -89,6 +89,8 @@ impl<W: Write> ResultWriter<W> {
                 held_rows,
                 printed,
             } => {
+                // Widths are known only when all rows of a table are, so rows are kept. A result of
+                // any length must not be, hence the limit.
                 *held_rows += batch.num_rows();
                 held.push(batch);
                 if *held_rows >= TABLE_ROWS {
@@ -101,7 +103,7 @@ impl<W: Write> ResultWriter<W> {
         Ok(())
     }
 
-    /// Ends the result.
+    /// Writes what was kept and the end of the result, and flushes the output.
     ///
     /// # Errors
     /// The output cannot be written.
@@ -121,6 +123,7 @@ impl<W: Write> ResultWriter<W> {
                 printed,
                 ..
             } => {
+                // A result without rows still prints its header once.
                 if !held.is_empty() || !printed {
                     print(&mut out, &schema, &mut held)?;
                 }

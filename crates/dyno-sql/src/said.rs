@@ -6,11 +6,12 @@ const ADVERT: &str = ".\nThis issue was likely caused by a bug in DataFusion's c
 /// What stands before the call in an error about a function's arguments.
 const CALL: &str = "argument types '";
 
-/// An error and its causes in one line; what a cause repeats is said once.
+/// Formats an error and its causes in one line, without causes that repeat what stands before them.
 pub fn explain(error: &anyhow::Error) -> String {
     let mut text = plain(&error.to_string());
     for cause in error.chain().skip(1) {
         let cause = plain(&cause.to_string());
+        // Libraries often put the cause into their own message as well as into the chain.
         if !text.contains(&cause) {
             text.push_str(": ");
             text.push_str(&cause);

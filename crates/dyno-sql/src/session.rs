@@ -29,7 +29,7 @@ use crate::options::DynoOptions;
 
 /// The catalog, as some tools write it: `"default catalog".wspr.bronze`.
 pub(crate) const CATALOG: &str = "default catalog";
-/// Where `spots` is.
+/// The schema that a name without one refers to, so `spots` is `public.spots`.
 const SCHEMA: &str = "public";
 /// How many consumers of memory an error names.
 const NAMED_CONSUMERS: usize = 3;
@@ -53,9 +53,13 @@ pub fn open(directory: &Path, limits: Limits) -> Result<SessionContext> {
     let absolute = directory
         .canonicalize()
         .with_context(|| format!("cannot open table {}", directory.display()))?;
+    // One snapshot for all tables of the session: a load that commits meanwhile is either in all of
+    // them or in none.
     let snapshot = Arc::new(Snapshot::open(&absolute)?);
     let archives = snapshot.manifest().archives.values();
     let feeds: BTreeSet<&str> = archives.map(|archive| archive.feed.as_str()).collect();
+    // WSPR's table always exists, even when it is empty, because `spots` is the name that the
+    // documents and every example use.
     let tables = std::iter::once(WSPR)
         .chain(feeds.into_iter().filter(|feed| *feed != WSPR))
         .map(|feed| Ok((feed, Arc::new(FeedTable::open(&snapshot, feed)?))))
@@ -73,6 +77,8 @@ pub fn open(directory: &Path, limits: Limits) -> Result<SessionContext> {
     options.execution.parquet.reorder_filters = true;
     let mut rules = PhysicalOptimizer::new().rules;
     for (_, table) in &tables {
+        // First, because later rules split aggregations over threads and push filters into the
+        // scan. The operator is recognized by the shape that the planner gives them.
         rules.insert(0, Arc::new(CodedRule::new(Arc::clone(table))));
     }
     let state = SessionStateBuilder::new()
@@ -91,6 +97,8 @@ pub fn open(directory: &Path, limits: Limits) -> Result<SessionContext> {
 /// # Errors
 /// There is no place to spill to.
 pub(crate) fn runtime(limits: Limits) -> Result<Arc<RuntimeEnv>> {
+    // A fair pool gives each consumer that can spill an equal share. With a greedy one the first of
+    // two sorts takes everything, and the second fails although it could spill.
     let spill = FairSpillPool::new(limits.memory_bytes);
     let named = std::num::NonZeroUsize::new(NAMED_CONSUMERS).context("no consumer is named")?;
     let runtime = RuntimeEnvBuilder::new()
@@ -133,6 +141,8 @@ fn provider(context: &SessionContext, table: &FeedTable) -> Result<Arc<dyn Table
             .with_context(|| format!("the path {} is not UTF-8", path.display()))?;
         urls.push(ListingTableUrl::parse(text)?);
     }
+    // The files are named one by one. A scan of the directory would also read files of a load that
+    // has not committed, and those that are about to be removed.
     let format =
         ParquetFormat::default().with_options(context.state().default_table_options().parquet);
     let options = ListingOptions::new(Arc::new(format)).with_file_extension(".parquet");

@@ -22,11 +22,11 @@ pub fn parse(sql: &str) -> Result<Vec<Statement>> {
     Ok(statements.into())
 }
 
-/// Whether `statements` is one SELECT (or WITH, VALUES), which cannot change what a session may
-/// use.
+/// Accepts exactly one SELECT (or WITH, VALUES). Such a statement cannot change the limits of the
+/// session, as SET could.
 ///
 /// # Errors
-/// It is more, or something else.
+/// There are several statements, or the one is something else.
 pub fn check_one_select(statements: &[Statement]) -> Result<()> {
     match statements {
         [Statement::Statement(one)] if matches!(**one, SqlStatement::Query(_)) => Ok(()),
@@ -50,6 +50,8 @@ pub async fn plan(context: &SessionContext, statement: Statement, sql: &str) -> 
             None => explain(&error, sql),
         }
     })?;
+    // Checked on the plan and not on the text, so that a write inside EXPLAIN or a CTE is refused
+    // too.
     check_reads_only(&plan)?;
     context
         .execute_logical_plan(plan)
@@ -115,6 +117,8 @@ pub fn explain(error: &DataFusionError, sql: &str) -> anyhow::Error {
     let Some((line, column)) = place else {
         return anyhow!("{message}");
     };
+    // The place comes from a message and may lie outside the text; then the message alone is better
+    // than a mark under the wrong word.
     let Some(text) = line.checked_sub(1).and_then(|line| sql.lines().nth(line)) else {
         return anyhow!("{message}");
     };
@@ -130,14 +134,14 @@ fn place_of(diagnostic: &Diagnostic) -> Option<(usize, usize)> {
     ))
 }
 
-/// Where a text that stops too early stops.
+/// The line and the column behind the last character, for an error at the end of the input.
 fn end_of(sql: &str) -> (usize, usize) {
     let lines = sql.trim_end().lines();
     let last = lines.clone().last().unwrap_or_default();
     (lines.count().max(1), last.chars().count() + 1)
 }
 
-/// The parser's errors carry their place in their text only.
+/// The line and the column in a parser's message, which carries them nowhere else.
 fn place_in(message: &str) -> Option<(usize, usize)> {
     let number = |label: &str| {
         let digits = message.rsplit_once(label)?.1;

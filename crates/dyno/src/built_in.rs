@@ -50,11 +50,14 @@ pub fn suites(select: &SelectArgs) -> anyhow::Result<Vec<Definition>> {
             name => vec![by_name(&known, name)?],
         };
         for mut suite in found {
+            // Set before cases are selected, because a parameter may decide which cases there are.
             suite.set(&select.set.iter().cloned().collect())?;
             suite.select(Selection {
                 only: select.case.clone(),
                 skip: select.skip.clone(),
             });
+            // `seeds wspr` names wspr twice. A suite that ran twice would write two records of one
+            // session.
             if chosen.iter().all(|there| there.name != suite.name) {
                 chosen.push(suite);
             }

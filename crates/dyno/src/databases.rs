@@ -19,6 +19,8 @@ pub fn open_with(args: &OnArgs, base: DatabaseOptions) -> anyhow::Result<Box<dyn
         create: false,
         ..with_args(base, args)?
     };
+    // A local path may be mistyped, and creating a database there would hide the mistake. The error
+    // therefore says how to make one on purpose.
     match (dyno_txn_open::open(&args.on, &options), &args.on) {
         (Err(error), Target::Local(path)) if error.kind() == Code::NotFound => bail!(
             "{}; each of these makes one: `dyno txn serve --data {path}`, `dyno txn shell --create --on local:{path}`, \

@@ -1,4 +1,4 @@
-//! What a command came to, as an exit code that a script can act on.
+//! The results of commands as exit codes that a script can act on.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use crate::terminal;
 pub enum Exit {
     /// It did what was asked.
     Done,
-    /// It worked, and the answer is no: a regression, a failed check, a wrong answer.
+    /// It worked, and its answer is negative: a regression, a failed check, a wrong answer.
     No,
     /// It was asked wrongly, or something broke.
     Failure,
@@ -20,7 +20,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// What an error comes to, after it was printed.
+    /// Prints an error and returns its exit code.
     pub fn of_error(error: &anyhow::Error) -> Exit {
         // The reader of a pipe has seen enough, which is not a failure of ours.
         if terminal::is_broken_pipe(error) {

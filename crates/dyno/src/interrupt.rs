@@ -1,4 +1,5 @@
-//! Ctrl-C as a wish to stop. This module holds the program's one `unsafe` call.
+//! Turns Ctrl-C into a request to stop. This module has `unsafe` code: it installs a signal
+//! handler.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -19,9 +20,11 @@ pub fn signal() -> Option<u8> {
     }
 }
 
-/// From now on Ctrl-C and a polite kill set the flag of the answer. A second one ends the program
-/// at once, for a user who will not wait.
+/// Makes SIGINT and SIGTERM set the flag of the returned value. A second signal ends the program at
+/// once, for a user who does not want to wait.
 pub fn on_ctrl_c() -> anyhow::Result<Stop> {
+    // Set before the first handler is installed, since a handler that ran without it would take the
+    // first signal for the second.
     let flag = ASKED.get_or_init(Default::default);
     for signal in [libc::SIGINT, libc::SIGTERM] {
         // SAFETY: the handler does nothing but read a OnceLock that is set above and touch two
@@ -38,6 +41,8 @@ pub fn on_ctrl_c() -> anyhow::Result<Stop> {
 }
 
 extern "C" fn handle(signal: libc::c_int) {
+    // Only the first signal is kept: the exit code names what asked the program to stop, and not
+    // what came later.
     let _ = SIGNAL.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
     let asked_before = ASKED
         .get()

@@ -1,4 +1,4 @@
-//! Limits for a run: those known from the last day on this machine, or measured now.
+//! The machine's limits for a run: those measured within the last day, or measured now.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,12 @@ impl Known {
 
     /// Limits younger than a day, if there are any.
     pub fn read(&self) -> Option<Vec<Limit>> {
+        // A file that cannot be read or parsed is as good as none: the limits are then measured
+        // again.
         let age = self.path.metadata().ok()?.modified().ok()?.elapsed().ok()?;
+        // A day is compared by the file's time and not by a date inside it, so the check costs no
+        // parsing. A clock that was set back makes `elapsed` fail, and the limits are measured
+        // again.
         if age > REUSED_FOR {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Where the program keeps things, after the XDG base directory specification.
+//! The directories that the program uses, after the XDG base directory specification.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub fn existing(dir: &Path) -> &Path {
 }
 
 fn base(variable: &str, below_home: &str) -> anyhow::Result<PathBuf> {
-    // The specification has relative paths ignored.
+    // The specification says that relative paths are to be ignored.
     if let Some(dir) = env::var_os(variable)
         .map(PathBuf::from)
         .filter(|dir| dir.is_absolute())

@@ -1,4 +1,4 @@
-//! Progress on stderr: bars on a terminal, a line now and then elsewhere.
+//! Progress on stderr: bars on a terminal, a line from time to time elsewhere.
 
 use std::time::{Duration, Instant};
 
@@ -18,20 +18,21 @@ fn bar(length: u64, template: &str) -> ProgressBar {
         ProgressDrawTarget::hidden()
     };
     let bar = ProgressBar::with_draw_target(Some(length), target);
-    // The templates are literals below; one that did not parse would leave the default look.
+    // The templates are literals in this file. One that did not parse would leave the default look,
+    // which is not worth an error.
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
     }
     bar
 }
 
-/// For work whose length is not known.
+/// Progress of work whose length is not known.
 pub struct Spinner {
     bar: ProgressBar,
 }
 
 impl Spinner {
-    /// Begins to turn.
+    /// Starts a spinner; without a terminal it prints `doing` once.
     pub fn new(doing: &str) -> Spinner {
         if !terminal::shows_progress() {
             eprintln!("{doing}");
@@ -42,14 +43,14 @@ impl Spinner {
         Spinner { bar }
     }
 
-    /// Leaves a line behind.
+    /// Removes the spinner and prints a line in its place.
     pub fn done(self, line: &str) {
         self.bar.finish_and_clear();
         eprintln!("{line}");
     }
 }
 
-/// For work whose length is known: bytes or rows.
+/// Progress of work whose length is known, in bytes or rows.
 pub struct WorkBar {
     bar: ProgressBar,
 }
@@ -70,17 +71,17 @@ impl WorkBar {
         WorkBar { bar }
     }
 
-    /// So much more is done.
+    /// Advances the bar by `more` units.
     pub fn add(&self, more: u64) {
         self.bar.inc(more);
     }
 
-    /// So much is done.
+    /// Sets the bar to `done` units.
     pub fn at(&self, done: u64) {
         self.bar.set_position(done);
     }
 
-    /// A word beside it.
+    /// Sets the text beside the bar.
     pub fn say(&self, text: &str) {
         self.bar.set_message(text.to_string());
     }
@@ -92,20 +93,20 @@ impl Drop for WorkBar {
     }
 }
 
-/// For the limits.
+/// Progress of measuring the machine's limits.
 pub struct LimitsBar {
     bar: ProgressBar,
 }
 
 impl LimitsBar {
-    /// An empty bar.
+    /// An empty bar, whose length comes with the first limit.
     pub fn new() -> LimitsBar {
         LimitsBar {
             bar: bar(1, "limits [{bar:30}] {pos}/{len} {msg}"),
         }
     }
 
-    /// The next one begins.
+    /// Shows that the limit `name` is being measured, after `done` of `of`.
     pub fn at(&self, name: &str, done: usize, of: usize) {
         self.bar.set_length(of as u64);
         self.bar.set_position(done as u64);
@@ -119,7 +120,7 @@ impl Drop for LimitsBar {
     }
 }
 
-/// For a run.
+/// Progress of a run, as its observer.
 pub struct RunProgress {
     bar: ProgressBar,
     /// Without a terminal, a line this often.
@@ -139,19 +140,21 @@ impl RunProgress {
         }
     }
 
-    /// Writes a line that stays, while another thread holds the progress.
+    /// Returns a function that prints a line above the bar, for another thread.
     pub fn teller(&self) -> impl Fn(&str) + use<> {
         let bar = self.bar.clone();
         move |line| bar.suspend(|| eprintln!("{line}"))
     }
 
-    /// A line that stays, above the bar.
+    /// Prints a line above the bar.
     fn line(&self, text: &str) {
         self.bar.suspend(|| eprintln!("{text}"));
     }
 
-    /// A line that is only of interest while it is true.
+    /// Shows a state that the next one replaces; without a terminal it prints one now and then.
     fn passing(&mut self, text: String) {
+        // Lines are limited to one in `every`, since a log of a long run would otherwise be filled
+        // by progress. Lines of `line` are always printed.
         if !terminal::shows_progress() && self.last_line.elapsed() >= self.every {
             self.last_line = Instant::now();
             eprintln!("{text}");

@@ -1,4 +1,4 @@
-//! What this machine has for a run, and whether a run fits.
+//! Disk and memory of this machine, and whether a run fits them.
 
 use std::path::Path;
 
@@ -35,6 +35,8 @@ pub fn check(
         Size::Tiny => &[],
     };
     for &(size, flag) in smaller {
+        // The smaller sizes are tried from the largest on, so that the message names the most that
+        // would fit.
         let planned = Planned::new(suite, size, &chosen.peers)?;
         let preparer = Preparer::new(data, &planned, &chosen.systems);
         let needs = planned.needs(&|data, system| preparer.ready(data, system));

@@ -18,6 +18,7 @@ pub fn open(path: &Path) -> anyhow::Result<StoredRun> {
 pub fn open_at(path: &Path) -> anyhow::Result<(PathBuf, StoredRun)> {
     let dir = at(path)?;
     let stored = RunDir::open(&dir)?;
+    // Printed before the figures, because a reader who has seen a figure has believed it.
     for warning in &stored.warnings {
         eprintln!("{warning}");
     }

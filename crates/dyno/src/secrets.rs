@@ -1,4 +1,4 @@
-//! Tokens, passwords and certificates that commands are handed.
+//! Tokens, passwords and certificates, from files or the environment.
 
 use std::env;
 use std::fs;
@@ -10,26 +10,26 @@ use dyno_ingest_clickhouse::Password;
 use dyno_serve::rustls::ServerConfig;
 use dyno_serve::tls;
 
-/// Holds a token, for those who do not want it in a file.
+/// Names the variable that holds a token, if no file is given.
 const TOKEN_VARIABLE: &str = "DYNO_TOKEN";
 
-/// Holds the password of ClickHouse's user.
+/// Names the variable that holds the password of ClickHouse's user.
 const CLICKHOUSE_VARIABLE: &str = "CLICKHOUSE_PASSWORD";
-/// Holds the key of an endpoint of a language model.
+/// Names the variable that holds the key of a language model's endpoint.
 const LLM_KEY_VARIABLE: &str = "DYNO_LLM_KEY";
 
-/// The token in a file, or else in the environment. White space around it does not count.
+/// Reads the token from a file, or else from the environment, without white space around it.
 pub fn token(file: Option<&Path>) -> anyhow::Result<Option<String>> {
     secret("token", file, TOKEN_VARIABLE)
 }
 
-/// The password for ClickHouse in a file, or else in the environment; none where it has none.
+/// Reads ClickHouse's password in the same way; it is empty if there is none.
 pub fn clickhouse_password(file: Option<&Path>) -> anyhow::Result<Password> {
     let password = secret("password", file, CLICKHOUSE_VARIABLE)?;
     Ok(Password::new(password.unwrap_or_default()))
 }
 
-/// The key of an endpoint of a language model, in the same way.
+/// Reads the key of a language model's endpoint in the same way.
 pub fn llm_key(file: Option<&Path>) -> anyhow::Result<Option<String>> {
     secret("key", file, LLM_KEY_VARIABLE)
 }
@@ -41,13 +41,15 @@ fn secret(what: &str, file: Option<&Path>, variable: &str) -> anyhow::Result<Opt
     };
     let text = fs::read_to_string(file)
         .with_context(|| format!("cannot read the {what} in {}", file.display()))?;
+    // A file that the user names and that is empty is an error: a server would otherwise start
+    // without a token, open to everyone.
     match text.trim() {
         "" => bail!("there is no {what} in {}", file.display()),
         secret => Ok(Some(secret.to_owned())),
     }
 }
 
-/// What a server proves itself with, where TLS is wanted.
+/// The certificate and key of a server; `None` without TLS.
 pub fn server_tls(
     certificate: Option<&Path>,
     key: Option<&Path>,

@@ -1,4 +1,4 @@
-//! Which systems take part in a suite, and which are missing.
+//! Chooses the systems that take part in a suite, and names those that are missing.
 
 use dyno_suite::{Catalogue, Definition, Peer, PeerState, System};
 

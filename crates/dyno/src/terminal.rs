@@ -1,12 +1,15 @@
-//! Printing that survives a closed pipe.
+//! Printing to standard output: it survives a closed pipe, and knows whether a person reads it.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
 use comfy_table::{ContentArrangement, Table, presets};
 
-/// Prints to stdout, with a line end if there is none.
+/// Prints to stdout, and adds a line end if there is none. A closed pipe is an error, which
+/// [`is_broken_pipe`] recognizes.
 pub fn print(text: &str) -> anyhow::Result<()> {
+    // Flushed here, so that an error of the last bytes reaches the caller and not the end of the
+    // process, where it would be lost.
     let mut stdout = io::stdout().lock();
     stdout
         .write_all(text.as_bytes())
@@ -34,8 +37,8 @@ pub fn write_binary(bytes: &[u8]) -> anyhow::Result<()> {
         .context("cannot write to stdout")
 }
 
-/// An error and its causes in one line. A library's message mostly ends with its cause already;
-/// what was said is not said twice.
+/// Formats an error and its causes in one line. Many libraries repeat the cause in their own
+/// message, so a cause that stands there already is left out.
 pub fn explain(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1) {
@@ -66,7 +69,7 @@ pub fn colours_stderr() -> bool {
     io::stderr().is_terminal() && colours_wanted()
 }
 
-/// Follows <https://no-color.org>, and TERM=dumb.
+/// Whether the environment allows colours, by <https://no-color.org> and TERM.
 fn colours_wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_some_and(|term| term != "dumb")

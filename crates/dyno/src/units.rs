@@ -23,6 +23,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
             ));
         }
     };
+    // The text may have a fraction, as in 1.5GiB, but the result is whole bytes.
     let bytes = number * factor;
     if bytes.fract() != 0.0 || bytes > 9e18 {
         return Err(format!(
@@ -151,6 +152,8 @@ pub fn share(text: &str) -> Result<f64, String> {
 /// The number at the front and what follows it. `example` is what a message shows.
 fn split<'a>(text: &'a str, example: &str) -> Result<(f64, &'a str), String> {
     let text = text.trim();
+    // A minus sign gets an answer of its own. Without it `-5s` would be said not to begin with a
+    // number.
     if text.starts_with('-') && text[1..].starts_with(|c: char| c.is_ascii_digit()) {
         return Err(format!(
             "`{text}` is negative; write {example}, for example"

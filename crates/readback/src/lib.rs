@@ -1,8 +1,8 @@
-//! Counts and checksums of written tables, read by libraries that share no code with the writers:
-//! `parquet`, `orc-rust` and `csv`.
+//! Computes counts and checksums of written tables by libraries that share no code with the
+//! writers, which are `parquet`, `orc-rust` and `csv`.
 //!
 //! These libraries, and Arrow below them, take longer to build than all of `dyno`. So this crate
-//! belongs to `dyno-sql`, which `dyno` starts when a written table must be checked, and to tests.
+//! belongs to tests and to `dyno-sql`, which `dyno` starts when a written table must be checked.
 
 mod spots;
 mod tpch;
@@ -15,12 +15,12 @@ use serde::Serialize;
 pub use spots::spots;
 pub use tpch::{Texts, tables};
 
-/// What a table, or several together, add up to.
+/// The count and the checksum of a table, or of several together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sum {
-    /// Rows.
+    /// The number of rows.
     pub count: u64,
-    /// The sum of the rows, whatever their order (FORMAT.md).
+    /// The checksum of the rows, which does not depend on their order (FORMAT.md).
     pub checksum: String,
 }
 
@@ -33,17 +33,17 @@ pub enum Error {
     /// A file or directory is missing or not readable.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
+        /// The file or directory in question.
         path: PathBuf,
-        /// What the system said.
+        /// The reason that the system gave.
         source: io::Error,
     },
     /// A file is not what it should be.
     #[error("{}: {reason}", path.display())]
     File {
-        /// The file.
+        /// The file in question.
         path: PathBuf,
-        /// What the reader said.
+        /// The reason that the reader gave.
         reason: String,
     },
 }

@@ -1,5 +1,5 @@
-//! The order-independent checksum of a spots table (FORMAT.md), read by a Parquet reader that is
-//! not ours, so that a load is checked by something that shares no code with it.
+//! Computes the order-independent checksum of a spots table (FORMAT.md) by a Parquet reader that is
+//! not ours, so that a load is checked by code that it does not share.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,10 +16,10 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
 use crate::{Error, Sum};
 
-/// Values read in one call.
+/// How many values are read in one call.
 const BATCH: usize = 8192;
 
-/// Reads every row of the newest committed state of a table.
+/// Reads every row of the newest committed state of a table, and returns its count and checksum.
 ///
 /// # Errors
 /// When the directory is not a table, or a file cannot be read or lacks a column.
@@ -65,7 +65,7 @@ impl Sums {
     }
 }
 
-/// 1 + id mod 65521, for each row.
+/// The weight of each row, 1 + id mod 65521.
 fn weights(group: &dyn RowGroupReader) -> Result<Vec<u64>, ParquetError> {
     let mut weights = Vec::with_capacity(group.metadata().num_rows().max(0) as usize);
     let reader = group.get_column_reader(position(group, "id")?)?;
@@ -82,7 +82,7 @@ fn position(group: &dyn RowGroupReader, name: &str) -> Result<usize, ParquetErro
         .ok_or_else(|| ParquetError::General(format!("there is no column {name}")))
 }
 
-/// Sum of value times weight over the rows of a group, modulo 2^64.
+/// The sum of value times weight over the rows of a group, modulo 2^64.
 fn column_sum(
     group: &dyn RowGroupReader,
     name: &str,
@@ -121,6 +121,7 @@ fn column_sum(
         })?,
         ColumnReader::Int64ColumnReader(reader) => each::<Int64Type>(reader, |values| {
             for &value in values {
+                // The contract counts times in seconds, rounded down before 1970 too.
                 add(if per_second == 1 {
                     value
                 } else {
@@ -145,8 +146,9 @@ fn column_sum(
     Ok(sum)
 }
 
-/// Values of strings seen, found by where they lie: all rows with one dictionary code share the
-/// bytes of the dictionary page. The map keeps them, so that the place is not given away.
+/// The values of strings that were seen, by the addresses of their bytes. All rows with the same
+/// dictionary code share the bytes of the dictionary page. The map keeps these alive, so that no
+/// other string can get the same address.
 #[derive(Default)]
 struct Known(HashMap<(usize, usize), (u64, ByteArray)>);
 
@@ -169,7 +171,10 @@ fn string_value(bytes: &[u8]) -> u64 {
     ]))
 }
 
-/// Hands on all values of a column, none of which may be NULL.
+/// Calls `take` with all values of a column, batch by batch.
+///
+/// # Errors
+/// A value is NULL, or the column cannot be read.
 pub(crate) fn each<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     mut take: impl FnMut(&[T::T]),

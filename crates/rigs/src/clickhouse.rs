@@ -168,6 +168,8 @@ fn by_pipe(server: &PrivateServer, files: &[PathBuf], workers: usize) -> Result<
     let failure: Mutex<Option<RigError>> = Mutex::new(None);
     thread::scope(|scope| {
         for _worker in 0..workers.min(files.len()) {
+            // Each thread takes the next file when it has finished one, as `xargs -P` would, so a
+            // large file at the end does not leave the others idle for longer than it must.
             scope.spawn(|| {
                 loop {
                     let next = queue.lock().ok().and_then(|mut queue| queue.next());
@@ -209,7 +211,11 @@ fn pipe(server: &PrivateServer, file: &Path) -> Result<(), RigError> {
         .stdin(text.map_or(Stdio::null(), Stdio::from))
         .output()
         .map_err(|e| failed(PEER, e))?;
+    // The client's output is collected to its end first. Waiting for gzip before that could block
+    // for ever: it stops when the pipe to the client is full.
     let unpacked = unpacking.wait().map_err(|e| failed("gzip", e))?;
+    // gzip is judged first. If it failed, the client has loaded a part of the file and reports
+    // success.
     if !unpacked.success() {
         return Err(failed("gzip", unpacked));
     }
@@ -256,6 +262,8 @@ pub fn server_checksum(server: &PrivateServer, table: &str) -> Result<Answer, Ri
 }
 
 fn sums(server: &PrivateServer, table: &str, columns: &[String]) -> Result<Answer, RigError> {
+    // A sum of products wraps at 64 bits in the same way on every system, so it does not depend on
+    // the order of the rows.
     let sums: Vec<String> = COLUMNS
         .iter()
         .zip(columns)

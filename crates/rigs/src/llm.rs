@@ -78,6 +78,8 @@ pub(crate) fn beside(params: &mut Params<'_>, request: &Request) -> Result<Reply
     let (talked, loaded) = thread::scope(|scope| {
         let loading = scope.spawn(|| loads(&params, &request.scratch, &over));
         let talked = talk(&params);
+        // Talks decide when both end. A load that is under way then runs to its end, because a rate
+        // needs whole loads; it competes with no conversation that counts.
         over.store(true, Ordering::Relaxed);
         (talked, loading.join())
     });
@@ -234,10 +236,13 @@ fn converse(
     let tokens = streamed
         .usage
         .map_or(pieces, |usage| usage.completion_tokens);
+    // An endpoint that stops early would look faster, so an answer that is too short is a failure.
     if tokens < u64::from(params.tokens) {
         return Err(format!("{tokens} tokens came, not {}", params.tokens));
     }
     let ns = |from: Instant, to: &Instant| to.saturating_duration_since(from).as_nanos() as u64;
+    // The lock is taken once for each conversation, after the answer is complete, so it delays no
+    // token.
     let mut talked = into.lock().map_err(|_| "another conversation panicked")?;
     talked.tokens += tokens;
     // A piece may hold several tokens or a part of one, so they are spread evenly over the pieces.

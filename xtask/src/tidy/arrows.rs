@@ -33,6 +33,8 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                 format!("package {name}: call it {expected}"),
             ));
         }
+        // Names that are not folders of the workspace are crates of others, which cargo-deny looks
+        // after.
         for (line, name) in dependencies(&manifest.text) {
             if let Some(to) = folders.get(name)
                 && !allowed(from, to)
@@ -59,6 +61,8 @@ fn reexported_crate(line: &str) -> Option<&str> {
     let path = line.trim_start().strip_prefix("pub use ")?;
     let end = path.find(|c: char| !c.is_alphanumeric() && c != '_')?;
     let (name, rest) = path.split_at(end);
+    // `pub use dyno_io;`, `pub use dyno_io as io;`, a glob and `{self, ...}` all bring the whole
+    // crate along.
     let is_whole =
         rest.starts_with([';', ' ']) || rest.starts_with("::*") || rest.starts_with("::{self");
     (name.starts_with("dyno_") && is_whole).then_some(name)
@@ -142,6 +146,7 @@ fn dependencies(text: &str) -> Vec<(usize, &str)> {
         if let Some(header) = line.trim().strip_prefix('[') {
             let header = header.trim_end_matches(']');
             in_table = header.ends_with("dependencies") && !header.starts_with("workspace");
+            // `[dependencies.NAME]` is a table of one dependency.
             if let Some((table, name)) = header.rsplit_once('.')
                 && table.ends_with("dependencies")
                 && !table.starts_with("workspace")

@@ -10,6 +10,7 @@ pub fn only(text: &str) -> String {
             '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
             '/' if rest.starts_with("/*") => block_comment(rest),
             '"' => string(rest),
+            // In the middle of a name these letters begin no literal.
             'r' | 'b' | 'c' if !previous.is_some_and(is_name) => prefixed_string(rest),
             '\'' => character(rest),
             _ => 0,
@@ -102,6 +103,7 @@ fn prefixed_string(text: &str) -> usize {
 fn character(text: &str) -> usize {
     let mut chars = text.char_indices().skip(1);
     match (chars.next(), chars.next()) {
+        // The quote is looked for behind the escaped character, which may be a quote itself.
         (Some((_, '\\')), Some((at, _))) => text[at + 1..]
             .find('\'')
             .map_or(text.len(), |end| at + 1 + end + 1),

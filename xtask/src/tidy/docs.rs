@@ -50,6 +50,8 @@ fn missing_targets(tree: &Tree) -> Vec<Finding> {
                 continue;
             }
             for target in links(line).chain(quoted(line)) {
+                // A target may be written from the top of the tree, as our documents do in
+                // backquotes, or from its own folder, as Markdown has it.
                 if !tree.has(&target) && !tree.has(&resolved(&folder, &target)) {
                     let text = format!("mentions {target}, which does not exist");
                     findings.push(Finding::breach(&file.path, at + 1, text));
@@ -75,7 +77,7 @@ fn resolved(folder: &str, target: &str) -> String {
     parts.join("/")
 }
 
-/// Relative targets of `[text](target)`.
+/// Relative targets of `[text](target)` in a line.
 fn links(line: &str) -> impl Iterator<Item = String> + '_ {
     line.split("](").skip(1).filter_map(|rest| {
         let target = rest.split([')', ' ', '#']).next()?;
@@ -88,6 +90,7 @@ fn links(line: &str) -> impl Iterator<Item = String> + '_ {
 fn quoted(line: &str) -> impl Iterator<Item = String> + '_ {
     line.split('`').skip(1).step_by(2).filter_map(|word| {
         let path = word.split([':', '#']).next()?;
+        // A pattern or a placeholder names no one file.
         if path.contains(['*', '{', '<', '$', ' ', '|']) {
             return None;
         }

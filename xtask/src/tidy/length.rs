@@ -49,6 +49,7 @@ struct Function<'a> {
 fn functions(code: &str) -> Vec<Function<'_>> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("fn ") {
+        // What was found may be the end of a longer name, such as `my_fn`.
         if code[..at].chars().next_back().is_some_and(is_name) {
             continue;
         }
@@ -71,6 +72,7 @@ fn body_end(text: &str) -> Option<usize> {
     for (at, c) in text.char_indices() {
         match c {
             '(' | '[' => brackets += 1,
+            // The signature stood inside another bracket: it was the type of a function.
             ')' | ']' if braces == 0 && brackets == 0 => return None,
             ')' | ']' => brackets -= 1,
             ';' if braces == 0 && brackets == 0 => return None,

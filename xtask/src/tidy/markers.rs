@@ -13,7 +13,7 @@ const MARKERS: [&str; 6] = [
     concat!("<<<<", "<<<"),
     concat!(">>>>", ">>>"),
 ];
-/// In code only.
+/// Looked for in code only, because comments may speak of them.
 const CALLS: [&str; 3] = [
     concat!("to", "do!("),
     concat!("unimpl", "emented!("),

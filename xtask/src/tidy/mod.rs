@@ -21,7 +21,7 @@ use tree::Tree;
 /// One thing that a rule found.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Relative to the workspace.
+    /// Path relative to the top of the workspace.
     pub path: String,
     /// From 1; 0 when the whole file is meant.
     pub line: usize,

@@ -18,6 +18,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         let Some(file) = sources.get(path.as_str()) else {
             continue;
         };
+        // A file that two `mod` lines name is gone through once, so the search ends.
         if reached.insert(path) {
             open.extend(children(file, &sources));
         }

@@ -1,4 +1,4 @@
-//! Names that say nothing.
+//! Names of modules that say nothing of what is inside.
 
 use super::Finding;
 use super::tree::Tree;

@@ -1,5 +1,5 @@
 //! Every case of a suite names the limit that bounds it, or says why none is known: a figure beside
-//! no limit tells nobody how much is left.
+//! no limit does not tell how much is left.
 
 use super::Finding;
 use super::tree::Tree;
@@ -28,6 +28,8 @@ fn findings(path: &str, text: &str) -> Vec<Finding> {
     };
     for (index, line) in text.lines().enumerate() {
         if line.starts_with('[') {
+            // Tables inside a case have no heading of their own in our suites, so any heading ends
+            // the case.
             close(open.take(), &mut found);
             open = (line == CASE).then_some(index + 1);
         } else if line.starts_with("limit = ") || line.starts_with("no_limit = ") {

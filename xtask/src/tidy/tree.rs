@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::code;
 
-/// One text file.
+/// One text file, with the form that rules on code read.
 pub struct File {
     /// Relative to the workspace, with `/` between its parts.
     pub path: String,
-    /// As it is.
+    /// The text as it is on disk.
     pub text: String,
     /// For Rust: the same lines with comments and the insides of literals blanked; else empty.
     pub code: String,
@@ -31,12 +31,12 @@ impl File {
         }
     }
 
-    /// Without its folder.
+    /// The name without its folder.
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Rust sources only.
+    /// Whether it is a Rust source.
     pub fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }
@@ -44,7 +44,7 @@ impl File {
 
 /// The workspace's own text files, in order of their paths.
 pub struct Tree {
-    /// See [`File`].
+    /// The files that rules read; see [`File`].
     pub files: Vec<File>,
     /// Paths of everything else: pictures, fixtures, lock files. Rules only ask whether they exist.
     pub others: Vec<String>,
@@ -60,7 +60,7 @@ const MADE: [&str; 7] = [
     "fixtures",
     ".git",
 ];
-/// Files that rules read.
+/// Endings of the files whose text rules read.
 const READ: [&str; 6] = ["rs", "toml", "md", "sh", "yml", "py"];
 
 impl Tree {
@@ -115,6 +115,8 @@ impl Tree {
                 if name == ".work" {
                     continue;
                 }
+                // A folder of made files counts as there, so that documents may point at it, but
+                // nothing in it is read.
                 if MADE.contains(&name.as_str()) {
                     self.others.push(relative(root, &path) + "/");
                 } else {

@@ -14,7 +14,7 @@ const MANIFEST: &str = "crates/dyno/Cargo.toml";
 /// Asks cargo for all that `dyno` is built from, tests and build scripts left out.
 ///
 /// # Errors
-/// Cargo does not answer.
+/// When cargo does not answer.
 pub fn check() -> Result<Vec<Finding>, String> {
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let arguments = "tree --package dyno --edges normal --prefix depth --format {p}";
@@ -40,6 +40,8 @@ fn findings(tree: &str) -> Vec<Finding> {
         let Some(name) = package.split(' ').next() else {
             continue;
         };
+        // A line of depth n hangs below the last line of depth n - 1, so what is kept is the way to
+        // it.
         way.truncate(depth.parse().unwrap_or(0));
         way.push(name);
         // Cargo prints a crate wherever it is needed; the first way to it is enough.

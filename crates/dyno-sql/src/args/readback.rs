@@ -18,7 +18,7 @@ pub enum ReadbackCommand {
     Tpch(TpchReadbackArgs),
 }
 
-/// Arguments of `readback tpch`.
+/// Arguments of `readback tpch`: which files to read, and how much of their texts.
 #[derive(Debug, Args)]
 pub struct TpchReadbackArgs {
     /// Directory of the tables: DIR/lineitem.parquet, or parts DIR/lineitem/lineitem.1.parquet, ...

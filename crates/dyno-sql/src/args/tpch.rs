@@ -33,7 +33,7 @@ Examples:
 
 The answers are those that the specification publishes for scale factor 1.";
 
-/// Arguments of `tpch query`.
+/// Arguments of `tpch query`, which runs some or all of the 22 queries.
 #[derive(Debug, Args)]
 pub struct TpchQueryArgs {
     /// Directory of the tables: DIR/lineitem.parquet, or parts DIR/lineitem/lineitem.1.parquet, ...
@@ -65,7 +65,7 @@ Examples:
 
 Exits 1 when a check fails, and names the first rows that fail it.";
 
-/// Arguments of `tpch verify`.
+/// Arguments of `tpch verify`, which checks the tables themselves.
 #[derive(Debug, Args)]
 pub struct TpchVerifyArgs {
     /// Directory of the tables: DIR/lineitem.parquet, or parts DIR/lineitem/lineitem.1.parquet, ...
@@ -90,7 +90,7 @@ pub struct SourceArgs {
     /// Read only files of FORMAT
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub files: Option<FileFormat>,
-    /// Bounds of the command.
+    /// Threads and memory that each query may use.
     #[command(flatten)]
     pub limits: LimitArgs,
 }

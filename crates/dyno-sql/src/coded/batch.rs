@@ -29,6 +29,7 @@ pub(super) fn batch(spec: &Spec, answer: &Answer) -> Result<RecordBatch> {
     for (measure, field) in spec.measures.iter().zip(measures) {
         columns.push(rows.results(*measure, field)?);
     }
+    // Without the count, a batch that has no columns would have no rows either.
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     let schema = Arc::clone(&spec.schema);
     Ok(RecordBatch::try_new_with_options(
@@ -74,6 +75,8 @@ impl<'a> Rows<'a> {
                     .or_insert(next)
             })
             .collect();
+        // The sort is stable and by row, so the groups of a row lie side by side and `ends` can say
+        // where each row's run stops.
         let mut groups: Vec<usize> = (0..answer.len()).collect();
         groups.sort_by_key(|group| row_of[*group]);
         let mut ends = vec![0; rows.len()];

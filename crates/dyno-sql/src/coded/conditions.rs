@@ -29,6 +29,8 @@ impl Conditions {
         let mut merged: Vec<(usize, Arc<dyn PhysicalExpr>)> = Vec::new();
         for condition in &below.conditions {
             let (column, _) = Computed::of(condition, table)?;
+            // Conditions on one column become one filter, which is computed once for each entry of
+            // the dictionary. Two filters would walk the dictionary and the codes twice.
             match merged.iter_mut().find(|(other, _)| *other == column) {
                 Some((_, all)) => {
                     let (left, right) = (Arc::clone(all), Arc::clone(condition));

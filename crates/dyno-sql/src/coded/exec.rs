@@ -134,6 +134,8 @@ impl ExecutionPlan for CodedAggregateExec {
         let output_rows = MetricBuilder::new(&self.metrics).output_rows(partition);
         let config = context.session_config();
         let (threads, batch_rows) = (config.target_partitions(), config.batch_size());
+        // The future owns the flag's guard. When the stream is dropped, the guard sets the flag,
+        // and the scan, which cannot be aborted on its blocking thread, ends by itself.
         let answer = async move {
             let stop = Arc::new(AtomicBool::new(false));
             let _stop_when_dropped = StopWhenDropped(Arc::clone(&stop));
@@ -150,11 +152,15 @@ impl ExecutionPlan for CodedAggregateExec {
                 rows_scanned.add(scanned.load(Ordering::Relaxed) as usize);
                 batch(&spec, &answer)
             };
+            // The scan runs on threads of its own and blocks until they are done, so it may not run
+            // on a thread of the runtime.
             let batch = SpawnedTask::spawn_blocking(scan)
                 .join()
                 .await
                 .map_err(|error| DataFusionError::External(Box::new(error)))??;
             output_rows.add(batch.num_rows());
+            // Operators above expect batches of about this size; slices share the memory of the one
+            // batch.
             let starts = (0..batch.num_rows()).step_by(batch_rows.max(1));
             let slices: Vec<Result<RecordBatch>> = starts
                 .map(|start| Ok(batch.slice(start, batch_rows.min(batch.num_rows() - start))))

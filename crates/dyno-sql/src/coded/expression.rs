@@ -59,6 +59,8 @@ impl Computed {
             return None;
         };
         let field = table.fields().get(column.index())?;
+        // The function is computed for every entry of a dictionary, also for those that no row
+        // uses. If it could fail on one of them, a query that has an answer would fail.
         if !is_total(expr, table) {
             return None;
         }
@@ -132,6 +134,8 @@ impl Mapping for Computed {
             }
             return Ok(());
         }
+        // Keys are carried as signed integers. A cast would turn values from 2^63 on into NULL, so
+        // their bits are kept instead; `ints` turns them back.
         if results.data_type() == &DataType::UInt64 {
             for result in results.as_primitive::<UInt64Type>() {
                 out.push_int(result.map(|value| value as i64));
@@ -262,6 +266,7 @@ fn properties(
 /// The string that a column of strings must be equal to, when that is the whole condition.
 fn equal_to(condition: &Arc<dyn PhysicalExpr>) -> Option<Vec<u8>> {
     let condition = condition.downcast_ref::<BinaryExpr>()?;
+    // `'K1ABC' = callsign` is the same condition as `callsign = 'K1ABC'`.
     let (column, literal) = match (condition.left(), condition.right()) {
         (column, literal) if literal.downcast_ref::<Literal>().is_some() => (column, literal),
         (literal, column) => (column, literal),
@@ -333,13 +338,14 @@ fn is_total_operator(binary: &BinaryExpr, table: &Schema) -> bool {
                     _ => None,
                 }
             });
+            // A divisor of 0 fails, and so does the least integer divided by -1, which overflows.
             integers() && divisor.is_some_and(|divisor| divisor > 0)
         }
         _ => false,
     }
 }
 
-/// Whether every value of one type has its like in the other.
+/// Whether a cast between the types succeeds for every value.
 fn keeps_values(from: &DataType, to: &DataType) -> bool {
     let width = |kind: &DataType| kind.primitive_width().unwrap_or(0);
     match (from, to) {

@@ -40,7 +40,7 @@ impl<'f> Pages<'f> {
         converter.data_page_mins(&self.index.values, &self.index.places, &[self.row_group])
     }
 
-    /// The greatest.
+    /// The greatest value of each page in a column of the table.
     pub(super) fn most(&self, schema: &Schema, column: &str) -> Result<ArrayRef> {
         let converter = self.converter(schema, column)?;
         converter.data_page_maxes(&self.index.values, &self.index.places, &[self.row_group])
@@ -69,6 +69,8 @@ fn page_rows(places: &[PageLocation], rows: usize) -> Option<Vec<Range<usize>>> 
         .zip(ends)
         .map(|(a, b)| a..b)
         .collect();
+    // Each page must have at least one row, and the first begins at row 0. Otherwise a row would be
+    // in no page or in two, and pruning would lose or repeat it.
     let whole = starts.first() == Some(&0) && pages.iter().all(|page| page.start < page.end);
     whole.then_some(pages)
 }

@@ -31,12 +31,15 @@ pub(super) struct Pruning<'s> {
 
 impl<'s> Pruning<'s> {
     pub(super) fn new(conditions: &[Arc<dyn PhysicalExpr>], schema: &'s SchemaRef) -> Self {
-        // Statistics in a form that is not known only cost time.
+        // A condition that cannot be compared with statistics prunes nothing. That costs time and
+        // never a row, so it is not an error.
         let predicate = |condition| {
             let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema));
             builder.try_build(condition).ok()
         };
         let whole = conjunction(conditions.iter().map(Arc::clone));
+        // The pages of two columns have different rows, so a condition over both cannot be decided
+        // page by page. Row groups are the same for all columns.
         let single = conditions.iter().filter_map(|condition| {
             let columns = collect_columns(condition);
             let mut columns = columns.into_iter();
@@ -115,6 +118,7 @@ fn both(left: &[Range<usize>], right: &[Range<usize>]) -> Vec<Range<usize>> {
             Some(last) if last.end == start => last.end = end,
             _ => shared.push(start..end),
         }
+        // The range that ends first cannot meet any later range of the other list.
         if a.end <= b.end {
             l += 1;
         } else {

@@ -41,6 +41,8 @@ impl CodedRule {
     /// The operator for an aggregation.
     fn replace(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<CodedAggregateExec> {
         let whole = plan.downcast_ref::<AggregateExec>()?;
+        // An aggregation over threads is a partial one for each partition and a final one above.
+        // The operator replaces both. The lower one has the expressions over the table's columns.
         let reading = match whole.mode() {
             AggregateMode::Final | AggregateMode::FinalPartitioned => {
                 whole.input().downcast_ref::<AggregateExec>()?
@@ -65,6 +67,8 @@ impl CodedRule {
         let columns = &spec.query.columns;
         let mut sources = sources(&self.table, &below, columns, |at| by_code.contains(&at))?;
         for source in &mut sources {
+            // Where all rows of a page have one key, the scan takes it from one value of the page
+            // instead of looking at each row.
             let file = self.table.file_of(&source.file)?;
             for row_group in &mut source.row_groups {
                 let schema = self.table.schema();
@@ -109,8 +113,8 @@ impl CodedRule {
         };
         let columns = &selection.columns;
         let sources = sources(&self.table, &below, columns, |at| tested.contains(&at))?;
-        // Codes must be what tells: a range of times alone is looked up faster by the general plan,
-        // which asks no row of a row group that lies within it.
+        // At least one condition must be decided by codes. The general plan is faster at a range of
+        // times alone, because it tests no row of a row group that lies within the range.
         let is_coded = |column: &usize| {
             let mut sources = sources.iter();
             sources.all(|source| source.file.is_coded(source.columns[*column].0))
@@ -133,6 +137,8 @@ impl CodedRule {
         let mut column = first.expr.downcast_ref::<Column>()?.index();
         let mut between = vec![Arc::clone(plan)];
         let mut at = sort.input();
+        // The sort's column is followed down through projections. One that computes it ends the
+        // search, since the order of its results is not that of the aggregate.
         while let Some(projection) = at.downcast_ref::<ProjectionExec>() {
             let below = &projection.expr().get(column)?.expr;
             column = below.downcast_ref::<Column>()?.index();
@@ -217,8 +223,8 @@ impl TreeNodeRewriter for Walk<'_> {
     }
 }
 
-/// Whether a plan tells the scan below it, as it goes, which rows it can still use: a sort that
-/// only keeps the first rows, and a join.
+/// Whether a plan passes a dynamic filter to the scan below it while it runs: a sort that keeps
+/// only the first rows, and a hash join.
 fn tells(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let sort = plan.downcast_ref::<SortExec>();
     sort.is_some_and(|sort| sort.fetch().is_some()) || plan.downcast_ref::<HashJoinExec>().is_some()

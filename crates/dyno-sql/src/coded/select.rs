@@ -31,7 +31,7 @@ use super::sources::extent;
 
 /// Rows that are worth a thread of their own.
 const PARTITION_ROWS: usize = 1 << 19;
-/// One row in so many is chosen, as far as anybody can say beforehand.
+/// The planner is told that one row in this many is chosen; nothing better is known beforehand.
 const CHOSEN_SHARE: usize = 5;
 
 /// Scans the files of a table and hands on the rows that filters choose, which are looked at as
@@ -43,7 +43,7 @@ pub struct CodedSelectExec {
     /// For each partition the row groups that it reads: source, and place among that one's.
     shares: Vec<Vec<(usize, usize)>>,
     schema: SchemaRef,
-    /// The conditions, for people.
+    /// The conditions, as EXPLAIN shows them.
     text: String,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -226,6 +226,8 @@ impl Iterator for Reading {
 
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.batch();
+        // The state after an error is unknown, and a stream that is polled again must not go on
+        // from it.
         if batch.is_err() {
             self.left.clear();
         }
@@ -247,6 +249,8 @@ impl Reading {
                 self.rows_scanned.add(row_group.len());
             }
             let rows = self.selected.advance(self.batch_rows).map_err(failed)?;
+            // Accounted after each step, because dictionaries differ in size from one row group to
+            // the next. A failure here is the query's memory limit, and names this operator.
             let strings: usize = self.strings.iter().map(Strings::heap_bytes).sum();
             self.memory
                 .try_resize(self.selected.heap_bytes() + strings)?;
@@ -320,6 +324,8 @@ impl Strings {
             }
             Ok(builder.finish())
         };
+        // Building the dictionary once and taking from it is cheaper as soon as more rows were made
+        // than it has entries; a condition that chooses few rows never gets there.
         if self.all.is_none() && self.rows > dictionary.len() {
             self.all = Some(strings(&mut (0..dictionary.len()))?);
         }

@@ -17,7 +17,7 @@ use crate::file::TableFile;
 /// of a page, it is of all values between them.
 #[derive(Debug, Clone)]
 pub(super) struct Rising {
-    /// The column's name.
+    /// The name of the column that the key is computed from.
     pub(super) column: String,
     pub(super) key: Arc<Computed>,
 }
@@ -31,7 +31,7 @@ impl Rising {
         schema: &SchemaRef,
     ) -> Vec<Settled> {
         let pages = Pages::of(file, row_group, &self.column);
-        // What can't be read of an index only costs time.
+        // An index that cannot be read costs time and never a row.
         let settled = pages.and_then(|pages| self.settled_pages(&pages, schema).ok());
         settled.unwrap_or_default()
     }
@@ -45,6 +45,8 @@ impl Rising {
         let keys = self.key.evaluate(least)?;
         let one = not_distinct(&keys, &self.key.evaluate(Arc::clone(&most))?)?;
         let others = keys.len().saturating_sub(1);
+        // `as_before[i]` compares page i + 1 with page i, so that neighbouring pages with one key
+        // become one range.
         let as_before = not_distinct(
             &keys.slice(keys.len() - others, others),
             &keys.slice(0, others),

@@ -35,6 +35,8 @@ impl<'p> Below<'p> {
         }
         if let Some(filter) = plan.downcast_ref::<FilterExec>() {
             let mut below = Self::of(filter.input())?;
+            // A filter with a limit hands on the first rows that it meets, which an operator that
+            // reads in another order would not reproduce.
             if ExecutionPlan::fetch(filter).is_some() {
                 return None;
             }
@@ -58,6 +60,8 @@ impl<'p> Below<'p> {
             .downcast_ref::<DataSourceExec>()?
             .data_source()
             .downcast_ref::<FileScanConfig>()?;
+        // A limit or a filter inside the scan would be lost, because the operator replaces the
+        // scan.
         if scan.limit.is_some() || scan.file_source().filter().is_some() {
             return None;
         }
@@ -92,7 +96,7 @@ impl<'p> Below<'p> {
             .collect()
     }
 
-    /// The conditions, for people.
+    /// The conditions, as EXPLAIN shows them.
     pub(super) fn text(&self) -> String {
         let conditions: Vec<String> = self.conditions.iter().map(ToString::to_string).collect();
         conditions.join(", ")

@@ -24,6 +24,8 @@ pub(super) fn sources(
     let mut sources: Vec<Source> = Vec::new();
     for file in files {
         let columns = locate(columns, &by_code, file)?;
+        // The query is compiled once, for columns of one kind. A file in which a column has another
+        // kind, such as codes instead of integers, leaves the query to the general plan.
         if let Some(first) = sources.first() {
             let kinds = |columns: &[(usize, ColumnKind)]| -> Vec<ColumnKind> {
                 columns.iter().map(|(_, kind)| *kind).collect()
@@ -50,6 +52,8 @@ fn files<'t>(table: &'t FeedTable, scan: &FileScanConfig) -> Option<Vec<&'t Arc<
             part.range.is_none().then_some(file)
         })
         .collect::<Option<_>>()?;
+    // A scan of fewer files than the table has was narrowed by something that this rule does not
+    // know, and the operator would read the others too.
     (files.len() == table.files().len()).then_some(files)
 }
 

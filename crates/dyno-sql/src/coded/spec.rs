@@ -23,11 +23,11 @@ pub(super) enum Measure {
     Count,
     /// Sum of the value column with this index in [`Query::values`].
     Sum(usize),
-    /// Their mean.
+    /// Mean of the value column, as a float.
     Avg(usize),
-    /// Their least.
+    /// Least value of the value column.
     Min(usize),
-    /// Their greatest.
+    /// Greatest value of the value column.
     Max(usize),
     /// This percentile of the column that [`Spec::spread`] is about.
     Percentile(f64),
@@ -39,11 +39,11 @@ pub(super) struct Top {
     /// Index of the aggregate that is sorted by first.
     pub(super) measure: usize,
     pub(super) descending: bool,
-    /// The limit.
+    /// How many rows the limit keeps.
     pub(super) rows: usize,
 }
 
-/// A whole aggregation.
+/// A whole aggregation: what is scanned, and what the answer is made of.
 #[derive(Debug, Clone)]
 pub(super) struct Spec {
     /// What is scanned. Its keys are those of the answer, and behind them the spread column.
@@ -60,7 +60,7 @@ pub(super) struct Spec {
 }
 
 impl Spec {
-    /// Keys of the answer.
+    /// How many keys the answer has.
     pub(super) fn keys(&self) -> usize {
         self.query.keys.len() - usize::from(self.spread)
     }
@@ -101,6 +101,8 @@ impl Translation {
             rising: Vec::new(),
         };
         let groups = aggregate.group_expr().expr();
+        // An aggregation without keys has one row even over no rows, which groups that arise from
+        // rows cannot give.
         if groups.is_empty() {
             return None;
         }
@@ -184,6 +186,7 @@ impl Translation {
             let share = percentile(aggregate, &arguments)?;
             let (name, _) = stored_integer(&below.lower(arguments.first()?)?, below)?;
             let column = self.column(&name);
+            // An extra key. A second one would multiply the groups by the values of its column.
             let same = *spread.get_or_insert(column) == column;
             return same.then_some(Measure::Percentile(share));
         }

@@ -19,6 +19,8 @@ pub(super) fn kept(spec: &Spec, top: Top, answer: &Answer) -> Option<Vec<usize>>
         // The complement turns the order around.
         if top.descending { order } else { !order }
     };
+    // The limit comes from the statement and may be larger than any memory, so the heap grows as
+    // groups arrive.
     let mut first: BinaryHeap<Reverse<i64>> = BinaryHeap::with_capacity(top.rows.min(1 << 16) + 1);
     for group in answer.groups() {
         let order = order(group);

@@ -21,9 +21,9 @@ pub const ROWS_SHOWN: usize = 3;
 pub struct Check {
     /// The table that it is about.
     pub table: &'static str,
-    /// What must be true.
+    /// What must be true, as a sentence.
     pub says: String,
-    /// What came of it.
+    /// Whether it is true, and the rows that break it.
     #[serde(flatten)]
     pub state: State,
 }
@@ -32,9 +32,9 @@ pub struct Check {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum State {
-    /// It is true.
+    /// It holds for every row.
     Good,
-    /// It is not true.
+    /// It does not hold, or not for some rows.
     Broken {
         /// How many rows break it, where rows do.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,9 +42,9 @@ pub enum State {
         /// What is wrong, the first rows first.
         found: Vec<String>,
     },
-    /// It cannot be told.
+    /// It cannot be decided from the tables that are there.
     Unknown {
-        /// Why.
+        /// Which table is missing.
         reason: String,
     },
 }
@@ -122,12 +122,14 @@ fn condition(rule: &Rule) -> Option<&str> {
     }
 }
 
-/// For each condition, how many rows break it.
+/// Counts for each condition the rows that break it, in one pass over the table.
 async fn broken_rows(tables: &Tables, table: Table, conditions: &[&str]) -> Result<Vec<u64>> {
     let sums: Vec<String> = conditions
         .iter()
         .enumerate()
         .map(|(place, holds)| {
+            // A condition over a NULL is neither true nor false. It goes to ELSE and counts as
+            // broken, because no column of TPC-H may be NULL. An empty table sums to NULL.
             format!("coalesce(sum(CASE WHEN {holds} THEN 0 ELSE 1 END), 0) AS c{place}")
         })
         .collect();
@@ -161,6 +163,8 @@ async fn first_rows(tables: &Tables, sql: &str) -> Result<(u64, Vec<String>)> {
     let frame = tables.sql(sql).await.with_context(|| failed(sql))?;
     let mut stream = frame.execute_stream().await.with_context(|| failed(sql))?;
     let (mut rows, mut shown) = (0, Vec::new());
+    // A table with one wrong column breaks millions of rows. They are counted as they come, and
+    // only the first few are kept.
     while let Some(batch) = stream.next().await {
         let batch = batch.with_context(|| failed(sql))?;
         rows += batch.num_rows() as u64;

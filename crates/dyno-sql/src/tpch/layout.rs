@@ -52,9 +52,9 @@ impl fmt::Display for FileFormat {
 /// The files of one table, in the order of its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableFiles {
-    /// Which table.
+    /// The table whose rows they hold.
     pub table: Table,
-    /// What the files are.
+    /// The form of every one of them.
     pub format: FileFormat,
     /// Absolute paths, part 1 first.
     pub paths: Vec<PathBuf>,
@@ -79,6 +79,8 @@ pub fn find(directory: &Path, only: Option<FileFormat>) -> Result<Vec<TableFiles
             candidates.extend(whole(&directory, table, format));
             candidates.extend(parts(&directory, table, format)?);
         }
+        // A directory may hold a table as Parquet and as CSV. Reading either would be a guess, and
+        // reading both would double every row.
         if let [first, second, ..] = &candidates[..] {
             bail!(
                 "table {table} is there twice: {} and {}; name one with --files, or remove one",
@@ -131,6 +133,8 @@ fn parts(directory: &Path, table: Table, format: FileFormat) -> Result<Option<Ta
         }
     }
     parts.sort_unstable();
+    // A part in the middle that is missing shows as a gap. A missing last part cannot be seen here;
+    // the count of rows in `verify` finds it.
     for ((number, _), expected) in parts.iter().zip(1..) {
         if *number != expected {
             bail!(

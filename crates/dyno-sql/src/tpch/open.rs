@@ -24,7 +24,7 @@ use crate::session::{Limits, runtime};
 
 /// Tables of TPC-H, open for SQL under their names.
 pub struct Tables {
-    /// Where statements run.
+    /// The session in which statements run, with its limits.
     pub context: SessionContext,
     /// The files of every table that is there.
     pub files: BTreeMap<Table, TableFiles>,
@@ -90,6 +90,8 @@ async fn register(context: &SessionContext, files: &TableFiles) -> Result<()> {
     }
     let options = ListingOptions::new(reader).with_file_extension(extension);
     let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options);
+    // Parquet has types of its own, which are compared below. Text has none, and inferring them
+    // would read a part of every file and type a column of digits as integers.
     let config = if files.format == FileFormat::Parquet {
         let inferred = config.infer_schema(&context.state()).await;
         inferred.with_context(|| format!("cannot open table {}", files.table))?
@@ -109,6 +111,8 @@ async fn register(context: &SessionContext, files: &TableFiles) -> Result<()> {
         context.register_table(files.table.name(), listing)?;
         return Ok(());
     }
+    // A line of dbgen ends with a separator, behind which a CSV reader sees one more column. A view
+    // leaves it out, so that `SELECT *` has the columns of the specification.
     let names: Vec<&str> = files
         .table
         .columns()
@@ -179,6 +183,8 @@ impl Tables {
             }
         }
         let at_one = Generator::new(Scale::new(1.0)?);
+        // Row counts are rounded, so one table fits a range of scale factors. A factor counts if
+        // more than half of the tables have exactly the rows that it asks for.
         let candidates = counts.iter().filter_map(|(table, rows)| {
             let scale = Scale::new(*rows as f64 / at_one.rows(*table) as f64).ok()?;
             let generator = Generator::new(scale);

@@ -30,6 +30,8 @@ pub async fn check(
     threads: usize,
 ) -> Result<Check> {
     let found = found(tables, table, generator.scale()).await?;
+    // Generating a table computes for minutes on threads of its own. Without `block_in_place` it
+    // would hold a thread of the runtime that may have Ctrl-C to deliver.
     let expected = tokio::task::block_in_place(|| expected(generator, table, threads))?;
     let state = match found.difference(&expected) {
         None => State::Good,
@@ -76,6 +78,7 @@ async fn found(tables: &Tables, table: Table, scale: &Scale) -> Result<Sums> {
         .await
         .with_context(unreadable)?;
     let mut tasks = tokio::task::JoinSet::new();
+    // Sums commute, so partitions are summed in any order and merged as they finish.
     for stream in streams {
         tasks.spawn(add_stream(stream, Sums::new(table, scale), table));
     }
@@ -101,6 +104,8 @@ async fn add_stream(
 fn add_batch(sums: &mut Sums, batch: &RecordBatch, table: Table, keys: &mut RowKeys) -> Result<()> {
     let columns = table.columns();
     let mut arrays = Vec::with_capacity(columns.len());
+    // The cast makes one type of all that `schema::check` accepted, such as integers of 32 and of
+    // 64 bits.
     for (column, array) in columns.iter().zip(batch.columns()) {
         arrays.push(cast(array, &plain_type(column.kind))?);
     }
@@ -122,8 +127,8 @@ fn add_batch(sums: &mut Sums, batch: &RecordBatch, table: Table, keys: &mut RowK
     Ok(())
 }
 
-/// One type for each kind, so that there is one way to take the values out. What is so already is
-/// not copied.
+/// One type for each kind of column, so that values are read out in one way. An array that has the
+/// type already is not copied by the cast.
 fn plain_type(kind: Kind) -> DataType {
     match kind {
         Kind::Key | Kind::Integer => DataType::Int64,
@@ -163,6 +168,8 @@ async fn explain(
             block.rows
         )]);
     };
+    // Only the rows of one block are read back, a few thousand, so naming the first wrong rows
+    // costs little even where the table is large.
     let key = key_columns(table)[0];
     let (low, high) = (
         key_of_unit(table, units.start),
@@ -202,6 +209,8 @@ async fn explain(
 /// Takes the row that is meant out of those with its key, and says what is wrong with it.
 fn compare(table: Table, expected: &[String], found: &mut Vec<Vec<String>>) -> Option<String> {
     let name = name(table, expected);
+    // A damaged table may have several rows with one key. The identical one is taken out first, so
+    // that the others are reported as surplus and not as differences.
     let same = found.iter().position(|row| row == expected).unwrap_or(0);
     if found.is_empty() {
         return Some(format!("{name}: the row is missing"));
@@ -239,7 +248,7 @@ fn generated(
     Ok(rows)
 }
 
-/// What is not a number comes before all that are.
+/// The key of a row. A value that is not a number sorts before all that are.
 fn key_of(table: Table, row: &[String]) -> Key {
     let (first, second) = key_places(table);
     let number = |place: usize| row[place].parse().unwrap_or(i64::MIN);

@@ -18,10 +18,10 @@ use crate::units::{share, time_above_zero};
 A slowdown must recur in a second newer run before it counts as a regression. Exits 0 when no \
 regression is shown, 1 when one is, 3 when the samples cannot tell.")]
 pub struct CompareArgs {
-    /// The older run
+    /// Older run
     #[arg(value_name = "BASE")]
     pub base: PathBuf,
-    /// The newer run, and further runs of the same newer program
+    /// Newer run, and further runs of the same newer program
     #[arg(value_name = "NEW", required = true)]
     pub new: Vec<PathBuf>,
     /// Accept a slowdown of up to SHARE, such as 3%
@@ -44,7 +44,7 @@ Exits 0 when nothing became slower than accepted, 1 when something did in each n
 2 when the runs cannot be read or share no case, 3 when the samples cannot tell: run again. \
 packaging/gate.yml is a workflow that uses it.")]
 pub struct GateArgs {
-    /// The run of the older program
+    /// Run of the older program
     #[arg(value_name = "BASE")]
     pub base: PathBuf,
     /// Two or more runs of the newer program; with one, no slowdown is certain
@@ -67,7 +67,7 @@ Runs the case with the parameters, the size and the peers of the record. Exits 0
 when it disagrees, 2 when it could not be run, 3 when the samples cannot tell. On another machine \
 only ratios are compared.")]
 pub struct ReproduceArgs {
-    /// A run, and one of its cases
+    /// Run, and one of its cases
     #[arg(value_name = "RUN#CASE")]
     pub record: RecordedCase,
     /// Read suites from DIR [default: those built in]
@@ -89,7 +89,7 @@ pub struct ReproduceArgs {
     pub json: bool,
 }
 
-/// `RUN#CASE`.
+/// A run and one of its cases, written as `RUN#CASE`.
 #[derive(Debug, Clone)]
 pub struct RecordedCase {
     pub run: PathBuf,

@@ -56,11 +56,11 @@ impl From<IsolationArg> for Isolation {
     }
 }
 
-/// Numbers of processor cores.
+/// Numbers of processor cores, each at most once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cores(pub Vec<usize>);
 
-/// `1`, `2-9`, `0,2,4-6`.
+/// Parses a list of cores, such as `1`, `2-9` or `0,2,4-6`.
 pub fn cores(text: &str) -> Result<Cores, String> {
     let wrong = || format!("`{text}` is not a list of cores, such as 1, 2-9 or 0,2,4");
     let mut cores = Vec::new();

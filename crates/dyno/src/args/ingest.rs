@@ -154,7 +154,7 @@ pub struct ServerLoadArgs {
     /// Make string columns of a new table LowCardinality(String)
     #[arg(long)]
     pub dictionary_types: bool,
-    /// Take the servers of the address for the shards of the cluster NAME
+    /// Use the servers of ADDRESS as the shards of the cluster NAME
     #[arg(long, value_name = "NAME")]
     pub cluster: Option<String>,
     /// Retry for TIME while a server is unreachable or busy

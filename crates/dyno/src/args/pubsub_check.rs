@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 
 use crate::units::duration;
 
-/// What is checked.
+/// The interface of the log that the check's clients use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CheckedWay {
     /// Clients of the library, over SQL

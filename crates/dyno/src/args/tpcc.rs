@@ -55,7 +55,7 @@ pub struct TpccLoadArgs {
     pub json: bool,
 }
 
-/// The mix of transactions.
+/// The mix of transaction types that terminals run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MixArg {
     /// All five types, mixed as the specification says
@@ -105,8 +105,8 @@ pub struct TpccRunArgs {
     /// Let terminals wait for the keying and thinking times of the specification
     #[arg(long)]
     pub paced: bool,
-    /// Look up N of a hundred customers by last name: 60 in the specification, 40 in the original's
-    /// program
+    /// Look up N of a hundred customers by last name; the specification says 60, the original's
+    /// program has 40
     #[arg(long, value_name = "N", default_value_t = 60,
         value_parser = clap::value_parser!(u32).range(0..=100))]
     pub by_last_name: u32,

@@ -27,6 +27,8 @@ fn given(arguments: impl Iterator<Item = String>) -> String {
 /// When this program cannot be started again.
 pub fn with_password(password: &str) -> anyhow::Result<Exit> {
     let program = std::env::current_exe().context("cannot find this program")?;
+    // `exec` replaces this process, so it returns only on failure. A child would leave this
+    // process, with the password among its arguments, in the list of processes for the whole run.
     let failed = Command::new(program)
         .args(without_password(std::env::args().skip(1)))
         .env("PGPASSWORD", password)
@@ -35,6 +37,8 @@ pub fn with_password(password: &str) -> anyhow::Result<Exit> {
 }
 
 fn without_password(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    // `--password` is followed by its value in the next word, or holds it behind an equals sign.
+    // Both forms must go, or the value would stay among the arguments.
     let mut is_value = false;
     let kept = arguments.filter(|word| {
         let dropped = is_value || word.starts_with("--password=");
@@ -51,6 +55,8 @@ fn without_password(arguments: impl Iterator<Item = String>) -> Vec<String> {
 /// If the suite is not one that the lab accepts, and what keeps a run from starting.
 pub fn run(engine: &str, suite: Value, args: &BenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let name = format!("{engine}-bench");
+    // The command runs through the same suite machinery as `dyno run`, so its record can be linted,
+    // compared and reported like any other.
     let text = toml::to_string(&suite).context("the suite of this benchmark")?;
     let suite = Definition::parse(&name, &name, &text)?;
     let session = Session {

@@ -24,6 +24,8 @@ pub fn run(args: &ClaimsArgs) -> anyhow::Result<Exit> {
     let mut is_broken = false;
     for file in &args.files {
         let text = fs::read_to_string(file).with_context(|| format!("{}", file.display()))?;
+        // A document with a comment that cannot be read is left as it is, and the others are still
+        // checked.
         let claims = match records.check(&text) {
             Ok(claims) => claims,
             Err(broken) => {
@@ -46,6 +48,8 @@ pub fn run(args: &ClaimsArgs) -> anyhow::Result<Exit> {
         (false, true) => {}
         (false, false) => terminal::print(&told(&documents, args.write))?,
     }
+    // With --write a figure that differed agrees now. One that may not be quoted cannot be mended
+    // by writing, so it still fails.
     let fails = |claim: &CheckedClaim| match args.write {
         true => claim.unfit.is_some(),
         false => !claim.holds(),

@@ -32,6 +32,8 @@ pub fn gate(args: &GateArgs) -> anyhow::Result<Exit> {
 
 fn compared(base: &Path, new: &[PathBuf], rules: &CompareRules) -> anyhow::Result<Comparison> {
     let base = runs::open(base)?;
+    // Refused before anything is compared, because runs without a common case would otherwise give
+    // an empty table, which reads like a good result.
     let mut newer = Vec::new();
     for path in new {
         let run = runs::open(path)?;

@@ -26,6 +26,8 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
         return noise::run(args);
     }
     let path = args.data_dir.as_deref().unwrap_or(Path::new("."));
+    // A mistyped directory is a mistake of the user and not a fault of the machine, which is what
+    // the checks would report it as.
     path.metadata()
         .with_context(|| format!("{}", path.display()))?;
     let seen = machine(&Root::system(), path, &mut || thread::sleep(PAUSE));

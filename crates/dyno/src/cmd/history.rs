@@ -71,6 +71,7 @@ fn show(args: &HistoryShowArgs) -> anyhow::Result<Exit> {
         (Some(HistoryExport::Bencher), ..) => history.to_bencher().map_err(anyhow::Error::msg)?,
         (Some(HistoryExport::Otava), ..) => {
             let table = history.to_otava().map_err(anyhow::Error::msg)?;
+            // A program that reads Otava's table needs the same columns in every row.
             for run in &table.left_out {
                 eprintln!("dyno: {run} lacks a figure of the newest run, and is left out");
             }
@@ -98,6 +99,7 @@ fn lines_of(from: &Path, metrics: &[String]) -> anyhow::Result<Vec<HistoryLine>>
     for dir in find_runs(from)? {
         match RunDir::open(&dir) {
             Ok(stored) => lines.push(history_line(&build_stored(&stored), &name(&dir)?, metrics)),
+            // One damaged run must not hide the history of all others.
             Err(error) => eprintln!("dyno: {error}"),
         }
     }

@@ -44,6 +44,7 @@ const LARGEST: u64 = 256 << 20;
 
 fn foreign(path: &Path) -> anyhow::Result<Figures> {
     let name = path.display().to_string();
+    // The size is checked before the file is read, because it is read into memory whole.
     let size = std::fs::metadata(path).with_context(|| name.clone())?.len();
     anyhow::ensure!(
         size <= LARGEST,

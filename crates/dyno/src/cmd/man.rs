@@ -1,4 +1,4 @@
-//! `dyno man DIR`.
+//! `dyno man DIR`: writes a manual page for each command.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `dyno peers list|install|verify`.
+//! `dyno peers list|install|verify`: the programs that dyno is measured against.
 
 use dyno_suite::{Catalogue, ChildExecutor, Peer, PeerState, Stop};
 use serde_json::json;
@@ -62,7 +62,8 @@ fn install(catalogue: &Catalogue, names: &[String], stop: &Stop) -> anyhow::Resu
                 eprintln!("{} {} is installed already", peer.name, peer.version);
                 continue;
             }
-            // Its server or client comes with the operating system.
+            // Its program comes with the operating system and is not ours to install. The user is
+            // told its name, and the other peers are still installed.
             PeerState::Missing(reason) if peer.install.is_empty() => {
                 eprintln!(
                     "{}: {reason}; it needs {}",
@@ -76,6 +77,8 @@ fn install(catalogue: &Catalogue, names: &[String], stop: &Stop) -> anyhow::Resu
         }
         let spinner = Spinner::new(&format!("installing {} {}", peer.name, peer.version));
         catalogue.install(peer)?;
+        // An installed package may still not start, such as for want of a library. A peer counts as
+        // installed when it has answered.
         catalogue.verify(peer, &mut ChildExecutor::default(), stop)?;
         spinner.done(&format!(
             "installed {} {} in {}",

@@ -31,7 +31,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The headline, and how to get more.
+/// The headline, and the command that prints the whole report.
 fn first_page(report: &Report, args: &ReportArgs) -> String {
     format!(
         "{}\n\n{}\n\nThe whole report: dyno report {} --format md, html, xlsx or json\n",

@@ -10,6 +10,7 @@ use crate::session::{Print, Session};
 
 pub fn run(args: &RunArgs, stop: &Stop) -> anyhow::Result<Exit> {
     if args.select.suites.is_empty() {
+        // Listed on stderr, because a script that reads the report from stdout gets no report here.
         eprint!("{}", built_in::listed(&args.select)?);
         bail!("name a suite to run, such as `dyno run wspr --tiny`");
     }

@@ -24,6 +24,8 @@ pub fn run(args: &SiteArgs) -> anyhow::Result<Exit> {
     if site.damaged.is_empty() {
         return Ok(Exit::Done);
     }
+    // The site is complete without the damaged records, but a build that publishes it should notice
+    // that they are missing.
     let number = counted(site.damaged.len() as u64, "record");
     eprintln!("dyno: {number} cannot be read, so the site has no page for:");
     for damaged in &site.damaged {

@@ -1,4 +1,4 @@
-//! What can go wrong in a store.
+//! The errors of a store, and the kinds of damage it detects.
 
 use std::io;
 
@@ -15,64 +15,64 @@ pub enum StoreError {
         "no space: a slot of {needed_bytes} bytes is not free under the limit of {limit_bytes} bytes"
     )]
     NoSpace {
-        /// What the page needs.
+        /// Bytes of the form to be stored, its checksum included.
         needed_bytes: usize,
-        /// The limit the store was made with.
+        /// The limit that the store was made with.
         limit_bytes: u64,
     },
-    /// There is no such page.
+    /// The page number is not below the number of pages.
     #[error("page {page} is out of range: the store has {pages}")]
     OutOfRange {
-        /// The page asked for.
+        /// The number that was asked for, counted from 0.
         page: u64,
-        /// How many there are.
+        /// Pages that the store can hold.
         pages: u64,
     },
     /// The bytes of a page are not those that were written. They are not handed out.
     #[error("page {page} is corrupt: {what}")]
     Corrupt {
-        /// Which page.
+        /// Number of the damaged page.
         page: u64,
-        /// How it was noticed.
+        /// Which check failed.
         what: Damage,
     },
-    /// What was opened is not a store, or one of a later version.
+    /// What was opened is not a store, or is one of a later version.
     #[error("not a store of compressed pages: {0}")]
     Format(String),
-    /// Another store, here or in another process, uses the memory.
+    /// Another store, in this process or another one, has the memory locked.
     #[error("the memory is in use by another store or process")]
     InUse,
-    /// A size that the store cannot have.
+    /// A setting is outside the range that a store can have; the text names it.
     #[error("{0}")]
     Settings(String),
-    /// The system refused memory.
+    /// A call to the operating system failed, mostly for want of memory.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The action that failed, as it stands in the message.
         what: &'static str,
-        /// The system's reason.
+        /// The error number of the system.
         source: io::Error,
     },
-    /// The file for pages that left memory.
+    /// The backing file could not be opened, read or written.
     #[error(transparent)]
     File(#[from] IoError),
-    /// There is no such file, and a page or a call needs it.
+    /// The store has no backing file, and a page or a call needs one.
     #[error("the store has no file to write pages back to")]
     NoFile,
-    /// The C library has no memory for a context.
+    /// The C library could not allocate a compression or decompression context.
     #[error(transparent)]
     Zstd(#[from] ZstdError),
 }
 
-/// How damage was noticed.
+/// The check by which damage was detected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    /// The page came out with another checksum.
+    /// The page decodes, but to bytes with another checksum than the one stored with it.
     #[error("checksum is {computed:08x}, {stored:08x} was stored")]
     Checksum {
-        /// Of what came out.
+        /// CRC32C of the bytes that were decoded, bound to the page number.
         computed: u32,
-        /// Stored when it was written.
+        /// The sum that was stored when the page was written.
         stored: u32,
     },
     /// The LZ4 block cannot be decoded.
@@ -81,31 +81,31 @@ pub enum Damage {
     /// The zstd frame cannot be decoded.
     #[error(transparent)]
     Frame(#[from] ZstdError),
-    /// The index has bits that no entry has, or points where no slot is.
+    /// The index entry has bits that no entry has, or points outside the slots.
     #[error("its index entry {entry:#018x} is not valid, or does not point at a slot")]
     Entry {
-        /// The entry.
+        /// The entry as it was found, without its lock bit.
         entry: u64,
     },
-    /// The form of a repeated word is not one.
+    /// The form of a page that repeats one word is not eight bytes long.
     #[error("its repeated word has {len} bytes")]
     Word {
-        /// The form's length.
+        /// Bytes of the form as found.
         len: usize,
     },
-    /// Two entries of the index point at one slot.
+    /// Two entries of the index point at one slot, in a store whose pages do not share slots.
     #[error("its slot belongs to another page as well")]
     Shared,
-    /// Its entry is locked, and no thread has locked it.
+    /// The lock bit of its entry is set, and no thread of this process holds that lock.
     #[error("its index entry is locked, and no thread of this process has locked it")]
     Lock,
-    /// The file ends before it.
+    /// The backing file ends before the page.
     #[error("the file ends before it")]
     File,
 }
 
 impl StoreError {
-    /// The number that a block device or a C interface answers with.
+    /// The error number that a block device or a C interface returns for this error.
     pub fn errno(&self) -> i32 {
         match self {
             Self::NoSpace { .. } => libc::ENOSPC,

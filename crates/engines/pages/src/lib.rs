@@ -1,9 +1,9 @@
 //! A store of compressed pages in memory, and the corpora that it is measured on.
 //!
-//! What it is: [`Store`], pages of 4 KiB in, pages out, compressed in between, in a file in memory
-//! that can outlive the process; [`corpus`], pages of known classes, made by rule or taken from
-//! this machine. What it is not: a device. Fronts (a memory region, NBD, ublk, FUSE) stand on the
-//! library.
+//! What it is: [`Store`], which takes pages of 4 KiB, keeps them compressed in a file in memory
+//! that can outlive the process, and gives them back; [`corpus`], pages of known classes, either
+//! generated or taken from this machine. What it is not: a device. The fronts (a memory region,
+//! NBD, ublk, FUSE) are crates of their own that use this library.
 //!
 //! ```
 //! use dyno_pages::{PAGE_BYTES, Settings, Store};
@@ -25,7 +25,7 @@ mod index;
 mod store;
 
 pub use arena::slots::ClassUse;
-/// The codecs alone, for who measures them.
+/// The codecs alone, for programs that measure them without a store.
 pub use dyno_codec::lz4::{Codec, Page};
 pub use error::{Damage, StoreError};
 pub use store::{
@@ -36,5 +36,6 @@ pub use store::{
 /// Bytes of a page, here and in every front.
 pub const PAGE_BYTES: usize = 4096;
 
-/// The highest limit that a store can have: entries have so many bits for a place.
+/// The highest limit that a store can have: an index entry addresses the arena in pages with a
+/// fixed number of bits.
 pub const MOST_LIMIT_BYTES: u64 = (PAGE_BYTES as u64) << index::entry::PAGE_PLACE_BITS;

@@ -10,34 +10,37 @@ use crate::error::{Code, Error, Result};
 use crate::fetch::micros;
 use crate::record::Batch;
 
-/// What an append did.
+/// The two outcomes of an append that the server has answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Appended {
     /// All of it is in the log.
     New {
         /// The offset of the batch's first record.
         base_offset: i64,
-        /// When, by the server's clock, microseconds since 1970.
+        /// When it was appended, by the server's clock, in microseconds since 1970.
         appended_at_us: i64,
     },
-    /// Nothing was appended, because some of it is there already. Send the rest again without that.
+    /// Nothing was appended, because some of the batch is in the log already. The caller sends the
+    /// rest again without that.
     Known {
-        /// For each producer of the batch, in its order: the offset of its first record, if it is
-        /// there already; -1 when it is, but so long ago that the offset is not known.
+        /// For each producer of the batch, in its order: the offset of the producer's first record,
+        /// or `None` if its records are not in the log. The offset is -1 if they are, but so long
+        /// ago that the server does not know it any more.
         offsets: Vec<Option<i64>>,
     },
 }
 
-/// The prepared statements of one connection.
+/// The prepared statements of one connection, one for each partition that it appends to.
 #[derive(Default)]
 pub(crate) struct Appends {
     statements: HashMap<(i32, i32), Statement>,
-    /// Of those that store a chain.
+    /// The statements that store a chain as well.
     chained: HashMap<(i32, i32), Statement>,
 }
 
 impl Appends {
-    /// Appends a batch. `epoch` is the broker's; 0 in direct mode.
+    /// Appends a batch. `epoch` is the one under which a broker holds the partition, and 0 in
+    /// direct mode.
     pub(crate) fn append(
         &mut self,
         client: &mut impl GenericClient,
@@ -60,8 +63,8 @@ impl Appends {
         )
     }
 
-    /// The same, and stores a producer's chain in the same statement; where the batch is there
-    /// already it was stored with it.
+    /// Appends a batch and stores the producer's chain in the same statement. If the batch is in
+    /// the log already the chain is left alone, because it was stored with the batch.
     pub(crate) fn append_chained(
         &mut self,
         client: &mut impl GenericClient,
@@ -175,8 +178,8 @@ const TYPES: [Type; 16] = [
 /// Producer, records, hash and marks.
 const CHAIN_TYPES: [Type; 4] = [Type::INT8, Type::INT8, Type::INT8, Type::INT8_ARRAY];
 
-/// The append is a query of its own within the statement, so it is done once, before the chain is
-/// stored.
+/// The append is a materialized query within the statement, so it runs exactly once, and before the
+/// chain is stored.
 fn query_chained(place: (i32, i32)) -> String {
     let (topic_id, partition) = place;
     let append = query(place);
@@ -197,7 +200,8 @@ fn query((topic_id, partition): (i32, i32)) -> String {
     )
 }
 
-/// A partition whose function is gone, or whose counter is, went with its topic.
+/// Turns the error of an append into ours. Each partition has a function of its own, which is
+/// dropped with the topic, so an unknown function means an unknown topic.
 fn refused(error: dyno_postgres::postgres::Error, (topic_id, partition): (i32, i32)) -> Error {
     if error.code().is_some_and(|state| state.code() == "42883") {
         let text = format_args!(

@@ -16,10 +16,10 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All kinds.
+            /// All kinds, in the order of their declaration.
             pub const ALL: &[Code] = &[$(Code::$variant),+];
 
-            /// The stable name.
+            /// The name, which never changes once it was released.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Code::$variant => $name,)+
@@ -37,35 +37,35 @@ macro_rules! codes {
 }
 
 codes! {
-    /// No such topic or partition.
+    /// The topic or the partition does not exist.
     UnknownTopic = "unknown-topic" Never,
     /// A record is larger than [`crate::record::RECORD_BYTES_MAX`].
     RecordTooLarge = "record-too-large" Never,
-    /// A partition is not the member's at that generation any more: forget it, it will be read
-    /// again.
+    /// The member does not own the partition at that generation any more. It drops what it has of
+    /// the partition, whose messages are delivered again.
     WrongGeneration = "wrong-generation" Never,
-    /// Another broker took the partition over.
+    /// Another broker has taken the partition over.
     Fenced = "fenced" Never,
     /// A producer skipped sequences, or was silent so long that it was forgotten: take a new
     /// producer id.
     SequenceGap = "sequence-gap" Never,
-    /// The offset is before what retention left, or after the end.
+    /// The offset is before the first record that retention has left, or after the end of the log.
     OffsetOutOfRange = "offset-out-of-range" Never,
     /// The tables were made by a later version of this program: use that one.
     NewerSchema = "newer-schema" Never,
-    /// No such group.
+    /// The topic has no such group.
     UnknownGroup = "unknown-group" Never,
     /// The member never joined, or its lease lapsed: join again.
     UnknownMember = "unknown-member" Never,
     /// The name is in use.
     NameTaken = "name-taken" Never,
-    /// An argument that makes no sense; the text says which.
+    /// An argument cannot be used; the text says which and why.
     BadArgument = "bad-argument" Never,
-    /// No such queue.
+    /// No queue has this name.
     UnknownQueue = "unknown-queue" Never,
     /// SQL cannot read compressed rows.
     Compressed = "compressed" Never,
-    /// Stored or received bytes that are no records, or whose checksum is wrong.
+    /// Stored or received bytes are not records, or their checksum is wrong.
     Damaged = "damaged" Never,
     /// The schema `pubsub` is not there: install it.
     NotInstalled = "not-installed" Never,
@@ -75,9 +75,9 @@ codes! {
     GroupInUse = "group-in-use" Never,
     /// No space left for the server.
     DiskFull = "disk-full" Safe,
-    /// The server is not there.
+    /// The server cannot be reached, or the connection was lost before anything was sent.
     ServerLost = "server-lost" Safe,
-    /// It may have been done, or not.
+    /// The request may have been carried out or not, because its answer is missing.
     OutcomeUnknown = "outcome-unknown" Unknown,
     /// Too much at once: buffers or connections are used up.
     Overloaded = "overloaded" Safe,
@@ -85,7 +85,7 @@ codes! {
     Denied = "denied" Never,
     /// A lock or a concurrent change was in the way.
     Conflict = "conflict" Safe,
-    /// The statement was cancelled.
+    /// The statement was cancelled, by an administrator or by a timeout of the server.
     Cancelled = "cancelled" Safe,
     /// The server is a standby.
     NotPrimary = "not-primary" Safe,
@@ -93,7 +93,7 @@ codes! {
     UnknownDatabase = "unknown-database" Never,
     /// The server found its files damaged.
     DataDamaged = "data-damaged" Never,
-    /// The server's disk failed.
+    /// The server's disk failed to read or write.
     ServerIo = "server-io" Never,
     /// The server refused for a reason that its text gives.
     Refused = "refused" Never,
@@ -128,7 +128,7 @@ impl Error {
         Self::with_retry(code, code.retry(), text)
     }
 
-    /// A failure of which is known whether a retry is safe.
+    /// A failure for which the caller knows whether a retry is safe, whatever the kind says.
     pub fn with_retry(code: Code, retry: Retry, text: impl fmt::Display) -> Self {
         Self {
             code,
@@ -137,7 +137,7 @@ impl Error {
         }
     }
 
-    /// The kind.
+    /// Which kind of failure it is. Programs decide by this, not by the text.
     pub fn kind(&self) -> Code {
         self.code
     }

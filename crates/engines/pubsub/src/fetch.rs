@@ -13,30 +13,30 @@ use dyno_postgres::postgres::{Client, Row, Statement};
 use crate::error::{Code, Error, Result};
 use crate::record::{Codec, ROW_RECORDS_MAX, Records, decompress};
 
-/// A row of the log.
+/// A row of the log, which holds records of consecutive offsets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredRow {
     /// The offset of its first record.
     pub base_offset: i64,
-    /// Records in it.
+    /// How many records it holds; at least one.
     pub count: i32,
     /// The earliest of the producers' times, microseconds since 1970.
     pub first_time_us: i64,
-    /// The latest.
+    /// The latest of the producers' times, microseconds since 1970.
     pub last_time_us: i64,
     /// When it was appended, by the server's clock, microseconds since 1970. Grows with the offset.
     pub appended_at_us: i64,
-    /// The codec's number.
+    /// The number of the codec, see [`Codec::flags`].
     pub flags: i16,
     /// CRC32C of the body as stored; `None`: SQL functions wrote it on a server that cannot compute
     /// one.
     pub crc: Option<u32>,
-    /// The records, as stored.
+    /// The records as they are stored: compressed by the codec, each with its length in front.
     pub body: Bytes,
 }
 
 impl StoredRow {
-    /// The row's records after its checksum was found to be right.
+    /// Verifies the checksum, decompresses the body, and returns its records.
     ///
     /// # Errors
     /// `damaged`, with the offset.
@@ -60,13 +60,13 @@ impl StoredRow {
     }
 }
 
-/// Rows of one partition.
+/// What one fetch has read of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
     /// Whole rows, in order and without gaps; the first may begin before the offset that was asked
     /// for.
     pub rows: Vec<StoredRow>,
-    /// Where to go on.
+    /// The offset to fetch from next.
     pub next_offset: i64,
 }
 
@@ -81,16 +81,17 @@ pub(crate) struct Fetches {
 const RANGE_END: &str = "SELECT end_offset FROM pubsub.ranges \
                          WHERE topic_id = $1 AND partition = $2 AND first_offset = $3";
 
-/// A partition as its reader knows it.
+/// What is known of a partition that was read before.
 struct Place {
     range: Range,
     /// Reads rows that fit a page.
     pages: Statement,
     /// Reads rows of any length; prepared when the first long one comes, and used while they are.
     any: Option<Statement>,
-    /// Known to be the first offset of a row, or the end of the log.
+    /// The offset to read from next. It is the first offset of a row, or the end of the log.
     row_starts_at: i64,
-    /// Of the rows of the last fetch.
+    /// The mean length of the rows of the last fetch, by which the next one guesses how many rows
+    /// to ask for.
     mean_row_bytes: usize,
 }
 
@@ -100,12 +101,12 @@ struct Range {
     end_offset: i64,
 }
 
-/// Rows looked at in one fetch, whatever their size.
+/// The most rows of one fetch, whatever their size.
 const ROWS_MAX: usize = 8192;
 /// A longer body lies outside its row's page, and is read by a statement that counts bytes first.
 const IN_PAGE_BYTES: usize = 8192;
-/// Rows may have become longer since the last fetch: so many times the bound may be read, and what
-/// is beyond it is dropped.
+/// Rows may have become longer since the last fetch. Then up to this many times the bound is read,
+/// and what is beyond the bound is dropped.
 const BEYOND: usize = 4;
 
 impl Fetches {
@@ -117,6 +118,9 @@ impl Fetches {
         most_bytes: usize,
     ) -> Result<Fetched> {
         let known = self.places.get(&place);
+        // Only where the last fetch ended is it known that a row begins. From any other offset the
+        // row that holds it has to be found first, because the statement reads rows by their first
+        // offset.
         let sequential = known.is_some_and(|known| {
             known.row_starts_at == offset
                 && (known.range.first_offset..known.range.end_offset).contains(&offset)
@@ -126,9 +130,9 @@ impl Fetches {
             self.open_range(client, place, from)?;
         }
         let mut done = self.read(client, place, offset, most_bytes);
-        // Nothing there: the end of the log, or a range that was ended early after it was opened
-        // here, whose records go on in the next one. A reader that took the one for the other would
-        // wait for ever.
+        // Nothing was found. Either this is the end of the log, or the range was ended early after
+        // it was opened here, and the records go on in the next range. A reader that took the
+        // second for the first would wait for ever.
         if let Ok(fetched) = &done
             && fetched.rows.is_empty()
             && self.has_ended_early(client, place)?
@@ -138,9 +142,9 @@ impl Fetches {
         }
         match done {
             Err(error) if error.is_gone() => {
-                // Retention took the range away between two fetches. Either its records are wanted,
-                // which is said here, or the place is its end, which is the beginning of the next
-                // one.
+                // Retention dropped the range between two fetches. If its records were wanted,
+                // `row_holding` says that they are out of range. Otherwise the offset is the end of
+                // the range, where the next one begins, and the read goes on there.
                 self.places.remove(&place);
                 let from = row_holding(client, place, offset)?;
                 self.open_range(client, place, from)?;
@@ -151,7 +155,8 @@ impl Fetches {
         }
     }
 
-    /// Whether the open range ends before the place that is read next. Its entry is then forgotten.
+    /// Whether the open range ends before the offset that is read next. If so, the range is
+    /// forgotten.
     fn has_ended_early(&mut self, client: &mut Client, place: (i32, i32)) -> Result<bool> {
         let Some(known) = self.places.get(&place) else {
             return Ok(false);
@@ -173,7 +178,7 @@ impl Fetches {
         Ok(ended)
     }
 
-    /// Makes ready to read the range that an offset lies in, from that offset on.
+    /// Prepares to read the range that an offset lies in, from that offset on.
     fn open_range(&mut self, client: &mut Client, place: (i32, i32), from: i64) -> Result<()> {
         let (topic_id, partition) = place;
         if let Some(known) = self.places.get_mut(&place)
@@ -233,6 +238,8 @@ impl Fetches {
         };
         let mut next_offset = known.row_starts_at;
         for row in &rows {
+            // A gap or an overlap means that rows were lost or written twice. Offsets are given to
+            // records by counting from here, so a reader that went on would hand out wrong ones.
             if row.base_offset != next_offset {
                 let text = format_args!(
                     "partition {} of topic {}: a row begins at offset {}, not at {next_offset}",
@@ -252,13 +259,16 @@ impl Fetches {
 }
 
 impl Place {
-    /// Rows that fit a page, in one look at each; none at all when the next one does not.
+    /// Reads rows that fit a page, with one look at each. Returns `None` if the next row does not
+    /// fit a page.
     fn read_pages(
         &mut self,
         client: &mut Client,
         place: (i32, i32),
         most_bytes: usize,
     ) -> std::result::Result<Option<Vec<StoredRow>>, ReadError> {
+        // The guess by the mean may be far off when rows become longer. The limit by pages bounds
+        // what one statement can bring to a few times `most_bytes`.
         let pages = most_bytes / IN_PAGE_BYTES + 1;
         let wanted = most_bytes / self.mean_row_bytes.max(1) + 2;
         let rows_limit = wanted.min(BEYOND * pages).min(ROWS_MAX) as i64;
@@ -279,7 +289,8 @@ impl Place {
         Ok(Some(rows))
     }
 
-    /// Rows of any length.
+    /// Reads rows of any length, with a statement that adds up their bytes before it touches a
+    /// body.
     fn read_any(
         &mut self,
         client: &mut Client,
@@ -307,10 +318,10 @@ fn table((topic_id, partition): (i32, i32), range: Range) -> String {
     format!("pubsub.log_{topic_id}_{partition}_{}", range.first_offset)
 }
 
-/// The first row always comes, the others while the sum of their bytes is within the bound; the sum
+/// The first row always comes, the others while the sum of their bytes is within the bound. The sum
 /// is made over the narrow columns, so no body is touched that is not sent. The outer limit takes
-/// nothing away: it lets the planner see that few rows are wanted in the order of the index, and a
-/// sort would copy their bodies.
+/// no row away. It tells the planner that few rows are wanted in the order of the index; without it
+/// the planner may sort, which copies their bodies.
 fn query_any(place: (i32, i32), range: Range) -> String {
     let table = table(place, range);
     format!(
@@ -324,8 +335,8 @@ fn query_any(place: (i32, i32), range: Range) -> String {
     )
 }
 
-/// One look at each row, where [`query_any`] has two and a sum; a row that is longer than a page
-/// comes without its body, so what is read is bounded by the number of rows.
+/// Looks at each row once, where [`query_any`] looks twice and adds up. A row that is longer than a
+/// page comes without its body, so what is read is bounded by the number of rows.
 fn query_pages(place: (i32, i32), range: Range) -> String {
     let table = table(place, range);
     format!(
@@ -334,12 +345,12 @@ fn query_pages(place: (i32, i32), range: Range) -> String {
     )
 }
 
-/// Which column the body is.
+/// The column of the body, after those of [`HEAD`].
 const BODY: usize = 7;
-/// What [`stored`] reads before the body.
+/// The columns that [`stored`] reads before the body.
 const HEAD: &str = "base_offset, count, first_time, last_time, appended_at, flags, crc";
 
-/// The first offset of the row that holds an offset; the offset itself at the end of the log.
+/// The first offset of the row that holds an offset, or the offset itself at the end of the log.
 fn row_holding(client: &mut Client, place: (i32, i32), offset: i64) -> Result<i64> {
     let (topic_id, partition) = place;
     let ends = client
@@ -374,7 +385,8 @@ fn row_holding(client: &mut Client, place: (i32, i32), offset: i64) -> Result<i6
         .ok_or_else(|| out_of_range(place, offset, "no row holds it"))
 }
 
-/// The body stays where the driver put it.
+/// Turns a row of the driver into ours. The body keeps the driver's row alive instead of being
+/// copied.
 fn stored(row: Row) -> StoredRow {
     struct Body(Row);
     impl AsRef<[u8]> for Body {
@@ -395,7 +407,7 @@ fn stored(row: Row) -> StoredRow {
     }
 }
 
-/// Microseconds since 1970.
+/// A time in microseconds since 1970; negative before.
 pub(crate) fn micros(time: SystemTime) -> i64 {
     let of = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
     match time.duration_since(UNIX_EPOCH) {
@@ -421,7 +433,7 @@ fn out_of_range(
     Error::new(Code::OffsetOutOfRange, text)
 }
 
-/// An error, and whether it says that the table is gone.
+/// An error of a read, and whether it says that the table is gone.
 struct ReadError {
     error: Error,
     gone: bool,

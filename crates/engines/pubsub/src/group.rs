@@ -4,13 +4,14 @@ use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::start::Start;
 
-/// What a group does when retention took records that it has not read.
+/// What a group does when retention has removed records that it has not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WhenLost {
-    /// It goes on at the first record that is there; what it lost is counted.
+    /// It goes on at the first record that is left, and counts what it lost.
     #[default]
     Skip,
-    /// It fails with `offset-out-of-range`.
+    /// The member's fetch fails with `offset-out-of-range`, and goes on failing until the group is
+    /// reset.
     Fail,
 }
 
@@ -18,52 +19,53 @@ pub enum WhenLost {
 /// when it loses records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Membership {
-    /// The topic's name.
+    /// The name of the topic.
     pub topic: String,
     /// The group's name, by the rule for topics.
     pub group: String,
-    /// The member's name, its own in the group. Who joins again with it takes over what it owned.
+    /// The member's name, unique in the group. A member that joins again under the same name takes
+    /// over what it owned.
     pub member: String,
-    /// How long the member is taken for alive after a heartbeat, in milliseconds.
+    /// How long the group takes the member for alive after a heartbeat, in milliseconds.
     pub lease_ms: i64,
     /// Where a new group begins.
     pub start: Start,
-    /// For a new group.
+    /// What a new group does when it loses records. A group that exists keeps its own setting.
     pub when_lost: WhenLost,
 }
 
 /// A partition that a member owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assigned {
-    /// The partition.
+    /// The number of the partition.
     pub partition: i32,
-    /// The generation of this ownership: commits carry it.
+    /// The generation of this ownership, which commits carry.
     pub generation: i64,
     /// The first offset that is not committed.
     pub committed: i64,
-    /// Whether another member waits for it: finish, commit, and release it.
+    /// Whether another member waits for it. The owner should finish, commit, and release it.
     pub wanted: bool,
 }
 
 /// How far a member has read a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// The partition.
+    /// The number of the partition.
     pub partition: i32,
     /// The generation of the ownership.
     pub generation: i64,
-    /// The first offset that is not done with; `None`: as it is.
+    /// The first offset that is not processed; `None` leaves it as it is.
     pub committed: Option<i64>,
-    /// Records before this offset may have been handed out; `None`: as it is.
+    /// Records before this offset may have been handed out; `None` leaves it as it is.
     pub claimed_to: Option<i64>,
 }
 
 /// One partition of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lag {
-    /// The partition.
+    /// The number of the partition.
     pub partition: i32,
-    /// Who owns it.
+    /// The member that owns it; `None` if it has no owner at present.
     pub member: Option<String>,
     /// Changes of ownership so far.
     pub generation: i64,
@@ -73,16 +75,16 @@ pub struct Lag {
     pub next_offset: i64,
     /// Records that are there and not committed.
     pub lag: i64,
-    /// How many records may have been handed out again after changes of ownership, at most: a
-    /// member that is lost claimed them in advance, and what it did with the last of them is not
-    /// known.
+    /// How many records may have been handed out twice because of changes of ownership, at most. A
+    /// member that is lost had claimed records in advance, and what it did with the last of them is
+    /// not known.
     pub redelivered: i64,
-    /// Records that retention took before they were committed.
+    /// How many records retention removed before they were committed.
     pub lost: i64,
 }
 
 impl Connection {
-    /// Enters a group, which is made when there is none; returns its number.
+    /// Joins a group, which is made if it does not exist, and returns its number.
     ///
     /// # Errors
     /// `unknown-topic`, `bad-argument`.
@@ -110,8 +112,8 @@ impl Connection {
             )))
     }
 
-    /// Renews the lease, gives partitions back, and says what the member owns now. Commit what was
-    /// handed out of `released` before, or it counts as redelivered.
+    /// Renews the lease, releases partitions, and returns what the member owns now. The caller
+    /// commits what it handed out of `released` before, or those records count as redelivered.
     ///
     /// # Errors
     /// `unknown-member` when the lease has lapsed: join again; `unknown-group`.
@@ -137,8 +139,8 @@ impl Connection {
         Ok(assigned.collect())
     }
 
-    /// Stores how far partitions were read, and returns those that were refused: not the member's
-    /// at that generation any more, or committed beyond the claim.
+    /// Stores how far partitions were read. Returns the partitions that were refused, because the
+    /// member does not own them at that generation any more or committed beyond the claim.
     ///
     /// # Errors
     /// Whatever the server says.
@@ -171,7 +173,7 @@ impl Connection {
             )))
     }
 
-    /// Leaves a group; what the member owned is free at once.
+    /// Leaves a group. What the member owned is assigned to others at once.
     ///
     /// # Errors
     /// Whatever the server says.

@@ -6,7 +6,7 @@ pub fn partition_of(key: &[u8], partitions: u32) -> u32 {
     u32::try_from(hash(key) % u64::from(partitions.max(1))).unwrap_or(0)
 }
 
-/// FNV-1a, 64 bits.
+/// The hash that keys, chains and producers' names are stored by. It must never change.
 pub(crate) fn hash<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
     let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, fold)

@@ -1,5 +1,5 @@
-//! All topics and all groups at once, with sizes: for people who look at them, and off the way of
-//! the records.
+//! All topics and all groups at once, with their sizes, for people who look at them. Nothing here
+//! is on the path of records.
 
 use std::collections::HashMap;
 
@@ -13,32 +13,32 @@ use crate::topic::{Partition, Topic};
 /// A topic with its partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopicState {
-    /// Name and settings.
+    /// The name and the settings.
     pub topic: Topic,
-    /// By number; those on this server.
+    /// The partitions on this server, ordered by number.
     pub partitions: Vec<PartitionState>,
-    /// At the home of a topic that lies on several clusters: the others, and their partitions. A
-    /// broker does not tell.
+    /// At the home of a topic that lies on several clusters: the other clusters with their
+    /// partitions. A broker leaves this empty.
     pub elsewhere: Vec<(String, Vec<i32>)>,
 }
 
 /// A partition with its size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionState {
-    /// Offsets and broker.
+    /// The offsets, and the broker that holds it.
     pub partition: Partition,
-    /// What it takes on the server's disk, indexes included.
+    /// Bytes on the server's disk, indexes included.
     pub bytes: i64,
 }
 
-/// What of a partition is kept.
+/// What retention has left of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// Its topic's name.
+    /// The name of the topic.
     pub topic: String,
-    /// Its number.
+    /// The number of the partition.
     pub partition: i32,
-    /// Tables that hold it, one of them empty often.
+    /// How many tables hold it. Often one of them is empty, because the next range is made ahead.
     pub ranges: i32,
     /// When its oldest record was appended, by the server's clock, microseconds since 1970; `None`:
     /// it is empty.
@@ -48,9 +48,9 @@ pub struct Kept {
 /// A group with its cursors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupState {
-    /// Its name.
+    /// The name of the group.
     pub group: String,
-    /// By number.
+    /// The cursors, ordered by the number of the partition.
     pub partitions: Vec<Lag>,
 }
 
@@ -64,9 +64,9 @@ impl GroupState {
 /// A queue with what is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueState {
-    /// Its name.
+    /// The name of the queue.
     pub queue: String,
-    /// Counted now.
+    /// What it holds, counted by this very call.
     pub stats: QueueStats,
 }
 
@@ -100,7 +100,7 @@ impl Connection {
         Ok(states)
     }
 
-    /// Since when the records of each partition are kept, on this server.
+    /// How far back the records of each partition on this server go.
     ///
     /// # Errors
     /// Whatever the server says.

@@ -1,5 +1,5 @@
-//! Queues: each message is done by one worker, and comes again when that worker does not say that
-//! it is done.
+//! Queues: each message is processed by one worker, and is delivered again if that worker does not
+//! acknowledge it.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -11,14 +11,14 @@ use dyno_postgres::postgres::types::Type;
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result};
 
-/// How a queue is made.
+/// The settings of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueOptions {
     /// How long a claimed message is hidden from others.
     pub visibility: Duration,
-    /// Claims of a message until it becomes a dead letter.
+    /// How often a message is claimed before it becomes a dead letter.
     pub max_attempts: i32,
-    /// Whether messages that are done are kept aside.
+    /// Whether acknowledged messages are kept in a table of their own.
     pub keep_done: bool,
 }
 
@@ -32,7 +32,7 @@ impl Default for QueueOptions {
     }
 }
 
-/// A message that is this worker's until the claim runs out.
+/// A message that belongs to this worker until the claim runs out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
     /// Its number, in the order in which messages were sent.
@@ -43,7 +43,7 @@ pub struct Claimed {
     pub attempts: i32,
     /// When it was sent, by the server's clock.
     pub sent_at: SystemTime,
-    /// The payload.
+    /// What the sender put in.
     pub payload: Vec<u8>,
 }
 
@@ -56,9 +56,9 @@ pub struct QueueStats {
     pub delayed: i64,
     /// Messages that a worker holds.
     pub claimed: i64,
-    /// Dead letters.
+    /// Messages that were claimed too often, and are kept aside as dead letters.
     pub dead: i64,
-    /// Messages that are done and kept.
+    /// Messages that were acknowledged and are kept.
     pub done: i64,
     /// Age of the oldest message that is not done, in milliseconds.
     pub oldest_ms: Option<i64>,
@@ -136,7 +136,7 @@ impl Queue {
         })
     }
 
-    /// Sends messages, visible after the delay, in one transaction; returns their numbers.
+    /// Sends messages in one transaction and returns their numbers. They are visible after `delay`.
     ///
     /// # Errors
     /// Whatever the server says.
@@ -159,15 +159,17 @@ impl Queue {
             )))
     }
 
-    /// Claims the messages that have been visible for longest, so many at most. `visibility` in
-    /// place of the queue's own, where it is given. Messages that were claimed too often become
-    /// dead letters.
+    /// Claims up to `most` messages, those that have been visible for longest first. `visibility`
+    /// replaces the queue's own, if it is given. Messages that were claimed too often become dead
+    /// letters instead.
     ///
     /// # Errors
     /// Whatever the server says.
     pub fn claim(&mut self, most: u32, visibility: Option<Duration>) -> Result<Vec<Claimed>> {
         let query = "SELECT message_id, claim, attempts, sent_at, payload FROM pubsub.queue_claim_{q}($1, $2)";
         let statement = self.statement("claim", query, &[Type::INT4, Type::INT8])?;
+        // All claimed payloads come in one answer, so the number of them is bounded whatever is
+        // asked for.
         let most = i32::try_from(most.clamp(1, 10_000)).unwrap_or(1);
         let rows = self
             .connection
@@ -187,9 +189,9 @@ impl Queue {
         Ok(claimed.collect())
     }
 
-    /// Says that these are done. Returns the messages of which that was too late: the claim had run
-    /// out, and they are delivered again. Repeated after `outcome-unknown`, it returns what the
-    /// first attempt finished.
+    /// Acknowledges messages as processed. Returns the numbers of those for which it was too late:
+    /// their claims had run out, and they are delivered again. A call that is repeated after
+    /// `outcome-unknown` returns what the first attempt has acknowledged.
     ///
     /// # Errors
     /// Whatever the server says.
@@ -208,8 +210,8 @@ impl Queue {
             )))
     }
 
-    /// Gives these back, visible after the delay; the reason goes with them to the dead letters.
-    /// Returns those of which it was too late.
+    /// Releases messages, which are visible again after `delay`. The reason is kept with them if
+    /// they become dead letters. Returns the numbers of those for which it was too late.
     ///
     /// # Errors
     /// Whatever the server says.
@@ -222,7 +224,8 @@ impl Queue {
         self.move_to(claimed, delay, Some(reason))
     }
 
-    /// Keeps these for so long from now. Returns those of which it was too late.
+    /// Prolongs the claims, to `visibility` from now. Returns the numbers of those for which it was
+    /// too late.
     ///
     /// # Errors
     /// Whatever the server says.
@@ -230,8 +233,7 @@ impl Queue {
         self.move_to(claimed, visibility, None)
     }
 
-    /// Makes messages of the oldest dead letters again, so many at most; returns how many there
-    /// were.
+    /// Makes up to `most` of the oldest dead letters messages again, and returns how many it made.
     ///
     /// # Errors
     /// Whatever the server says.

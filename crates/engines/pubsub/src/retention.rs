@@ -1,4 +1,4 @@
-//! Retention: what `pubsub.maintain` does, for a caller that runs it now and then.
+//! Retention, for a caller that applies it now and then: what `pubsub.maintain` does.
 
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result};
@@ -6,25 +6,27 @@ use crate::error::{Code, Error, Result};
 /// What maintenance did to a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Maintained {
-    /// The topic's name.
+    /// The name of the topic.
     pub topic: String,
-    /// The partition.
+    /// The number of the partition.
     pub partition: i32,
-    /// Where the log begins after a range was dropped; `None`: a reader was in the way, call again
-    /// later.
+    /// The first offset that is left after a range was dropped; `None` if a reader held the range,
+    /// which is dropped by a later call.
     pub first_offset: Option<i64>,
 }
 
 impl Connection {
     /// Drops the ranges that retention does not keep, and forgets producers that were silent for
-    /// seven days. Each partition is a transaction of its own, in which appends to it wait at most
-    /// 200 ms for a reader that is in the way. Call it every minute or so, as the owner of the
-    /// tables.
+    /// seven days. Each partition is a transaction of its own, in which appends to the partition
+    /// wait for a reader that holds the range, for at most 200 ms. Call it about once a minute, as
+    /// the owner of the tables.
     ///
     /// # Errors
     /// Whatever the server says; partitions before the failure are done.
     pub fn maintain(&mut self) -> Result<Vec<Maintained>> {
         let failed = || Error::statement("apply retention");
+        // Each partition is a statement of its own, so that a lock on one of them is not held while
+        // the others are looked at, and a failure does not undo what was dropped before.
         let partitions = self
             .client()
             .query("SELECT topic, partition FROM pubsub.maintained()", &[])
@@ -40,7 +42,7 @@ impl Connection {
         Ok(maintained)
     }
 
-    /// The same for one partition; nothing is done where the topic was dropped meanwhile.
+    /// Applies retention to one partition. If the topic was dropped meanwhile nothing is done.
     fn maintain_partition(&mut self, topic: &str, partition: i32) -> Result<Vec<Maintained>> {
         let statement = "SELECT first_offset FROM pubsub.maintain_partition($1, $2)";
         let rows = self.client().query(statement, &[&topic, &partition]);

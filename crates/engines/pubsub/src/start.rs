@@ -1,16 +1,16 @@
-//! Where reading begins.
+//! The positions at which reading can begin.
 
 use crate::error::{Error, Result};
 
-/// A place in a partition.
+/// A position in a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Start {
     /// The first record that is still there.
     #[default]
     Earliest,
-    /// After the last record.
+    /// Behind the last record, so only later ones are read.
     Latest,
-    /// An offset, of each partition; beyond the end it is refused.
+    /// The same offset in each partition; beyond the end it is refused.
     Offset(i64),
     /// The first row that was appended at this time or later, microseconds since 1970.
     TimeUs(i64),

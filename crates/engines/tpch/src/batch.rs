@@ -7,12 +7,13 @@ use crate::table::Table;
 use crate::tables::{customer, lineitem, nation, orders, part, partsupp, region, supplier};
 use crate::values::Values;
 
-/// Rows of a table, as columns. A batch keeps its buffers: after the first few fills of one size it
-/// allocates nothing.
+/// Rows of a table, as columns. A batch keeps its buffers, so it allocates nothing after the first
+/// few fills of one size.
 pub struct Batch {
     table: Table,
     columns: Columns,
-    /// The rows of `columns` that were asked for.
+    /// The rows of `columns` that were requested. A unit has several rows, and its first or last
+    /// ones may not be among them.
     window: Range<usize>,
 }
 
@@ -28,7 +29,7 @@ enum Columns {
 }
 
 impl Batch {
-    /// An empty batch for a table.
+    /// Makes an empty batch for rows of a table.
     pub fn new(table: Table) -> Batch {
         let columns = match table {
             Table::Region => Columns::Region(Default::default()),
@@ -47,17 +48,17 @@ impl Batch {
         }
     }
 
-    /// The table whose rows are in it.
+    /// The table that was given to [`Batch::new`].
     pub fn table(&self) -> Table {
         self.table
     }
 
-    /// How many rows are in it.
+    /// The number of rows that the last fill left in it.
     pub fn rows(&self) -> usize {
         self.window.len()
     }
 
-    /// The values of a column, by its place in [`Table::columns`].
+    /// The values of a column, by its index in [`Table::columns`].
     ///
     /// # Panics
     /// When the table has no such column, or when nothing was ever filled in.
@@ -80,7 +81,7 @@ impl Batch {
         values.slice(self.window.clone())
     }
 
-    /// Fills it with all rows of some units, which the table has.
+    /// Fills it with all rows of some units. The caller has checked that the table has them.
     pub(crate) fn fill(&mut self, scale: &Scale, first: u64, units: usize) {
         let rows = match &mut self.columns {
             Columns::Region(table) => table.fill(first, units),
@@ -95,7 +96,7 @@ impl Batch {
         self.window = 0..rows;
     }
 
-    /// Leaves out rows before and after some of those that are in it.
+    /// Leaves only some of the rows that are in it.
     pub(crate) fn narrow(&mut self, rows: Range<usize>) {
         debug_assert!(rows.end <= self.window.len());
         self.window = self.window.start + rows.start..self.window.start + rows.end;

@@ -1,13 +1,13 @@
-//! Days. Every date is a number of days since 1970-01-01; text is made only for those who ask.
+//! Dates, which are numbers of days since 1970-01-01, and their text.
 
 /// 1992-01-01, the first day of the benchmark (clause 4.2.2.12).
 pub const FIRST_DAY: i32 = 8035;
-/// 1998-12-31, the last day.
+/// 1998-12-31, the last day of the benchmark.
 pub const LAST_DAY: i32 = FIRST_DAY + 2556;
-/// 1995-06-17, the day on which the data are looked at: later dates lie in the future.
+/// 1995-06-17, the day that the specification takes for today. Later dates lie in the future.
 pub const TODAY: i32 = FIRST_DAY + 1263;
 
-/// A day as dbgen prints it, `1995-06-17`. Years have four digits.
+/// Prints a day as dbgen does, `1995-06-17`. Its year must have four digits.
 pub fn text(day: i32) -> [u8; 10] {
     let (year, month, day) = civil(day);
     let mut text = *b"0000-00-00";
@@ -20,13 +20,15 @@ pub fn text(day: i32) -> [u8; 10] {
     text
 }
 
-/// Year, month and day, by counting days in years that begin in March, so that the leap day is the
-/// last of its year; for days from 0000-03-01 on.
+/// Year, month and day of a day from 0000-03-01 on. Days are counted in years that begin in March,
+/// so that the leap day is the last of its year.
 fn civil(day: i32) -> (u32, u32, u32) {
     const DAYS_OF_400_YEARS: u32 = 146_097;
     // 1970-01-01 is day 719468 of the calendar that begins at 0000-03-01.
     let days = (day + 719_468) as u32;
     let (era, days) = (days / DAYS_OF_400_YEARS, days % DAYS_OF_400_YEARS);
+    // Of 1460 days in four years one is the leap day, but not in the last year of a century, and
+    // again in the last one of an era.
     let year = (days - days / 1460 + days / 36_524 - days / 146_096) / 365;
     let days = days - (365 * year + year / 4 - year / 100);
     // Months from March on have 153 days for every five.

@@ -1,44 +1,44 @@
-//! What can be wrong with a request.
+//! Why a request for rows is refused.
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::table::Table;
 
-/// A request that cannot be met. Generating itself does not fail.
+/// Why a request cannot be met. Generating itself never fails.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
-    /// The scale factor is not a number in the range that this generator covers: choose another.
+    /// The scale factor is not a number in the range that this generator covers.
     Scale {
-        /// What was asked for.
+        /// The factor that was requested.
         given: f64,
     },
-    /// No table has this name: see [`Table::ALL`].
+    /// No table has this name; see [`Table::ALL`].
     UnknownTable {
-        /// What was asked for.
+        /// The name that was given.
         given: String,
     },
-    /// Units or rows that the table does not have at this scale factor.
+    /// The table does not have these units or rows at this scale factor.
     OutOfRange {
-        /// The table.
+        /// The table whose rows were requested.
         table: Table,
-        /// `unit` or `row`.
+        /// Either `unit` or `row`, which the numbers count.
         what: &'static str,
-        /// What was asked for.
+        /// The range that was requested.
         given: Range<u64>,
-        /// How many there are.
+        /// How many the table has.
         available: u64,
     },
-    /// A part that does not exist: parts are numbered from 1 to their count.
+    /// The part does not exist. Parts are numbered from 1 to their count.
     Part {
-        /// The part asked for.
+        /// The part that was requested.
         part: u64,
-        /// Of how many.
+        /// The count of all parts.
         parts: u64,
     },
 }
 
-/// The result of a request.
+/// The result of a request that may be refused.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl fmt::Display for Error {

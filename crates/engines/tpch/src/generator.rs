@@ -1,4 +1,4 @@
-//! The tables of one scale factor, any part of them in any order.
+//! Generates any part of the tables of one scale factor, in any order.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -10,19 +10,19 @@ use crate::table::Table;
 use crate::tables::lines::count_lines;
 use crate::tables::partsupp::SUPPLIERS_PER_PART;
 
-/// Orders between two entries of the index of lines.
+/// How many orders lie between two entries of the index of lines.
 const INDEX_STEP: u64 = 1 << 16;
 
 /// The tables of one scale factor. Threads share one and fill batches of their own.
 pub struct Generator {
     scale: Scale,
-    /// Lines before every [`INDEX_STEP`]-th order, and of all orders; made by the first who asks
-    /// for rows of `lineitem` by number.
+    /// How many lines come before every [`INDEX_STEP`]-th order, and how many all orders have. It
+    /// is made when rows of `lineitem` are first requested by number.
     lines_before: OnceLock<Vec<u64>>,
 }
 
 impl Generator {
-    /// The tables at a scale factor.
+    /// Makes a generator for the tables at a scale factor.
     pub fn new(scale: Scale) -> Generator {
         Generator {
             scale,
@@ -30,13 +30,13 @@ impl Generator {
         }
     }
 
-    /// The scale factor.
+    /// The scale factor that was given to [`Generator::new`].
     pub fn scale(&self) -> &Scale {
         &self.scale
     }
 
-    /// How many rows a table has. For `lineitem` that takes counting the lines of all orders, a
-    /// millisecond or so for each scale factor.
+    /// The number of rows of a table. For `lineitem` the first call counts the lines of all orders,
+    /// which takes about a millisecond for each unit of the scale factor.
     pub fn rows(&self, table: Table) -> u64 {
         match table {
             Table::Partsupp => self.scale.units(table) * SUPPLIERS_PER_PART as u64,
@@ -45,8 +45,8 @@ impl Generator {
         }
     }
 
-    /// The units of one of several parts of a table, which differ by one unit at most. Parts put
-    /// one after the other are the table.
+    /// The units of one of several parts of a table, which differ by at most one unit. All parts,
+    /// one after the other, are the table.
     ///
     /// # Errors
     /// [`Error::Part`] when `part` is not in 1..=`parts`.
@@ -54,6 +54,8 @@ impl Generator {
         if part == 0 || part > parts {
             return Err(Error::Part { part, parts });
         }
+        // In 128 bits, since the caller may ask for any number of parts. Bounds of neighbours come
+        // from the same formula, so there is neither a gap nor an overlap between them.
         let units = u128::from(self.scale.units(table));
         let until = |part: u64| (units * u128::from(part) / u128::from(parts)) as u64;
         Ok(until(part - 1)..until(part))
@@ -88,6 +90,8 @@ impl Generator {
                 )
             }
             Table::Lineitem => {
+                // The order of the last row is wanted too, unless the rows end where an order
+                // begins.
                 let (first, before) = self.order_of_line(rows.start);
                 let (last, before_last) = self.order_of_line(rows.end);
                 let end = if before_last < rows.end {
@@ -99,6 +103,7 @@ impl Generator {
             }
             _ => (rows.clone(), 0),
         };
+        // Whole units are made, because a unit's rows share draws, and then cut to the rows.
         batch.fill(&self.scale, units.start, (units.end - units.start) as usize);
         let wanted = (rows.end - rows.start) as usize;
         batch.narrow(skipped as usize..skipped as usize + wanted);
@@ -119,18 +124,21 @@ impl Generator {
         })
     }
 
-    /// Counts the lines of the orders from `first` to the next entry of the index.
+    /// Counts the lines of the orders from `first` to the next entry of the index, and leaves the
+    /// lines of each in `lines`.
     fn count_block(&self, first: u64, lines: &mut Vec<u8>) -> u64 {
         lines.resize(INDEX_STEP.min(self.scale.orders - first) as usize, 0);
         count_lines(first, lines) as u64
     }
 
-    /// The order that a line belongs to, and how many lines come before that order; for the line
-    /// after the last, the number of orders.
+    /// The order that a line belongs to, and how many lines come before that order. For the line
+    /// behind the last one it is the number of orders.
     fn order_of_line(&self, line: u64) -> (u64, u64) {
         let index = self.lines_before();
+        // The index leads to a block of orders, whose lines are then counted one by one.
         let block = index.partition_point(|&before| before <= line) - 1;
         let (mut order, mut before) = (block as u64 * INDEX_STEP, index[block]);
+        // Behind the last block there is nothing to count.
         if order >= self.scale.orders {
             return (self.scale.orders, before);
         }

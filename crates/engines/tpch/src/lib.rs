@@ -1,10 +1,10 @@
 //! Generates TPC-H: any rows of any table, in any order, as columns.
 //!
-//! A [`Generator`] fills a [`Batch`] with rows of a [`Table`]; each column comes as [`Values`], in
-//! the shortest form that says what it is: integers, hundredths, days, codes into a dictionary,
-//! slices of the text pool. The pool itself ([`TextPool`], 300 MiB) is made when the text of a
-//! slice is wanted, never by filling a batch. What dbgen prints is what [`tbl::append`] makes of a
-//! batch, byte for byte.
+//! A [`Generator`] fills a [`Batch`] with rows of a [`Table`]. Each column is returned as
+//! [`Values`] in the shortest form that holds it: integers, hundredths, days, codes into a
+//! dictionary, or slices of the text pool. The pool itself ([`TextPool`], 300 MiB) is made when the
+//! text of a slice is wanted, never by filling a batch. [`tbl::append`] turns a batch into what
+//! dbgen prints, byte for byte.
 //!
 //! ```
 //! use dyno_tpch::{Batch, Generator, Scale, Table, Values};
@@ -19,7 +19,7 @@
 //!
 //! It draws the random numbers of dbgen 2.x up to scale factor 10000, and knows the benchmark's
 //! [`queries`] with their answers, and the [`rules`] and [`sums`] by which rows are judged. It is
-//! not a driver of the benchmark: it runs no query and makes no refresh set.
+//! not a driver of the benchmark, because it runs no queries and makes no refresh sets.
 
 mod batch;
 pub mod dates;

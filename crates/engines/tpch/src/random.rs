@@ -1,33 +1,35 @@
-//! The random numbers of TPC-H: a multiplicative generator with one stream for each column.
+//! The random numbers of TPC-H, which come from a multiplicative generator with one stream for each
+//! column.
 //!
-//! The state after n draws is seed x 16807^n modulo 2^31 - 1, so any draw of any row is one power
-//! away.
+//! The state after n draws is seed x 16807^n modulo 2^31 - 1. So any draw of any row is found by
+//! one power, and rows can be made in any order.
 
-/// 2^31 - 1, a prime.
+/// The modulus of all states, 2^31 - 1, which is a prime.
 pub(crate) const MODULUS: u32 = 0x7fff_ffff;
-/// Lewis, Goodman and Miller's "minimal standard", which dbgen uses.
+/// The multiplier of Lewis, Goodman and Miller's "minimal standard", which dbgen uses.
 pub(crate) const MULTIPLIER: u32 = 16807;
 
 /// a x b modulo the prime, for a and b below it.
 ///
-/// In 64 bits from end to end and without a branch, so that a vector of such lanes needs no
-/// shuffle. The masks tell the compiler that multiplying 32 bits by 32 is enough.
+/// It works in 64 bits from end to end and without a branch, so that a vector of such lanes needs
+/// no shuffle. The masks tell the compiler that multiplying 32 bits by 32 is enough.
 #[inline(always)]
 pub(crate) const fn times_wide(a: u64, b: u64) -> u64 {
     const MASK: u64 = MODULUS as u64;
     let product = (a & 0xffff_ffff) * (b & 0xffff_ffff);
-    // 2^31 is 1 modulo 2^31 - 1: the high part counts as it stands, here and in what carries over.
+    // 2^31 is 1 modulo 2^31 - 1, so the high part counts as it stands, here and in what carries
+    // over.
     let folded = (product & MASK) + (product >> 31);
     (folded + ((folded + 1) >> 31)) & MASK
 }
 
-/// [`times_wide`] for single numbers.
+/// The same as [`times_wide`], for single numbers of 32 bits.
 #[inline(always)]
 pub(crate) const fn times(a: u32, b: u32) -> u32 {
     times_wide(a as u64, b as u64) as u32
 }
 
-/// base^exponent modulo the prime.
+/// base^exponent modulo the prime, by repeated squaring.
 pub(crate) const fn power(base: u32, mut exponent: u64) -> u32 {
     let mut square = base;
     let mut result = 1;
@@ -42,7 +44,7 @@ pub(crate) const fn power(base: u32, mut exponent: u64) -> u32 {
 }
 
 /// The random numbers of one column. Each unit (a row, or an order with its lines) owns the same
-/// number of draws, used or not: that is what makes every unit reachable.
+/// number of draws, whether it uses them or not, which makes every unit reachable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stream {
     seed: u32,
@@ -62,20 +64,20 @@ impl Stream {
         )
     }
 
-    /// What takes the state before a unit to the state before the next one.
+    /// The factor from the state before a unit to the state before the next one.
     pub(crate) const fn stride(&self) -> u32 {
         power(MULTIPLIER, self.per_unit as u64)
     }
 }
 
-/// Below this many values a draw can be mapped to its value with integers; see [`map`].
+/// The most values to which a draw can be mapped with integers; see [`map`].
 pub(crate) const NARROW_LIMIT: u32 = 2_000_000;
 
 /// The value in 0..range that dbgen makes of a state: floor(state / modulus x range) in doubles.
 ///
 /// The exact quotient is never a whole number and at least 1 / modulus = 4.66e-10 away from one.
-/// Two roundings err by less than range x 2^-52, which stays below that for ranges up to 2 million:
-/// there the integer quotient is the same and cheaper. Wider ranges need the very roundings of
+/// Two roundings err by less than range x 2^-52, which stays below that for ranges up to 2 million.
+/// For these the integer quotient is the same and cheaper. Wider ranges need the very roundings of
 /// dbgen.
 #[inline(always)]
 pub(crate) fn map<const WIDE: bool>(state: u64, range: u32) -> u64 {
@@ -88,7 +90,7 @@ pub(crate) fn map<const WIDE: bool>(state: u64, range: u32) -> u64 {
     (product + (product >> 31) + 1) >> 31
 }
 
-/// [`map`] with the way chosen by the range.
+/// The same as [`map`], with the way chosen by the range.
 pub(crate) fn map_any(state: u32, range: u32) -> u32 {
     let value = if range > NARROW_LIMIT {
         map::<true>(state.into(), range)
@@ -98,7 +100,7 @@ pub(crate) fn map_any(state: u32, range: u32) -> u32 {
     value as u32
 }
 
-/// One stream read in order, for columns that are made value by value.
+/// Reads one stream in order, for columns that are made value by value.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader {
     state: u32,
@@ -109,14 +111,14 @@ impl Reader {
         Reader { state }
     }
 
-    /// The next state.
+    /// Draws once, and returns the new state.
     #[inline(always)]
     pub(crate) fn draw(&mut self) -> u32 {
         self.state = times(self.state, MULTIPLIER);
         self.state
     }
 
-    /// The next value in 0..range.
+    /// Draws once, and returns a value in 0..range.
     #[inline(always)]
     pub(crate) fn below(&mut self, range: u32) -> u32 {
         map_any(self.draw(), range)

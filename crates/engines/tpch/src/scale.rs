@@ -3,12 +3,13 @@
 use crate::error::{Error, Result};
 use crate::table::Table;
 
-/// dbgen knows scale factors below 1 to the thousandth.
+/// The smallest scale factor. dbgen knows factors below 1 to the thousandth.
 pub(crate) const SMALLEST: f64 = 0.001;
-/// Up to here every key that is drawn fits 31 bits; dbgen changes its random numbers at 30000.
+/// The largest scale factor. Up to it every key that is drawn fits into 31 bits, and dbgen changes
+/// its random numbers only at 30000.
 pub(crate) const LARGEST: f64 = 10_000.0;
 
-/// A scale factor, checked, and the counts that follow from it.
+/// A checked scale factor, with the counts that follow from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     factor: f64,
@@ -20,7 +21,8 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// A scale factor from 0.001 to 10000, fractions included; counts are rounded down.
+    /// Checks a scale factor, which is from 0.001 to 10000 and need not be whole. Counts are
+    /// rounded down.
     ///
     /// # Errors
     /// [`Error::Scale`] for anything else, NaN included.
@@ -40,17 +42,18 @@ impl Scale {
         })
     }
 
-    /// The factor itself.
+    /// The factor that was given to [`Scale::new`].
     pub fn factor(&self) -> f64 {
         self.factor
     }
 
-    /// How many clerks there are: `o_clerk` names one of them, by a number from 1.
+    /// The number of clerks, one of whom each `o_clerk` names by a number from 1.
     pub fn clerks(&self) -> u32 {
         self.clerks
     }
 
-    /// Units of a table: orders for `lineitem`, parts for `partsupp`, rows elsewhere.
+    /// The number of units of a table, which are orders for `lineitem`, parts for `partsupp`, and
+    /// rows elsewhere.
     pub fn units(&self, table: Table) -> u64 {
         match table {
             Table::Region => crate::words::REGIONS.len() as u64,

@@ -1,9 +1,10 @@
-//! Sums over tables that tell whether rows from elsewhere are those of the generator, in any order.
+//! Sums over tables, by which rows from elsewhere are compared with those of the generator, in any
+//! order.
 //!
-//! Every value is hashed together with the key of its row, and the hashes are added up: a sum for
-//! each column and each block of keys, so that a difference shows where to look. A row that is
-//! missing, doubled, changed or has changed places with another changes a sum. The hash is a
-//! checksum against accidents; it does not withstand a forger.
+//! Every value is hashed together with the key of its row, and the hashes are added up. There is a
+//! sum for each column and each block of keys, so that a difference shows where to look. A row that
+//! is missing, doubled, changed or has changed places with another changes a sum. The hash is a
+//! checksum against accidents and does not withstand a forger.
 
 use std::ops::Range;
 
@@ -17,9 +18,9 @@ use crate::tbl;
 use crate::text::TextPool;
 use crate::values::Values;
 
-/// Units whose rows are summed together.
+/// How many units have their rows summed together.
 pub const BLOCK_UNITS: u64 = 4096;
-/// Units of the generator's own rows at a time.
+/// How many units the generator makes at a time.
 const BATCH_UNITS: u64 = 1024;
 
 /// The sums of one table.
@@ -27,34 +28,35 @@ const BATCH_UNITS: u64 = 1024;
 pub struct Sums {
     table: Table,
     units: u64,
-    /// Rows of each block; the last one is for keys that the table does not have.
+    /// The number of rows in each block. The last block is for keys that the table does not have.
     rows: Vec<u64>,
-    /// Sums of each block, column after column.
+    /// The sums of each block, column after column.
     cells: Vec<u64>,
 }
 
-/// Which block a row belongs to, and the hash of its key; for some rows.
+/// For some rows the block that each belongs to and the hash of its key.
 #[derive(Debug, Default)]
 pub struct RowKeys {
     blocks: Vec<usize>,
     hashes: Vec<u64>,
 }
 
-/// Where two tables first differ.
+/// The first block in which two tables differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// The units, counted from 0, or nothing for rows whose key the table does not have.
+    /// The units of the block, counted from 0, or `None` for rows whose key the table does not
+    /// have.
     pub units: Option<Range<u64>>,
-    /// The columns that differ.
+    /// The names of the columns that differ.
     pub columns: Vec<&'static str>,
-    /// Rows of the one.
+    /// Rows of the block in the first table.
     pub rows: u64,
-    /// Rows of the other.
+    /// Rows of the block in the other table.
     pub other_rows: u64,
 }
 
 impl Sums {
-    /// No rows of a table of this size.
+    /// The sums of no rows, for a table of this size.
     pub fn new(table: Table, scale: &Scale) -> Sums {
         let units = scale.units(table);
         let blocks = units.div_ceil(BLOCK_UNITS) as usize + 1;
@@ -66,7 +68,8 @@ impl Sums {
         }
     }
 
-    /// The rows of some units as the generator makes them, each value taken by itself.
+    /// The sums of some units as the generator makes them. Each value is printed or read by itself,
+    /// so that the fast writers have no part in it.
     ///
     /// # Errors
     /// The table does not have these units.
@@ -126,6 +129,7 @@ impl Sums {
         keys.hashes.clear();
         for (first, second) in first.zip(second) {
             let unit = first.and_then(|key| unit_of_key(self.table, key));
+            // A row whose key is wrong must change a sum too, so it is counted apart.
             let block = match unit {
                 Some(unit) if unit < self.units => (unit / BLOCK_UNITS) as usize,
                 _ => self.rows.len() - 1,
@@ -165,6 +169,8 @@ impl Sums {
         let columns = self.table.columns().len();
         for ((value, &key), &block) in hashes.zip(&keys.hashes).zip(&keys.blocks) {
             let sum = &mut self.cells[block * columns + column];
+            // Mixed once more, because a sum of values and keys alone would not tell which value
+            // belongs to which key.
             *sum = sum.wrapping_add(mix(value ^ key, CELL));
         }
     }
@@ -180,7 +186,7 @@ impl Sums {
         }
     }
 
-    /// The first block in which they differ.
+    /// The first block in which they differ, or `None` if all sums are the same.
     pub fn difference(&self, other: &Sums) -> Option<Block> {
         let columns = self.table.columns();
         let cells = self.cells.chunks(columns.len());
@@ -209,7 +215,7 @@ impl Sums {
     }
 }
 
-/// The places of the columns that tell a table's rows apart.
+/// The indexes of the columns that tell a table's rows apart.
 pub fn key_places(table: Table) -> (usize, Option<usize>) {
     let place = |name: &str| {
         table
@@ -228,6 +234,8 @@ fn unit_of_key(table: Table, key: i64) -> Option<u64> {
     match table {
         Table::Region | Table::Nation => Some(key),
         Table::Orders | Table::Lineitem => {
+            // The inverse of `order_key`. A key with one of these two bits is never used, and must
+            // not be taken for that of another order.
             let used = key & 0b11000 == 0;
             used.then_some((key >> 5 << 3) | (key & 7))?.checked_sub(1)
         }
@@ -235,7 +243,7 @@ fn unit_of_key(table: Table, key: i64) -> Option<u64> {
     }
 }
 
-/// The first column of the key of a unit's rows, the other way round.
+/// The first column of the key of a unit's rows.
 pub fn key_of_unit(table: Table, unit: u64) -> i64 {
     match table {
         Table::Region | Table::Nation => unit as i64,
@@ -244,7 +252,7 @@ pub fn key_of_unit(table: Table, unit: u64) -> i64 {
     }
 }
 
-/// A value that is a number, as one; nothing for text.
+/// A value as a number, or `None` if it is text.
 fn number(values: &Values, row: usize) -> Option<i64> {
     match *values {
         Values::Key(values) | Values::Decimal(values) => Some(values[row]),
@@ -254,13 +262,13 @@ fn number(values: &Values, row: usize) -> Option<i64> {
     }
 }
 
-// Odd numbers without a pattern: digits of the square roots of 2, 3, 5 and 7.
+// Odd numbers without a pattern, which are digits of the square roots of 2, 3, 5 and 7.
 const TEXT: u64 = 0x6a09_e667_f3bc_c909;
 const NUMBER: u64 = 0xbb67_ae85_84ca_a73b;
 const CELL: u64 = 0x3c6e_f372_fe94_f82b;
 const NULL: u64 = 0xa54f_f53a_5f1d_36f1;
 
-/// Both halves of the product, so that every bit of `a` reaches every bit of the result.
+/// Joins both halves of the product, so that every bit of `a` reaches every bit of the result.
 fn mix(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
@@ -271,6 +279,7 @@ fn hash_number(value: Option<i64>) -> u64 {
 }
 
 fn hash_text(text: &[u8]) -> u64 {
+    // With the length, because the last bytes are filled up with zeros that a text may have too.
     let mut hash = text.len() as u64 ^ CELL;
     for chunk in text.chunks(8) {
         let mut bytes = [0; 8];

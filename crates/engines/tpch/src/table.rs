@@ -6,33 +6,33 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::tables;
 
-/// A table of TPC-H.
+/// A table of the benchmark, as the specification names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Table {
-    /// 5 regions of the world.
+    /// The 5 regions of the world.
     Region,
-    /// 25 nations.
+    /// The 25 nations, each in a region.
     Nation,
-    /// Parts for sale.
+    /// Parts that suppliers sell to customers.
     Part,
-    /// Suppliers of parts.
+    /// Suppliers of parts, each in a nation.
     Supplier,
-    /// Who supplies what: four rows for each part.
+    /// The suppliers of each part, of which there are four.
     Partsupp,
-    /// Customers.
+    /// Customers, of whom two thirds have orders.
     Customer,
-    /// Orders.
+    /// Orders, each with its total price.
     Orders,
-    /// Lines of orders: one to seven rows for each order.
+    /// The lines of each order, of which there are one to seven.
     Lineitem,
 }
 
-/// A column: its name and what it holds.
+/// A column's name and type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// As in the specification, in lower case.
     pub name: &'static str,
-    /// What it holds.
+    /// The type that the specification gives it.
     pub kind: Kind,
 }
 
@@ -45,9 +45,9 @@ pub enum Kind {
     Integer,
     /// A decimal with two digits after the point.
     Decimal,
-    /// A decimal whose values are whole; dbgen prints it without point and digits after it.
+    /// A decimal whose values are whole. dbgen prints it without a point and digits after it.
     WholeDecimal,
-    /// A day.
+    /// A date, within the seven years of the benchmark.
     Date,
     /// Text that the specification calls fixed, of at most this many bytes. It is not padded here.
     Char(u8),
@@ -107,7 +107,7 @@ impl Table {
     }
 }
 
-/// A column of a table's list; only a shorter way to write it.
+/// A column, as a short way to write the lists of them.
 pub(crate) const fn column(name: &'static str, kind: Kind) -> Column {
     Column { name, kind }
 }

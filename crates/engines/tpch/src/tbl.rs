@@ -1,4 +1,5 @@
-//! Rows as dbgen's text, value by value: the obvious way, against which faster ones are checked.
+//! Prints rows as dbgen does, value by value. This is the obvious way, against which faster ones
+//! are checked.
 
 use std::io::Write;
 
@@ -8,7 +9,7 @@ use crate::table::Kind;
 use crate::text::TextPool;
 use crate::values::Values;
 
-/// Appends the rows of a batch: a `|` behind every value, a line for each row.
+/// Appends a line for each row of a batch, with a `|` behind every value.
 pub fn append(batch: &Batch, pool: &TextPool, out: &mut Vec<u8>) {
     let columns = batch.table().columns();
     let values: Vec<Values> = (0..columns.len()).map(|at| batch.values(at)).collect();
@@ -51,6 +52,7 @@ fn number(value: i64, out: &mut Vec<u8>) {
 
 fn decimal(hundredths: i64, kind: Kind, out: &mut Vec<u8>) {
     if kind == Kind::WholeDecimal {
+        // dbgen counts quantities in whole units and prints them so.
         return number(hundredths / 100, out);
     }
     let sign = if hundredths < 0 { "-" } else { "" };
@@ -59,7 +61,7 @@ fn decimal(hundredths: i64, kind: Kind, out: &mut Vec<u8>) {
 }
 
 fn print(text: std::fmt::Arguments, out: &mut Vec<u8>) {
-    // A vector takes all that is written to it.
+    // Writing to a vector cannot fail.
     let written = out.write_fmt(text);
     debug_assert!(written.is_ok());
 }

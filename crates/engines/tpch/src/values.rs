@@ -1,5 +1,5 @@
-//! What a column of a batch looks like to a writer: never strings where something shorter says the
-//! same.
+//! The values of a batch as a writer gets them, which are never strings where something shorter
+//! says the same.
 
 use std::ops::Range;
 
@@ -8,33 +8,34 @@ use crate::text::TextPool;
 /// The values of one column for the rows of a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Values<'a> {
-    /// Identifiers.
+    /// Identifiers, which are never negative.
     Key(&'a [i64]),
-    /// Integers.
+    /// Integers that are not identifiers.
     Integer(&'a [i32]),
-    /// Decimals in hundredths.
+    /// Decimals, as numbers of hundredths.
     Decimal(&'a [i64]),
-    /// Days since 1970-01-01.
+    /// Dates, as days since 1970-01-01.
     Date(&'a [i32]),
-    /// Decimals in hundredths, each as its place in a dictionary.
+    /// Decimals, as indexes into a dictionary of numbers of hundredths.
     CodedDecimal {
-        /// Places in `dictionary`.
+        /// For each row an index into `dictionary`.
         codes: &'a [u8],
         /// All values that occur in the column, ascending.
         dictionary: &'static [i64],
     },
-    /// Text, each as its place in a dictionary.
+    /// Text, as indexes into a dictionary.
     Coded {
-        /// Places in `dictionary`.
+        /// For each row an index into `dictionary`.
         codes: &'a [u8],
         /// All values that occur in the column, in the order of dbgen.
         dictionary: &'static [&'static str],
     },
-    /// A prefix and a number of at least nine digits, zeros in front: `Customer#000000001`.
+    /// A prefix and a number of at least nine digits with zeros in front, such as
+    /// `Customer#000000001`.
     Numbered {
-        /// What stands before the number.
+        /// The text that stands before the number.
         prefix: &'static str,
-        /// The numbers, above zero.
+        /// For each row its number, which is above zero.
         numbers: &'a [i64],
     },
     /// Slices of the text pool.
@@ -43,7 +44,7 @@ pub enum Values<'a> {
     Bytes {
         /// Where each value begins in `bytes`, and where the last one ends.
         offsets: &'a [u32],
-        /// All of ASCII.
+        /// The bytes of all values, in ASCII.
         bytes: &'a [u8],
     },
 }
@@ -51,27 +52,27 @@ pub enum Values<'a> {
 /// Slices of the text pool, a few of them with words of their own in them.
 #[derive(Clone, Copy, Debug)]
 pub struct Passages<'a> {
-    /// Where each begins in the pool.
+    /// Where each of them begins in the pool.
     pub offsets: &'a [u32],
-    /// How many bytes each has.
+    /// How many bytes each of them has.
     pub lengths: &'a [u8],
-    /// What is different from the pool, ascending by row. Only `s_comment` has any.
+    /// Where they differ from the pool, in ascending order of rows. Only `s_comment` has any.
     pub remarks: &'a [Remark],
-    /// What `remarks` count as the first row here.
+    /// The number that the first row here has in `remarks`.
     pub first_row: u32,
 }
 
-/// Two words that a supplier's comment has in place of what the pool says (clause 4.2.3): "Customer
-/// " and, further on, "Complaints" or "Recommends".
+/// Two words that stand in a supplier's comment instead of what the pool has there (clause 4.2.3).
+/// They are "Customer " and, further on, "Complaints" or "Recommends".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remark {
-    /// Which row, counted from the batch's first unit.
+    /// The row, counted from the batch's first unit.
     pub row: u32,
     /// Where in the comment the first word begins.
     pub customer_at: u8,
     /// Where in the comment the second one begins.
     pub verdict_at: u8,
-    /// The second one.
+    /// The second word, without any space.
     pub verdict: &'static str,
 }
 
@@ -92,22 +93,24 @@ impl Remark {
 }
 
 impl Passages<'_> {
-    /// How many there are.
+    /// The number of passages, one for each row.
     pub fn len(&self) -> usize {
         self.lengths.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.lengths.is_empty()
     }
 
-    /// Appends one of them as text. [`Passages::copy_to`] is for all at once.
+    /// Appends the text of one row. [`Passages::copy_to`] is faster for all rows.
     pub fn append(&self, row: usize, pool: &TextPool, out: &mut Vec<u8>) {
         let offset = self.offsets[row] as usize;
         let start = out.len();
         let length = usize::from(self.lengths[row]);
         out.extend_from_slice(&pool.bytes()[offset..offset + length]);
+        // One comment in a thousand has a remark, so they are a short sorted list beside the
+        // slices.
         let row = row as u32 + self.first_row;
         if let Ok(found) = self.remarks.binary_search_by_key(&row, |remark| remark.row) {
             self.remarks[found].write_over(&mut out[start..]);
@@ -116,7 +119,7 @@ impl Passages<'_> {
 }
 
 impl<'a> Values<'a> {
-    /// How many values there are.
+    /// The number of values, one for each row.
     pub fn len(&self) -> usize {
         match self {
             Values::Key(values) | Values::Decimal(values) => values.len(),
@@ -128,15 +131,15 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Some of them.
+    /// The values of some of the rows.
     ///
     /// # Panics
-    /// When the range goes past the last.
+    /// When the range ends behind the last row.
     pub fn slice(&self, rows: Range<usize>) -> Values<'a> {
         match *self {
             Values::Key(values) => Values::Key(&values[rows]),

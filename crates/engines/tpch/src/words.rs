@@ -1,12 +1,12 @@
 //! The words of coded columns (clause 4.2.2.13 of the specification), in the order in which dbgen
-//! draws them. A value's code is its place here.
+//! draws them. A value's code is its index here.
 
-/// `r_name`, by `r_regionkey`.
+/// Values of `r_name`, by `r_regionkey`.
 pub(crate) static REGIONS: [&str; 5] = [
     "AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST",
 ];
 
-/// `n_name`, by `n_nationkey`.
+/// Values of `n_name`, by `n_nationkey`.
 pub(crate) static NATIONS: [&str; 25] = [
     "ALGERIA", "ARGENTINA", "BRAZIL", "CANADA", "EGYPT", "ETHIOPIA", "FRANCE", "GERMANY",
     "INDIA", "INDONESIA", "IRAN", "IRAQ", "JAPAN", "JORDAN", "KENYA", "MOROCCO", "MOZAMBIQUE",
@@ -14,12 +14,12 @@ pub(crate) static NATIONS: [&str; 25] = [
     "UNITED STATES",
 ];
 
-/// `n_regionkey`, by `n_nationkey`.
+/// Values of `n_regionkey`, by `n_nationkey`.
 pub(crate) static REGION_OF_NATION: [i64; 25] = [
     0, 1, 1, 1, 4, 0, 3, 3, 2, 2, 4, 4, 2, 4, 0, 0, 0, 1, 2, 3, 4, 2, 3, 3, 1,
 ];
 
-/// The words of `p_name`.
+/// The words that `p_name` is made of.
 pub(crate) static COLORS: [&str; 92] = [
     "almond", "antique", "aquamarine", "azure", "beige", "bisque", "black", "blanched", "blue",
     "blush", "brown", "burlywood", "burnished", "chartreuse", "chiffon", "chocolate", "coral",
@@ -33,12 +33,12 @@ pub(crate) static COLORS: [&str; 92] = [
     "steel", "tan", "thistle", "tomato", "turquoise", "violet", "wheat", "white", "yellow",
 ];
 
-/// `p_mfgr`.
+/// Values of the column `p_mfgr`.
 pub(crate) static MANUFACTURERS: [&str; 5] = [
     "Manufacturer#1", "Manufacturer#2", "Manufacturer#3", "Manufacturer#4", "Manufacturer#5",
 ];
 
-/// `p_brand`: five for each manufacturer.
+/// Values of the column `p_brand`, five for each manufacturer.
 pub(crate) static BRANDS: [&str; 25] = [
     "Brand#11", "Brand#12", "Brand#13", "Brand#14", "Brand#15", "Brand#21", "Brand#22",
     "Brand#23", "Brand#24", "Brand#25", "Brand#31", "Brand#32", "Brand#33", "Brand#34",
@@ -46,7 +46,7 @@ pub(crate) static BRANDS: [&str; 25] = [
     "Brand#52", "Brand#53", "Brand#54", "Brand#55",
 ];
 
-/// `p_type`.
+/// Values of the column `p_type`.
 pub(crate) static TYPES: [&str; 150] = [
     "STANDARD ANODIZED TIN", "STANDARD ANODIZED NICKEL", "STANDARD ANODIZED BRASS",
     "STANDARD ANODIZED STEEL", "STANDARD ANODIZED COPPER", "STANDARD BURNISHED TIN",
@@ -96,7 +96,7 @@ pub(crate) static TYPES: [&str; 150] = [
     "PROMO BRUSHED NICKEL", "PROMO BRUSHED BRASS", "PROMO BRUSHED STEEL", "PROMO BRUSHED COPPER",
 ];
 
-/// `p_container`.
+/// Values of the column `p_container`.
 pub(crate) static CONTAINERS: [&str; 40] = [
     "SM CASE", "SM BOX", "SM BAG", "SM JAR", "SM PACK", "SM PKG", "SM CAN", "SM DRUM", "LG CASE",
     "LG BOX", "LG BAG", "LG JAR", "LG PACK", "LG PKG", "LG CAN", "LG DRUM", "MED CASE",
@@ -106,42 +106,42 @@ pub(crate) static CONTAINERS: [&str; 40] = [
     "WRAP DRUM",
 ];
 
-/// `c_mktsegment`.
+/// Values of the column `c_mktsegment`.
 pub(crate) static SEGMENTS: [&str; 5] = [
     "AUTOMOBILE", "BUILDING", "FURNITURE", "HOUSEHOLD", "MACHINERY",
 ];
 
-/// `o_orderpriority`.
+/// Values of the column `o_orderpriority`.
 pub(crate) static PRIORITIES: [&str; 5] = [
     "1-URGENT", "2-HIGH", "3-MEDIUM", "4-NOT SPECIFIED", "5-LOW",
 ];
 
-/// `o_orderstatus`: all lines shipped, none, some.
+/// Values of `o_orderstatus`, which say that all lines have been shipped, none, or some.
 pub(crate) static ORDER_STATUSES: [&str; 3] = ["F", "O", "P"];
 
-/// `l_returnflag`: the two that are drawn, and the one for what has not arrived.
+/// Values of `l_returnflag`, which are the two that are drawn and the one for what has not arrived.
 pub(crate) static RETURN_FLAGS: [&str; 3] = ["R", "A", "N"];
 
-/// `l_linestatus`: shipped, open.
+/// Values of `l_linestatus`, which are shipped and open.
 pub(crate) static LINE_STATUSES: [&str; 2] = ["F", "O"];
 
-/// `l_shipinstruct`.
+/// Values of the column `l_shipinstruct`.
 pub(crate) static INSTRUCTIONS: [&str; 4] = [
     "DELIVER IN PERSON", "COLLECT COD", "TAKE BACK RETURN", "NONE",
 ];
 
-/// `l_shipmode`.
+/// Values of the column `l_shipmode`.
 pub(crate) static MODES: [&str; 7] = [
     "REG AIR", "AIR", "RAIL", "TRUCK", "MAIL", "FOB", "SHIP",
 ];
 
-/// `l_quantity` in hundredths.
+/// Values of `l_quantity`, in hundredths.
 pub(crate) static QUANTITIES: [i64; 50] = quantities();
 
-/// `l_discount` in hundredths.
+/// Values of `l_discount`, in hundredths.
 pub(crate) static DISCOUNTS: [i64; 11] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
-/// `l_tax` in hundredths.
+/// Values of `l_tax`, in hundredths.
 pub(crate) static TAXES: [i64; 9] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
 const fn quantities() -> [i64; 50] {

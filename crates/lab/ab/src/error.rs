@@ -6,9 +6,9 @@ pub enum AbError {
     /// A command did not end with exit status 0.
     #[error("`{command}` {how}{said}")]
     Command {
-        /// The command.
+        /// The command, as it was given to the shell.
         command: String,
-        /// How it ended.
+        /// How it ended: its exit status, its signal, or the time limit.
         how: String,
         /// A line break and the end of what it wrote to standard error, or nothing.
         said: String,
@@ -22,12 +22,12 @@ pub enum AbError {
          write to a file and verify that"
     )]
     Output {
-        /// The command.
+        /// The command whose output was cut off.
         command: String,
         /// The most that is kept, in bytes.
         limit_bytes: usize,
     },
-    /// The user stopped it.
+    /// The user stopped it before there were enough blocks for a verdict.
     #[error("stopped before there was anything to judge")]
     Stopped,
 }

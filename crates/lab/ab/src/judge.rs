@@ -28,7 +28,7 @@ pub enum Answer {
 pub struct Figure {
     /// `wall time`, `CPU time` or `peak memory`.
     pub name: &'static str,
-    /// `s` or `B`.
+    /// Unit of the medians: `s` or `B`.
     pub unit: &'static str,
     /// Median of the old command.
     pub old: f64,
@@ -38,7 +38,7 @@ pub struct Figure {
     pub ratio: f64,
     /// Lower end of the 95% interval of the ratio.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the same interval.
     pub high: f64,
     /// The noise band that the control arm showed: 0.02 is ±2%.
     pub noise: f64,
@@ -46,22 +46,22 @@ pub struct Figure {
     pub smallest_effect: f64,
     /// The verdict: `faster` says that the new command takes less.
     pub verdict: &'static str,
-    /// Why.
+    /// What the verdict rests on, in half a sentence.
     pub reason: String,
 }
 
 /// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Blocks of three runs.
+    /// Blocks that were measured, of three runs each.
     pub blocks: usize,
     /// The figures; wall time first, which alone decides the answer.
     pub figures: Vec<Figure>,
     /// Whether both commands wrote the same to standard output, if that is known.
     pub same_output: Option<bool>,
-    /// The answer.
+    /// The answer by wall time alone.
     pub answer: Answer,
-    /// The answer in words.
+    /// The answer in words, with its numbers.
     pub sentence: String,
 }
 
@@ -106,6 +106,8 @@ fn compared(blocks: &[Block], of: impl Fn(&Run) -> Option<f64>) -> Option<(Compa
         };
         blocks.iter().map(pair).collect::<Option<Vec<_>>>()
     };
+    // A value that one run lacks, or a zero that has no ratio, leaves the figure out. Dropping
+    // single blocks instead would break the balance of their orders.
     let band = noise_band(&pairs(|block| &block.old, |block| &block.control)?).ok()?;
     let main = pairs(|block| &block.new, |block| &block.old)?;
     let seen = compare(&main, Better::Lower, Some(&band)).ok()?;
@@ -158,6 +160,8 @@ fn answer(seen: &Comparison, band: &NoiseBand, max_slowdown: Option<f64>) -> (An
             (Answer::NotSlower, text)
         }
         Verdict::Slower => {
+            // The ratio is old to new. In the sentence it is turned round, because "takes 1.2 times
+            // as long" is how a slowdown is spoken of.
             let longer = 1.0 / seen.ratio;
             let text = format!(
                 "NEW takes {longer:.3} times as long as OLD (95% interval {}); {noise}.",
@@ -195,6 +199,8 @@ fn what_would_be(band: &NoiseBand, effect: f64) -> String {
     }
     let percent = effect * 100.0;
     let enough =
+        // Errors shrink with the root of the number of blocks, so the first number that is enough
+        // is the least.
         (band.n..=BLOCKS_MAX).find(|blocks| band.with_blocks(*blocks).smallest_effect() <= effect);
     match enough {
         Some(blocks) => format!("{would}. To show {percent:.0}% takes about {blocks} blocks."),

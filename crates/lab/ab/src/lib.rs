@@ -1,4 +1,4 @@
-//! Two commands of anybody's against each other.
+//! Compares two commands of the user.
 //!
 //! Both run again and again in blocks: each block has one run of the old command, one of the new
 //! one, and a second run of the old one, the control arm, in an order that is balanced over pairs

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub struct Root(PathBuf);
 
 impl Root {
-    /// This machine.
+    /// The tree of this machine, for everything but tests.
     pub fn system() -> Self {
         Self(PathBuf::from("/"))
     }

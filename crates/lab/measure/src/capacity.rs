@@ -14,7 +14,8 @@ pub struct CapacityOptions {
     /// The search ends when the lowest rate that failed is at most so many times the highest that
     /// held.
     pub precision: f64,
-    /// Probes at most.
+    /// The search ends after this many probes, with the best rate so far. It bounds the time of a
+    /// system that answers differently each time.
     pub probes_max: u32,
 }
 
@@ -92,6 +93,8 @@ impl CapacitySearch {
             (Some(held), None) => (held < highest).then(|| (held * 2.0).min(highest)),
             (None, Some(failed)) => (failed > lowest).then(|| (failed / 2.0).max(lowest)),
             (Some(held), Some(failed)) => {
+                // The middle of a ratio is the geometric one: halving the difference would spend
+                // most probes near the upper end when the two are far apart.
                 (failed > held * precision).then(|| (held * failed).sqrt())
             }
         }
@@ -115,7 +118,7 @@ impl CapacitySearch {
         self.held
     }
 
-    /// Probes so far.
+    /// How many results [`Self::tell`] has taken.
     pub fn probes(&self) -> u32 {
         self.probes
     }

@@ -1,11 +1,11 @@
-//! Time, handed in.
+//! The clock that a load is run by. It is handed in, so that a test of a long load takes no time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// A clock that never goes back. Zero is when it was made.
 pub trait Clock: Sync {
-    /// Nanoseconds since zero.
+    /// Nanoseconds since the clock was made; never less than an earlier answer.
     fn now_ns(&self) -> u64;
 
     /// Returns at `at_ns` or later, never before; at once when that has passed.
@@ -23,7 +23,7 @@ pub struct SystemClock {
 const SPIN_NS: u64 = 80_000;
 
 impl SystemClock {
-    /// Zero is now.
+    /// Starts a clock whose zero is the moment of the call.
     pub fn start() -> Self {
         Self {
             zero: Instant::now(),
@@ -56,7 +56,7 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// Lets time pass.
+    /// Moves the clock forward by `ns`; threads that wait for an earlier time go on.
     pub fn advance(&self, ns: u64) {
         self.now_ns.fetch_add(ns, Ordering::SeqCst);
     }

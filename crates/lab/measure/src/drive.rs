@@ -10,7 +10,7 @@ use crate::outcome::LoadOutcome;
 use crate::recorder::{Operation, Recorder};
 use crate::schedule::{Arrivals, Schedule};
 
-/// When a load ends.
+/// What decides that a load has run for long enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     /// After this long; operations under way are finished.
@@ -22,13 +22,13 @@ pub enum Until {
 /// How a load is run.
 #[derive(Debug, Clone, Copy)]
 pub struct DriveOptions<'a> {
-    /// The load model.
+    /// When operations are meant to start, and with it whether latencies say anything.
     pub schedule: Schedule,
     /// Threads; each has one operation under way at most.
     pub threads: usize,
-    /// When it ends.
+    /// The end of the load, unless `stop` comes first.
     pub until: Until,
-    /// Length of a snapshot.
+    /// Length of a snapshot of the latencies; long runs double it to bound their memory.
     pub interval_ns: u64,
     /// Arrivals that could only start later than this are skipped and counted; `None` sends all.
     pub lag_max_ns: Option<u64>,
@@ -63,8 +63,12 @@ where
     Op: FnMut(Call) -> Result<(), E>,
     Make: Fn(usize) -> Op + Sync,
 {
-    // Refused before any thread starts.
+    // A schedule without meaning must be refused before threads wait at the barriers below, which
+    // count on all of them.
     options.schedule.arrivals(0, options.threads, 0)?;
+    // Two barriers with the clock read between them: at the first every thread has its operation,
+    // so no connection is still being made when the run's time begins; at the second the start is
+    // known, so every thread computes its arrivals from the same moment.
     let ready = Barrier::new(options.threads + 1);
     let go = Barrier::new(options.threads + 1);
     let start = std::sync::OnceLock::new();
@@ -112,7 +116,6 @@ where
     Ok(outcome)
 }
 
-/// What one thread did.
 struct Part {
     recorder: Recorder,
     ended_ns: u64,
@@ -187,12 +190,17 @@ impl<'a, C: Clock> Worker<'a, C> {
     ) -> Result<Part, MeasureError> {
         let mut sequence = 0;
         while sequence + self.part.skipped < self.operations_max {
+            // The arrival comes from the schedule and not from the end of the last operation: when
+            // this thread was held up, the next intended start lies in the past, and the wait
+            // counts into the latency as it does for a user who came at that time.
             let free_ns = self.clock.now_ns();
             let intended_ns = self.arrivals.next_ns();
             let due_ns = intended_ns.unwrap_or(free_ns);
             if due_ns >= self.end_ns {
                 break;
             }
+            // Arrivals that were due and can no longer be sent are counted, because a system that
+            // falls behind would otherwise end its run with a good latency and a missing backlog.
             if free_ns >= self.end_ns || self.stopped() {
                 self.count_unsent(due_ns, free_ns);
                 break;
@@ -218,6 +226,8 @@ impl<'a, C: Clock> Worker<'a, C> {
             let ended_ns = self.clock.now_ns();
             sequence += 1;
             self.part.ended_ns = self.part.ended_ns.max(ended_ns);
+            // A late start of a thread that stood ready is the generator's fault; one of a thread
+            // that was still busy is the fault of the measured system.
             let was_waiting = free_ns <= intended_ns;
             match result {
                 Ok(()) => {
@@ -238,6 +248,7 @@ impl<'a, C: Clock> Worker<'a, C> {
                 }
             }
         }
+        // A load that was stopped did not run for the time that it was given.
         if self.stopped() {
             self.part.ended_ns = self.clock.now_ns();
         }
@@ -260,6 +271,7 @@ impl<'a, C: Clock> Worker<'a, C> {
             if self.stopped() {
                 return false;
             }
+            // In short waits, so that a stop is seen although the next arrival may be minutes away.
             self.clock
                 .wait_until(due_ns.min(now_ns.saturating_add(WAIT_MAX_NS)));
         }

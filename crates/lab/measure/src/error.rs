@@ -8,7 +8,7 @@ pub enum MeasureError {
     /// A rate that no schedule can follow.
     #[error("a rate of {rate_per_s} per second is not a finite number above zero")]
     Rate {
-        /// The rate.
+        /// The rate as the caller gave it.
         rate_per_s: f64,
     },
     /// A search for a capacity that cannot begin or end.
@@ -16,25 +16,25 @@ pub enum MeasureError {
         "a search from {first} within {lowest} to {highest} per second, to a factor of {precision}, makes no sense"
     )]
     Search {
-        /// The lowest rate.
+        /// The rate below which nothing is probed.
         lowest: f64,
-        /// The first rate.
+        /// The rate of the first probe.
         first: f64,
-        /// The highest rate.
+        /// The rate above which nothing is probed.
         highest: f64,
-        /// Where it ends.
+        /// The factor between held and failed at which the search ends.
         precision: f64,
     },
     /// A load needs at least one thread.
     #[error("a load on {threads} threads runs nothing")]
     Threads {
-        /// The number asked for.
+        /// The number of threads that the caller gave.
         threads: usize,
     },
     /// A thread of the load panicked: its operation has a fault.
     #[error("thread {thread} of the load panicked")]
     Panicked {
-        /// Which thread, from 0.
+        /// The number of the thread, counted from 0.
         thread: usize,
     },
     /// A histogram log could not be written.
@@ -43,17 +43,17 @@ pub enum MeasureError {
     /// A histogram could not be made, added or encoded.
     #[error("cannot {action} a latency histogram: {reason}")]
     Histogram {
-        /// What was tried.
+        /// The verb of the message: make, grow, add or encode.
         action: &'static str,
-        /// Why not.
+        /// The error of the histogram library, as it prints itself.
         reason: String,
     },
     /// A histogram log that cannot be read.
     #[error("entry {entry} of the histogram log cannot be read: {reason}")]
     Read {
-        /// Which entry, from 1.
+        /// The number of the entry in the log, counted from 1.
         entry: usize,
-        /// Why not.
+        /// What is wrong with the entry, in the words of the decoder.
         reason: String,
     },
 }

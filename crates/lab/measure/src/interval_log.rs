@@ -81,6 +81,8 @@ pub fn read_interval_log(log: &[u8], tag: &str) -> Result<Latencies, MeasureErro
         let LogEntry::Interval(interval) = entry.map_err(|e| fail(format!("{e:?}")))? else {
             continue;
         };
+        // The log holds the raw histogram beside the corrected ones; adding up both would count
+        // each operation twice.
         if interval.tag().is_none_or(|found| found.as_str() != tag) {
             continue;
         }

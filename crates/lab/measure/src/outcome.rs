@@ -3,18 +3,18 @@
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
 
-/// A finished load.
+/// What came of a load, over all its threads.
 #[derive(Debug, Clone)]
 pub struct LoadOutcome {
-    /// The load model.
+    /// The schedule that the load followed, which decides whether it offered a rate.
     pub schedule: Schedule,
     /// Latencies and snapshots of all threads together.
     pub recorder: Recorder,
-    /// Start on the clock.
+    /// When the first thread was let go, in nanoseconds of the clock that was handed in.
     pub started_ns: u64,
     /// End of the last operation, or of the time asked for when that came later.
     pub ended_ns: u64,
-    /// Operations that ended well.
+    /// Operations that ended without an error; only these are in the histograms.
     pub done: u64,
     /// Operations that ended with an error; their latencies are not in the histograms.
     pub failed: u64,
@@ -76,6 +76,8 @@ impl LoadOutcome {
                 self.skipped, self.unsent
             ));
         }
+        // Only threads that stood ready are looked at: how late the others started says how busy
+        // the measured system kept them, which is what the latency is there to show.
         let wake_lag_ns = self.recorder.wake_lag.quantile_ns(0.99).unwrap_or(0);
         if wake_lag_ns > WAKE_LAG_P99_MAX_NS {
             reasons.push(format!(

@@ -16,16 +16,16 @@ const INTERVALS_MAX: usize = 256;
 pub struct Operation {
     /// When the schedule meant it to start; equal to `started_ns` in a closed loop.
     pub intended_ns: u64,
-    /// When it did start.
+    /// When the operation was really called, at its intended start or later.
     pub started_ns: u64,
-    /// When it ended.
+    /// When the operation returned, with or without an error.
     pub ended_ns: u64,
     /// Whether its thread stood ready at the intended start. If so, a late start is the generator's
     /// own doing; if not, the thread was still busy with the operation before.
     pub was_waiting: bool,
 }
 
-/// Latencies in nanoseconds.
+/// A histogram of latencies in nanoseconds, to three significant digits.
 #[derive(Debug, Clone)]
 pub struct Latencies {
     histogram: Histogram<u64>,
@@ -76,7 +76,7 @@ impl Latencies {
             .map_err(|reason| MeasureError::histogram("add", reason))
     }
 
-    /// Latencies counted.
+    /// How many latencies were recorded, the clipped ones included.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
@@ -112,7 +112,7 @@ impl Latencies {
 pub struct Interval {
     /// Start on the run's clock.
     pub start_ns: u64,
-    /// Length.
+    /// Length of the stretch in nanoseconds; the last one may reach beyond the end of the run.
     pub length_ns: u64,
     /// Latencies from the intended start, of operations that ended in this stretch.
     pub corrected: Latencies,
@@ -185,6 +185,8 @@ impl Recorder {
         self.raw.add(&other.raw)?;
         self.lag.add(&other.lag)?;
         self.wake_lag.add(&other.wake_lag)?;
+        // Threads of one run double their intervals at different times, when each has too many. All
+        // lengths are the first one times a power of two, so the shorter can always catch up.
         while self.interval_ns < other.interval_ns {
             self.join_neighbours()?;
         }
@@ -201,6 +203,8 @@ impl Recorder {
 
     fn interval_at(&mut self, at_ns: u64) -> Result<&mut Interval, MeasureError> {
         let since_ns = at_ns.saturating_sub(self.start_ns);
+        // An operation that hung for hours must not make a vector of as many snapshots as would lie
+        // in between.
         while since_ns / self.interval_ns >= INTERVALS_MAX as u64 {
             self.join_neighbours()?;
         }

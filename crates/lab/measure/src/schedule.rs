@@ -4,7 +4,7 @@ use dyno_random::Random;
 
 use crate::error::MeasureError;
 
-/// A load model.
+/// When the operations of a load are meant to start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Schedule {
     /// Each thread starts the next operation when the last one ended: shows capacity, and says
@@ -19,7 +19,7 @@ pub enum Schedule {
     Poisson {
         /// Operations per second over all threads, on average.
         rate_per_s: f64,
-        /// Seeds the distances.
+        /// The same seed gives the same distances, thread by thread.
         seed: u64,
     },
 }

@@ -10,17 +10,17 @@ pub enum RecordError {
     /// The operating system refused; mend the path, the rights or the free space, and try again.
     #[error("{path}: {doing}: {source}")]
     Io {
-        /// The file or directory.
+        /// The file or directory that could not be used.
         path: PathBuf,
         /// What was attempted, for example `write`.
         doing: &'static str,
-        /// The system's answer.
+        /// What the operating system answered.
         source: std::io::Error,
     },
     /// The directory holds a run already; a record is never overwritten. Choose another.
     #[error("{path}: holds a run already; choose a new directory")]
     Exists {
-        /// The directory.
+        /// The directory, which stays as it was.
         path: PathBuf,
     },
     /// Another process is writing this run.
@@ -32,7 +32,7 @@ pub enum RecordError {
     /// The file is some other program's.
     #[error("{path}: not a {expected} file: magic is {found}, not \"{expected}\"")]
     Magic {
-        /// The file.
+        /// The file that was to be read.
         path: PathBuf,
         /// The magic that belongs there.
         expected: &'static str,
@@ -44,11 +44,11 @@ pub enum RecordError {
         "{path}: written in version {found} of the {format} format; this program reads versions up to {newest}"
     )]
     Newer {
-        /// The file.
+        /// The file that was to be read.
         path: PathBuf,
-        /// `dyno-run` or `dyno-figures`.
+        /// Magic of the format, for example `dyno-run`.
         format: &'static str,
-        /// The version found.
+        /// The version that the file states.
         found: u64,
         /// The newest version that this program knows.
         newest: u32,
@@ -56,11 +56,11 @@ pub enum RecordError {
     /// The file does not hold what its format says.
     #[error("{path}: line {line}: {reason}")]
     Malformed {
-        /// The file.
+        /// The file that was to be read.
         path: PathBuf,
-        /// Counted from 1.
+        /// Line of the file, from 1.
         line: usize,
-        /// What is wrong.
+        /// What is wrong with the line.
         reason: String,
     },
     /// A value that the stored form cannot hold, refused before anything was written.
@@ -68,7 +68,7 @@ pub enum RecordError {
     Unstorable {
         /// The file that would have held it.
         path: PathBuf,
-        /// The sample or field.
+        /// The sample, line or field that holds the value.
         object: String,
         /// What is wrong with it.
         reason: String,
@@ -76,7 +76,7 @@ pub enum RecordError {
     /// No run was found where one was looked for.
     #[error("{path}: no run here; `dyno run SUITE` makes one")]
     NoRun {
-        /// The directory looked into.
+        /// The directory that was looked into.
         path: PathBuf,
     },
 }

@@ -14,9 +14,9 @@ pub const FIGURES_VERSION: u32 = 3;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figures {
-    /// Always `dyno-figures`.
+    /// Always `dyno-figures`, by which the file is known.
     pub magic: String,
-    /// See [`FIGURES_VERSION`].
+    /// Version of the form; see [`FIGURES_VERSION`].
     pub version: u32,
     /// What the report is called.
     pub title: String,
@@ -34,7 +34,7 @@ pub struct Figures {
     /// What cannot be known from the report, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
-    /// Measured numbers.
+    /// Measured numbers, each with an id that is unique in the file.
     #[serde(default, rename = "figure")]
     pub figures: Vec<QuotedFigure>,
     /// What the machine can do, by measurement or by the report's word.
@@ -52,10 +52,10 @@ pub struct Figures {
     /// Properties that the report states more than once.
     #[serde(default, rename = "property")]
     pub properties: Vec<Property>,
-    /// Latency percentiles.
+    /// Latency percentiles, a table for each test.
     #[serde(default, rename = "latency")]
     pub latencies: Vec<LatencyFigure>,
-    /// Compression and decompression speeds.
+    /// Compression and decompression speeds, by codec and data.
     #[serde(default, rename = "codec")]
     pub codecs: Vec<CodecFigure>,
     /// Words for a spread (variance, deviation) with the samples behind them.
@@ -66,7 +66,7 @@ pub struct Figures {
     pub conditions: Vec<Condition>,
 }
 
-/// One measured number.
+/// One measured number, as the report prints it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuotedFigure {
@@ -74,13 +74,13 @@ pub struct QuotedFigure {
     pub id: String,
     /// What was measured; figures of one case are comparable.
     pub case: String,
-    /// The system measured.
+    /// The system that was measured; empty when there is only one.
     pub system: String,
     /// Metric name, for example `throughput`.
     pub metric: String,
     /// Unit of `value`, `low` and `high`.
     pub unit: String,
-    /// Which direction is better.
+    /// The direction in which the metric is better.
     pub better: Better,
     /// The number printed; of several samples, their median.
     pub value: f64,
@@ -117,10 +117,10 @@ pub struct QuotedFigure {
     /// Requests in flight in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<f64>,
-    /// Mean latency in seconds.
+    /// Mean latency of the requests, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_mean_s: Option<f64>,
-    /// Median latency in seconds.
+    /// Median latency of the requests, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_p50_s: Option<f64>,
     /// The subject of the latency percentiles that belong to this figure; when absent, those whose
@@ -143,12 +143,12 @@ pub struct QuotedFigure {
     /// Whether the load generator says that it kept its schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator_kept_up: Option<bool>,
-    /// Of a service: seconds of measured time over which the report shows the rate by time; 0 when
+    /// Seconds of measured time over which the report shows the rate of a service by time; 0 when
     /// it does not. Absent for a job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows_s: Option<f64>,
-    /// Of a service whose rate is shown to change while it is measured: the last third of that time
-    /// against the first, less 1.
+    /// How far the rate of a service changed while it was measured: the last third of that time
+    /// against the first, less 1. Absent when no change is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<f64>,
     /// The machine, where figures of several stand in one report.
@@ -214,15 +214,15 @@ impl QuotedFigure {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
-    /// Figures name it.
+    /// The name by which figures refer to it.
     pub name: String,
     /// The median, or the number printed.
     pub value: f64,
-    /// Its unit.
+    /// Unit of the three values.
     pub unit: String,
-    /// Which direction is better.
+    /// The direction in which a machine is better.
     pub better: Better,
-    /// Best repetition, when known.
+    /// The best repetition, when the report says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<f64>,
     /// What another method or tool measured, in the same unit.
@@ -236,7 +236,7 @@ pub struct Ceiling {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// The words.
+    /// The words of the report, which findings quote.
     pub text: String,
     /// Id of the figure said to be better.
     pub winner: String,
@@ -245,13 +245,13 @@ pub struct Claim {
     /// How many times as good the winner is said to be: 1.08 where the words are "8% faster".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// In what the words say that the two differ: `case`, `machine`, `program`.
+    /// What the words of the claim admit to differ: `case`, `machine`, `program`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub across: Vec<String>,
     /// Interval of the ratio winner / loser (above 1 supports the claim), when one was computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio_low: Option<f64>,
-    /// See `ratio_low`.
+    /// Upper end of that interval; see `ratio_low`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio_high: Option<f64>,
     /// What the machine calls a difference between two runs of one program: 0.02 is 2%.
@@ -263,9 +263,9 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Count {
-    /// What is counted.
+    /// What is counted, in words.
     pub subject: String,
-    /// As the report states it, or as the system answered.
+    /// The number as the report states it, or as the system answered.
     pub stated: f64,
     /// What was put in, or what the specification says.
     pub expected: f64,
@@ -280,9 +280,9 @@ pub struct Count {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TotalKind {
-    /// The sum.
+    /// The total is the sum of its parts.
     Sum,
-    /// The arithmetic mean.
+    /// The total is the arithmetic mean of its parts.
     Mean,
 }
 
@@ -290,13 +290,13 @@ pub enum TotalKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Total {
-    /// What is added up.
+    /// What is added up or averaged.
     pub subject: String,
-    /// As printed.
+    /// The total, as the report prints it.
     pub stated: f64,
-    /// Sum or mean.
+    /// How the total is made of its parts.
     pub kind: TotalKind,
-    /// As printed.
+    /// The parts, as the report prints them.
     pub parts: Vec<f64>,
 }
 
@@ -304,11 +304,11 @@ pub struct Total {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Property {
-    /// What is described.
+    /// The property that is described.
     pub subject: String,
     /// Unit of every value that names no other.
     pub unit: String,
-    /// Every statement of it.
+    /// Every statement of it, which must agree.
     pub values: Vec<PropertyValue>,
 }
 
@@ -316,7 +316,7 @@ pub struct Property {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PropertyValue {
-    /// The number.
+    /// The number, as it is printed there.
     pub value: f64,
     /// Where in the report it stands.
     pub at: String,
@@ -329,17 +329,17 @@ pub struct PropertyValue {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyFigure {
-    /// The test.
+    /// The test; figures refer to it by this name.
     pub subject: String,
-    /// Unit of the latencies.
+    /// Unit of the latencies and their mean.
     pub unit: String,
-    /// Requests measured, when known.
+    /// Requests that were measured, when known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<f64>,
-    /// Their mean, in `unit`.
+    /// Mean of all latencies, in `unit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<f64>,
-    /// (percentile, latency): `[99.9, 66.0]`.
+    /// Pairs of percentile and latency, for example `[99.9, 66.0]`.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -355,10 +355,10 @@ pub struct CodecFigure {
     pub data: String,
     /// Unit of both speeds, per byte of plain data.
     pub unit: String,
-    /// Compression speed.
+    /// Speed of compression, when it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compress: Option<f64>,
-    /// Decompression speed.
+    /// Speed of decompression, when it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decompress: Option<f64>,
     /// Plain bytes over compressed bytes.
@@ -372,7 +372,7 @@ pub struct CodecFigure {
 pub struct Condition {
     /// Its name in a word or two.
     pub name: String,
-    /// What was seen.
+    /// What was seen, with its numbers.
     pub seen: String,
 }
 
@@ -380,7 +380,7 @@ pub struct Condition {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpreadWord {
-    /// What varies.
+    /// The quantity that varies.
     pub subject: String,
     /// The word: `variance`, `standard deviation`, `coefficient of variation`, `standard error`,
     /// `range`, `range over mean`, `half range over mean`.
@@ -390,6 +390,6 @@ pub struct SpreadWord {
     /// Its unit, when one is printed: `%` for a share.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// The samples, as printed.
+    /// The samples that vary, as they are printed.
     pub samples: Vec<f64>,
 }

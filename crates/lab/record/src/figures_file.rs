@@ -18,14 +18,18 @@ pub fn read_figures(path: &Path) -> Result<Figures, RecordError> {
     parse_figures(path, &text)
 }
 
-/// As [`read_figures`], from the text of the file; errors name `path`.
+/// Does as [`read_figures`] with the text of the file; errors name `path`.
 ///
 /// # Errors
 /// As [`read_figures`].
 pub fn parse_figures(path: &Path, text: &str) -> Result<Figures, RecordError> {
+    // Magic and version are looked at before the typed parse, because a file of a newer version has
+    // keys that this one would call unknown, and the user would be told to mend a file that is
+    // right.
     let table: toml::Table = text.parse().map_err(|e| malformed(path, text, &e))?;
     check_version(path, &table)?;
     let mut figures: Figures = toml::from_str(text).map_err(|e| malformed(path, text, &e))?;
+    // What was read is in the form of today, and is written as that.
     figures.version = FIGURES_VERSION;
     match dangling(&figures) {
         None => Ok(figures),

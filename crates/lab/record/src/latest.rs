@@ -9,11 +9,11 @@ use crate::store::Warning;
 /// A run found in a directory of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunEntry {
-    /// The run's directory.
+    /// Directory of the run, below the one that was listed.
     pub path: PathBuf,
-    /// The suite it ran.
+    /// Name of the suite that ran.
     pub suite: String,
-    /// UTC start, RFC 3339.
+    /// UTC start of the run, RFC 3339.
     pub started_at: String,
     /// Whether it ended in good order.
     pub finished: bool,
@@ -59,6 +59,7 @@ pub fn find_runs(root: &Path) -> Result<Vec<PathBuf>, RecordError> {
     while let Some(dir) = to_list.pop() {
         if dir.join(RUN_FILE).exists() {
             found.push(dir);
+            // What lies below a record belongs to it, so it is not searched for others.
             continue;
         }
         for entry in std::fs::read_dir(&dir).map_err(RecordError::io(&dir, "list"))? {

@@ -1,4 +1,4 @@
-//! Patterns that name cases.
+//! Patterns by which users choose cases.
 
 /// Whether `name` is what `pattern` says, where each `*` stands for any number of any letters.
 pub fn matches_pattern(pattern: &str, name: &str) -> bool {
@@ -8,6 +8,8 @@ pub fn matches_pattern(pattern: &str, name: &str) -> bool {
     let Some(name) = name.strip_prefix(front) else {
         return false;
     };
+    // A star tries every rest of the name, and each star in it does so again. Names are short, and
+    // the pattern is the user's own.
     let starts = name.char_indices().map(|(at, _)| at);
     starts
         .chain([name.len()])

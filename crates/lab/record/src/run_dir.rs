@@ -43,12 +43,17 @@ impl RunDir {
             .create(true)
             .open(&samples_path)
             .map_err(RecordError::io(&samples_path, "create"))?;
+        // The lock comes before the look at `run.json`: of two processes that create the same run
+        // at once, the second fails here and not after it has replaced the description of the
+        // first.
         lock(&samples, &samples_path)?;
         if dir.join(RUN_FILE).exists() {
             return Err(RecordError::Exists {
                 path: dir.to_path_buf(),
             });
         }
+        // The description is on disk before the first sample, so that samples are never found
+        // without the plan that they belong to.
         write_run(dir, &run)?;
         Ok(RunDir {
             dir: dir.to_path_buf(),
@@ -74,6 +79,8 @@ impl RunDir {
     /// [`RecordError::Unstorable`] for a number that JSON cannot hold (NaN, infinity), named;
     /// [`RecordError::Io`] when the disk refuses, after which this sample may be torn.
     pub fn append(&mut self, sample: &Sample) -> Result<(), RecordError> {
+        // JSON has no NaN, and would write null in its place, which no later reader could take for
+        // a number.
         self.check_finite(sample)?;
         let mut line = serde_json::to_vec(sample).map_err(|e| RecordError::Unstorable {
             path: self.samples_path.clone(),
@@ -104,6 +111,8 @@ impl RunDir {
     /// this program doesn't know, [`RecordError::Malformed`] with file and line otherwise.
     pub fn open(dir: &Path) -> Result<StoredRun, RecordError> {
         let run = RunDir::read_run(dir)?;
+        // Readers take no lock, so a run that goes on may show a last line that is half written.
+        // `parse_samples` passes over it with a warning.
         let path = dir.join(SAMPLES_FILE);
         let bytes = std::fs::read(&path).map_err(RecordError::io(&path, "read"))?;
         let (samples, torn) = parse_samples(&path, &bytes)?;
@@ -212,6 +221,8 @@ fn write_run(dir: &Path, run: &Run) -> Result<(), RecordError> {
 
 /// Replaces a file whole: a reader sees the old bytes or the new ones, also after a crash.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+    // The partial file lies beside the target, because a rename is atomic only within one file
+    // system. It has a fixed name, so that what a crash leaves is overwritten by the next attempt.
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
     let partial = PathBuf::from(partial);
@@ -219,6 +230,8 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), RecordError>
     file.write_all(bytes)
         .and_then(|()| file.sync_all())
         .map_err(RecordError::io(&partial, "write"))?;
+    // The bytes were synced before they get the name. Otherwise a crash could leave the name with
+    // an empty file.
     std::fs::rename(&partial, path).map_err(RecordError::io(path, "rename into place"))?;
     // The name itself must survive a crash too, hence the directory is synced.
     let parent = match path.parent() {

@@ -1,4 +1,4 @@
-//! Reading a run back.
+//! What reading a run gives, and the reading of its samples.
 
 use std::fmt;
 use std::path::Path;
@@ -69,6 +69,9 @@ pub(crate) fn parse_samples(
         };
         match serde_json::from_slice(text) {
             Ok(sample) => samples.push(sample),
+            // Only the last line can lack its line end, and a writer that crashed can have left
+            // only that line short. A damaged line before it is an error, because passing over it
+            // would silently leave a sample out of every figure.
             Err(_) if !ended => {
                 let warning = format!(
                     "{}: line {}: torn after {} bytes, as a crash leaves it; this one sample is lost",

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use dyno_record::RecordError;
 use thiserror::Error;
 
-/// The first three are faults of this program, not of the record: report them.
+/// Why printing failed. The first three variants are faults of this program and not of the record,
+/// so the user should report them.
 #[derive(Debug, Error)]
 pub enum ReportError {
     /// A template asked for something that the report does not have.
     #[error("template {name}: {source}")]
     Template {
-        /// The template's file name.
+        /// File name of the template, as a fault report needs it.
         name: &'static str,
         /// What it asked for, and where.
         source: minijinja::Error,
@@ -41,7 +42,7 @@ pub enum ReportError {
         "{path}: is not a page of `dyno site`, so it is not overwritten; choose another directory"
     )]
     NotOurs {
-        /// The page.
+        /// The page that stays as it was.
         path: PathBuf,
     },
 }

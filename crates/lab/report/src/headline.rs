@@ -17,7 +17,7 @@ const NOTHING: &str = "–";
 pub struct Headline {
     /// The result in one or two sentences.
     pub summary: String,
-    /// Column heads of [`HeadlineRow::cells`].
+    /// Column heads, in the order of [`HeadlineRow::cells`].
     pub columns: [&'static str; 7],
     /// One for each case that was run, those with a peer first.
     pub rows: Vec<HeadlineRow>,
@@ -25,7 +25,7 @@ pub struct Headline {
     pub notes: Vec<String>,
 }
 
-/// One case.
+/// One case of page one, as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeadlineRow {
     /// The case, figure with spread, best peer with its figure, ratio with its interval, share of
@@ -80,6 +80,7 @@ pub fn headline(report: &Report) -> Headline {
     };
     let rows = report.cases.iter().filter(was_run);
     let mut rows: Vec<HeadlineRow> = rows.map(|case| row(report, &case.plan)).collect();
+    // The sort is stable, so that both halves keep the order of the plan.
     rows.sort_by_key(|row| !row.compared);
     Headline {
         summary: summary(report),
@@ -101,6 +102,8 @@ fn row(report: &Report, plan: &CasePlan) -> HeadlineRow {
     let compared = plan.peers().next().is_some();
     let nothing = || NOTHING.to_owned();
     let troubles = report.trouble_count(&plan.name, OURS);
+    // A case of which every invocation failed keeps its row: leaving it out would make the page
+    // look better than the run was.
     let Some(figure) = report.figure(&plan.name, OURS, &plan.metric) else {
         let failed = format!("failed {}", counted(troubles as u64, "time"));
         return HeadlineRow {
@@ -136,6 +139,8 @@ fn row(report: &Report, plan: &CasePlan) -> HeadlineRow {
             }),
             figure.share_of_limit.map_or_else(nothing, share_text),
             verdict,
+            // Without a peer nothing is chosen, but a rate that is not steady still has to be said
+            // where a reader looks for advice.
             choice(report, plan)
                 .or(unsteady.map(|steady| format!("nothing yet: {}", steady.reason)))
                 .unwrap_or_else(nothing),
@@ -185,6 +190,7 @@ fn summary(report: &Report) -> String {
         .iter()
         .filter_map(|case| deciding_ratio(report, &case.plan.name, OURS))
         .collect();
+    // A ratio exists only where our figure does, so the subtraction cannot go below zero.
     let alone = report.cases.iter().filter(|case| ours(case)).count() - decided.len();
     let of_verdict = |verdict: &str| {
         let same = decided.iter().filter(|(_, r)| r.verdict == verdict);
@@ -209,6 +215,8 @@ fn summary(report: &Report) -> String {
     let mut text = match decided.len() {
         0 => "No peer was measured beside dyno, so nothing is compared.".to_owned(),
         many => {
+            // Verdicts that decide nothing are counted beside the others. If only wins and losses
+            // were named, their sum would silently fall short of the number of cases.
             let open: Vec<String> = [
                 "no difference shown",
                 "unstable",

@@ -3,10 +3,10 @@
 //! A report only reads: [`build`] turns a run and its samples into a [`Report`], which prints
 //! itself as Markdown, as one offline HTML file, as a workbook and as JSON. [`lint`] holds the same
 //! rules against our figures, those of another document ([`dyno_record::Figures`]) and the result
-//! files of other tools ([`read_foreign`]).
-//! [`compare`] sets two runs side by side, [`write_site`] makes pages of all records, and
-//! [`ClaimedRecords`] holds the figures of other documents against their records. [`History`] has the
-//! same figure of many runs. Nothing here runs, measures or guesses: what is missing is said to be missing.
+//! files of other tools ([`read_foreign`]). [`compare`] sets two runs side by side, [`write_site`]
+//! makes pages of all records, and [`ClaimedRecords`] holds the figures of other documents against
+//! their records. [`History`] has the same figure of many runs. Nothing here runs, measures or
+//! guesses: what is missing is said to be missing.
 
 mod claims;
 mod compare;

@@ -33,15 +33,15 @@ pub struct Ranking {
 pub struct RankedRecord {
     /// A letter for the machine and a number for the record: `A1`.
     pub mark: String,
-    /// The record's path.
+    /// Path of the record, as the caller named it.
     pub run: String,
-    /// UTC start.
+    /// UTC start of the run, RFC 3339.
     pub started_at: String,
-    /// Size of the suite.
+    /// Which of the suite's sizes ran.
     pub size: Size,
-    /// The machine in words.
+    /// The processor in words; empty when the record does not say.
     pub machine: String,
-    /// Its fingerprint.
+    /// Hash of the machine's facts, which decides the letter of the mark.
     pub fingerprint: String,
     /// Git revision of our program.
     pub revision: String,
@@ -52,13 +52,13 @@ pub struct RankedRecord {
 /// A case with its systems in order.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankedCase {
-    /// The case.
+    /// Name of the case, by which records are brought together.
     pub case: String,
     /// What it is, in a line.
     pub title: String,
     /// The metric that ranks it.
     pub metric: String,
-    /// Which direction is better.
+    /// The direction in which the metric is better.
     pub better: Better,
     /// Record by record, the best system first.
     pub rows: Vec<RankedRow>,
@@ -67,11 +67,11 @@ pub struct RankedCase {
 /// A system in a case of a record.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankedRow {
-    /// Mark of the record.
+    /// Mark of the record, as [`RankedRecord::mark`] has it.
     pub mark: String,
     /// The best place that verdicts leave it.
     pub place_from: usize,
-    /// The worst.
+    /// The worst place that verdicts leave it.
     pub place_to: usize,
     /// The figure, with spread, count, limit and share of it.
     pub figure: Figure,
@@ -244,12 +244,17 @@ impl Ranking {
 fn rows(report: &Report, plan: &CasePlan, mark: &str, baseline: &str) -> Vec<RankedRow> {
     let figure = |system: &String| report.figure(&plan.name, system, &plan.metric);
     let mut figures: Vec<&Figure> = plan.systems.iter().filter_map(figure).collect();
+    // Rows are sorted by median, for reading. The places come from verdicts alone, so a better
+    // median may share the place below it.
     figures.sort_by(|a, b| match plan.better {
         Better::Higher => b.median.total_cmp(&a.median),
         Better::Lower => a.median.total_cmp(&b.median),
     });
     let ratio = |a: &str, b: &str| ratio_between(plan, &report.samples, &plan.metric, (a, b));
     let row = |figure: &&Figure| {
+        // A system moves down one place for each other that is shown to be faster, and up one for
+        // each that is shown to be slower. Pairs without a verdict widen the range and decide
+        // nothing.
         let verdicts = figures.iter().filter(|other| other.system != figure.system);
         let verdicts =
             verdicts.filter_map(|other| Some(ratio(&other.system, &figure.system)?.verdict));

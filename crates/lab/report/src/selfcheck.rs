@@ -24,7 +24,7 @@ const POWER_MIN: f64 = 0.70;
 /// What one file of the corpus came to, where it is not what it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Missed {
-    /// Name of the file.
+    /// Name of the file, without its extension.
     pub file: String,
     /// The rule that had to find something, or `no error`.
     pub expected: String,
@@ -48,11 +48,11 @@ pub struct LintScore {
 /// The score of the verdicts for one kind of noise and number of blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictRow {
-    /// What the noise is.
+    /// The kind of noise in words.
     pub noise: &'static str,
     /// Blocks of a simulated run.
     pub blocks: usize,
-    /// Simulated runs.
+    /// Number of simulated runs.
     pub trials: usize,
     /// Share of equal programs of which one was called better.
     pub false_alarms: f64,
@@ -64,12 +64,12 @@ pub struct VerdictRow {
     pub power: f64,
 }
 
-/// Both scores.
+/// The scores of the linter and of the verdicts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Selfcheck {
-    /// Of the linter.
+    /// How many planted faults the linter found.
     pub lint: LintScore,
-    /// Of the verdicts.
+    /// One row for each kind of noise and number of blocks.
     pub verdicts: Vec<VerdictRow>,
     /// Goals that are not reached; empty when all are.
     pub below: Vec<String>,
@@ -100,12 +100,16 @@ pub fn lint_score() -> LintScore {
         let first = text.lines().next().unwrap_or_default();
         let rule = first.strip_prefix("# expect: ").unwrap_or_default();
         let found = findings(name, text);
+        // Only the rule that the file names counts. Another rule that stumbles over the same file
+        // would hide that the right one is blind.
         let hit = found.iter().flatten().any(|finding| finding.rule == rule);
         (!hit).then(|| told(name, rule, &found))
     });
     let flagged = SOUND.iter().filter_map(|(name, text)| {
         let found = findings(name, text);
         let is_error = |finding: &Finding| finding.severity == Severity::Error;
+        // A file that cannot be read counts as flagged, or a typing error in the corpus would raise
+        // the score.
         let wrong = found.as_ref().map_or(true, |all| all.iter().any(is_error));
         wrong.then(|| told(name, "no error", &found))
     });

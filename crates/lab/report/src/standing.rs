@@ -7,16 +7,16 @@ use crate::model::Report;
 /// What a withdrawal leaves of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Nothing was withdrawn.
+    /// Nothing was withdrawn, so every figure may be quoted.
     Whole,
     /// The rates and latencies of services are withdrawn; jobs of a stated size stand.
     Jobs,
-    /// All figures are withdrawn.
+    /// All figures are withdrawn, and none may be quoted.
     Nothing,
 }
 
 impl Standing {
-    /// By the heading of a withdrawal; `None` when that does not say how much is withdrawn.
+    /// Reads the heading of a withdrawal; `None` when that does not say how much is withdrawn.
     pub fn of(withdrawal: Option<&Withdrawal>) -> Option<Standing> {
         let Some(withdrawal) = withdrawal else {
             return Some(Standing::Whole);
@@ -34,6 +34,8 @@ impl Report {
     /// What stands of the record. A withdrawal that does not say how much it takes back takes back
     /// everything.
     pub fn standing(&self) -> Standing {
+        // A heading that is not understood counts as a withdrawal of everything, because quoting a
+        // figure that was taken back does more harm than leaving out one that stands.
         Standing::of(self.withdrawn.as_ref()).unwrap_or(Standing::Nothing)
     }
 

@@ -75,7 +75,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A ratio: `4.21×`.
+/// Prints a ratio with its sign and three significant digits: `4.21×`.
 pub fn ratio_text(ratio: f64) -> String {
     format!("{}×", bare_ratio(ratio))
 }
@@ -86,13 +86,15 @@ pub(crate) fn ratio_range(low: f64, high: f64) -> String {
 }
 
 fn bare_ratio(ratio: f64) -> String {
+    // Around 1 two decimals stand for three digits, and 1.00 keeps its zeros so that it does not
+    // look exact.
     match (0.995..9.995).contains(&ratio) {
         true => format!("{ratio:.2}"),
         false => significant(ratio),
     }
 }
 
-/// A share: `52%`.
+/// Prints a share, given as a part of 1, in percent: `52%`.
 pub fn share_text(share: f64) -> String {
     match share * 100.0 {
         percent if percent < 10.0 => format!("{percent:.1}%"),
@@ -103,6 +105,8 @@ pub fn share_text(share: f64) -> String {
 /// A range, the unit once where both ends have the same: `6.06 .. 6.16 M rows/s`.
 pub(crate) fn range_text(low: f64, high: f64, unit: &str) -> String {
     let (low, high) = (quantity(low, unit), quantity(high, unit));
+    // The two ends are scaled by themselves, so they may have different prefixes; then both keep
+    // their unit.
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((bare, a)), Some((_, b))) if a == b => format!("{bare} .. {high}"),
         _ => format!("{low} .. {high}"),

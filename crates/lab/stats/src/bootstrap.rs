@@ -13,12 +13,12 @@ const BOOTSTRAP_RESAMPLES: usize = 2_000;
 /// Share of resamples inside an interval.
 pub(crate) const LEVEL: f64 = 0.95;
 
-/// A 95% interval.
+/// A 95% interval, with both ends inside.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Lower end.
+    /// Lower end, in the unit of the numbers.
     pub low: f64,
-    /// Upper end.
+    /// Upper end, in the same unit.
     pub high: f64,
 }
 
@@ -39,6 +39,7 @@ pub fn median_interval(values: &[f64], seed: u64) -> Result<Interval, StatsError
     let mut random = Random::new(seed);
     let mut resample = vec![0.0; values.len()];
     let mut medians: Vec<f64> = (0..BOOTSTRAP_RESAMPLES)
+        // The buffer is drawn anew each time, so that `median_in_place` may leave it in any order.
         .map(|_| {
             for slot in &mut resample {
                 *slot = values[random.index(values.len())];

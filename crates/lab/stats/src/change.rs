@@ -56,6 +56,9 @@ pub fn change_points(values: &[f64], seed: u64) -> Result<Vec<ChangePoint>, Stat
     let mut random = Random::new(seed);
     let mut cuts: Vec<(usize, f64)> = Vec::new();
     let whole = 0..values.len();
+    // Each part is searched until its best cut is no more than a random order would have. The parts
+    // are taken from a stack, and the random orders follow from the seed and that order, so equal
+    // series give equal changes.
     let mut open = vec![whole];
     while let Some(part) = open.pop() {
         let distances = Distances::of(&values[part.clone()]);
@@ -82,6 +85,8 @@ fn called(values: &[f64], cuts: &[(usize, f64)], skipped: usize) -> Vec<ChangePo
     for (index, (at, p_value)) in cuts.iter().enumerate() {
         let end = cuts.get(index + 1).map_or(values.len(), |(next, _)| *next);
         let (before, after) = (middle(&values[start..*at]), middle(&values[*at..end]));
+        // Where only two runs follow the cut, one far value moves their median by itself. Each run
+        // is held against the middle, so that one bad day is not called a change.
         let border = (before + after) / 2.0;
         let is_new = |value: &&f64| (**value > border) == (after > before);
         if values[*at..end].iter().filter(is_new).count() >= AGREEING_MIN {
@@ -133,6 +138,7 @@ impl Distances {
     fn best_cut_of(&self, order: &[usize]) -> Option<Cut> {
         let n = self.len;
         let distance = |a: usize, b: usize| self.between[order[a] * n + order[b]];
+        // Every pair stands in the matrix twice.
         let mut second: f64 = self.between.iter().sum::<f64>() / 2.0;
         let (mut first, mut across) = (0.0, 0.0);
         let mut best: Option<Cut> = None;
@@ -160,6 +166,9 @@ impl Distances {
     /// How often the values in random order have a cut of at least `energy`. Counting stops when it
     /// is certain that they have it too often.
     fn p_value(&self, energy: f64, random: &mut Random) -> f64 {
+        // Most parts of a quiet series have no change, and a full count for each would cost most of
+        // the time. A p-value that is returned early is above `ALPHA`, and only whether it is
+        // matters to the caller.
         let enough = (ALPHA * (PERMUTATIONS + 1) as f64).ceil() as usize + 1;
         let mut order: Vec<usize> = (0..self.len).collect();
         let mut as_large = 0;
@@ -174,6 +183,7 @@ impl Distances {
                 return (as_large + 1) as f64 / (tried + 1) as f64;
             }
         }
+        // The order that was measured counts as one of the orders, so no p-value is zero.
         (as_large + 1) as f64 / (PERMUTATIONS + 1) as f64
     }
 }

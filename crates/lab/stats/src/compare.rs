@@ -17,27 +17,27 @@ const SPREAD_MAX: f64 = 1.25;
 /// Which direction of a metric is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
-    /// Rates.
+    /// More is better, as with rates.
     Higher,
-    /// Times, bytes.
+    /// Less is better, as with times and bytes.
     Lower,
 }
 
 /// One randomised block: A and B ran next to each other, so they share the machine's mood.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Block {
-    /// A's invocation.
+    /// The metric of A's invocation, above zero.
     pub a: f64,
-    /// B's invocation.
+    /// The metric of B's invocation, above zero.
     pub b: f64,
 }
 
 /// What may be said about A against B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// A is better.
+    /// A is better by more than noise.
     Faster,
-    /// A is worse.
+    /// A is worse by more than noise.
     Slower,
     /// The data show no difference (which does not prove that there is none).
     NoDifference,
@@ -81,7 +81,7 @@ pub struct Comparison {
     pub interval: Interval,
     /// Two-sided p-value of "there is no difference", from the same ranks.
     pub p_value: f64,
-    /// What may be said.
+    /// What may be said by the rules of [`compare`].
     pub verdict: Verdict,
     /// Why, in half a sentence.
     pub reason: String,
@@ -139,6 +139,8 @@ fn compared(
         Better::Higher => 1.0,
         Better::Lower => -1.0,
     };
+    // Logarithms turn ratios into differences, which the ranks need: one half is then as far from 1
+    // as two is, and swapping A and B only turns the sign.
     let logs = |values| -> Result<Vec<f64>, StatsError> {
         let logs = logs_of(values)?;
         Ok(logs.iter().map(|log| sign * log).collect())
@@ -151,6 +153,8 @@ fn compared(
         n: a.len().min(b.len()),
         ratio,
         interval: Interval {
+            // The ratio of the medians is not the estimate that belongs to the ranks, so with few
+            // uneven numbers it can lie outside their interval.
             low: interval.low.exp().min(ratio),
             high: interval.high.exp().max(ratio),
         },
@@ -195,6 +199,8 @@ fn judge(seen: &Comparison, modes: bool, band: Option<&NoiseBand>) -> (Verdict, 
             "n = {n} in the control arm, and a verdict needs {BLOCKS_MIN}"
         ));
     }
+    // Both are asked for. The interval alone calls two equal programs different once in twenty
+    // cases, and the band alone does not know how far these blocks scatter.
     let outside = !band.contains(seen.ratio) && !seen.interval.contains(1.0);
     if outside {
         let verdict = if seen.ratio > 1.0 {
@@ -206,6 +212,8 @@ fn judge(seen: &Comparison, modes: bool, band: Option<&NoiseBand>) -> (Verdict, 
         return (verdict, reason);
     }
     let spread = seen.interval.high / seen.interval.low;
+    // Two modes and a wide interval hide a difference but do not imitate one, so they are looked at
+    // only after no winner was found.
     if modes {
         let reason = "the samples fall into two modes".to_owned();
         (Verdict::Unstable, reason)

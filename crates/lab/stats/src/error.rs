@@ -11,28 +11,28 @@ pub enum StatsError {
         what: &'static str,
         /// How many numbers it needs at least.
         needed: usize,
-        /// How many there were.
+        /// How many numbers there were.
         found: usize,
     },
     /// A number is NaN or infinite: the measurement that made it is broken.
     NotFinite {
-        /// Position in the input.
+        /// Position in the input, from 0.
         index: usize,
-        /// The number.
+        /// The number that is not finite.
         value: f64,
     },
     /// A ratio needs numbers above zero.
     NotPositive {
         /// Block of the comparison, from 0.
         block: usize,
-        /// The number.
+        /// The number, which is zero, negative or not finite.
         value: f64,
     },
     /// A parameter is outside its range.
     OutOfRange {
-        /// Name of the parameter.
+        /// Name of the parameter, as the message prints it.
         name: &'static str,
-        /// Its value.
+        /// The value that was given or computed.
         value: f64,
         /// The range it must be in.
         range: &'static str,

@@ -11,6 +11,8 @@ pub(crate) fn autocorrelation(values: &[f64], lag: usize) -> Result<f64, StatsEr
     check("an autocorrelation", lag + 1, values)?;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let total: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    // Equal numbers would divide zero by zero. A rate that never changes has nothing to correct
+    // for.
     if total == 0.0 {
         return Ok(0.0);
     }

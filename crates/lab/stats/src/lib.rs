@@ -1,9 +1,9 @@
 //! Statistics of repeated measurements, from plain slices of numbers.
 //!
 //! What it is: the few estimators that the lab's rules need ([`median`], [`median_interval`],
-//! [`compare`], [`compare_runs`], [`noise_band`], [`holm`], [`trend`], [`change_points`]), each with the definition it
-//! follows. What it is not: a general statistics library, and it knows nothing of runs, records or
-//! files. Every random choice comes from a seed in the call, so equal
+//! [`compare`], [`compare_runs`], [`noise_band`], [`holm`], [`trend`], [`change_points`]), each
+//! with the definition it follows. What it is not: a general statistics library, and it knows
+//! nothing of runs, records or files. Every random choice comes from a seed in the call, so equal
 //! input gives equal output.
 
 mod bootstrap;

@@ -39,6 +39,7 @@ pub(crate) fn two_modes(values: &[f64]) -> Result<bool, StatsError> {
     let separation = if deviation > 0.0 {
         gap / deviation
     } else {
+        // Two groups of equal numbers each are as separate as can be.
         gap * f64::INFINITY
     };
     let smaller = low.len().min(high.len());

@@ -59,7 +59,7 @@ impl NoiseBand {
         }
     }
 
-    /// `±2.0%`.
+    /// The half width in percent, as reports print it: `±2.0%`.
     pub fn text(&self) -> String {
         format!("±{:.1}%", self.share() * 100.0)
     }
@@ -87,7 +87,10 @@ pub fn noise_between(a: &[f64], b: &[f64]) -> Result<NoiseBand, StatsError> {
 fn band(low: f64, high: f64, n: usize) -> NoiseBand {
     let (low, high) = (low.ln(), high.ln());
     NoiseBand {
+        // The farther end is taken to both sides: the two arms are the same program, so which of
+        // them came out slower is chance.
         half_width: low.abs().max(high.abs()).max(LEAST.ln_1p()),
+        // A 95% interval of normal noise reaches 1.96 standard errors to each side.
         error: (high - low) / (2.0 * 1.96),
         n,
     }

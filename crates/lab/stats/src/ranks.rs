@@ -18,8 +18,8 @@ pub(crate) struct Ranked {
     pub(crate) p_value: f64,
 }
 
-/// Of paired differences. The level is the largest attainable one whose error stays below 5%; five
-/// differences attain 93.75% at most, which is then taken.
+/// Ranks paired differences. The level is the largest attainable one whose error stays below 5%;
+/// five differences attain 93.75% at most, which is then taken.
 pub(crate) fn signed_rank(differences: &[f64]) -> Ranked {
     let n = differences.len();
     let mut means = Vec::with_capacity(n * (n + 1) / 2);
@@ -35,7 +35,7 @@ pub(crate) fn signed_rank(differences: &[f64]) -> Ranked {
     )
 }
 
-/// Of the differences between two lists that share no block.
+/// Ranks the differences between two lists that share no block.
 pub(crate) fn rank_sum(x: &[f64], y: &[f64]) -> Ranked {
     let differences = x.iter().flat_map(|x| y.iter().map(move |y| x - y));
     let (m, n) = (x.len(), y.len());
@@ -61,10 +61,13 @@ fn ranked(mut candidates: Vec<f64>, exact: Option<Vec<f64>>, variance: f64) -> R
     };
     let error = (1.0 - LEVEL) / 2.0;
     let cut = (1..=(all - 1) / 2).take_while(|&cut| tail(cut as f64) <= error);
+    // With few numbers no cut keeps the error below 5%, so the interval is the whole range of the
+    // candidates. With five its level is 93.75%.
     let cut = cut.last().unwrap_or(0);
     // Candidates at zero count half, as ties do.
     let below = candidates.iter().filter(|&&x| x < 0.0).count() as f64;
     let above = candidates.iter().filter(|&&x| x > 0.0).count() as f64;
+    // Half the ties go to each side, so equal lists get a p-value of 1.
     let rarer = (all as f64 - (below - above).abs()) / 2.0;
     Ranked {
         interval: Interval {
@@ -80,6 +83,7 @@ fn signed_rank_sums(n: usize) -> Vec<f64> {
     let mut sums = vec![0.0; n * (n + 1) / 2 + 1];
     sums[0] = 1.0;
     for rank in 1..=n {
+        // Going down, so that `sums[sum - rank]` is still that of the ranks before this one.
         for sum in (0..sums.len()).rev() {
             let with = if sum >= rank { sums[sum - rank] } else { 0.0 };
             sums[sum] = (sums[sum] + with) / 2.0;

@@ -20,7 +20,7 @@ pub enum Noise {
 }
 
 impl Noise {
-    /// Every kind.
+    /// Every kind, in the order of the printed score.
     pub const ALL: [Noise; 4] = [
         Noise::Lognormal,
         Noise::Bimodal,
@@ -28,7 +28,7 @@ impl Noise {
         Noise::Drifting,
     ];
 
-    /// The kind in words.
+    /// The kind in words, as the score prints it.
     pub fn name(self) -> &'static str {
         match self {
             Noise::Lognormal => "each by itself, 3%",
@@ -40,6 +40,8 @@ impl Noise {
 
     /// The logarithms of the times of `len` invocations, one after the other.
     pub fn series(self, random: &mut Random, len: usize) -> Vec<f64> {
+        // The first mood is drawn from the distribution that the series keeps: 0.8 squared and 0.6
+        // squared make 1, so its variance stays 1 from the first invocation on.
         let mut mood = normal(random);
         let logs = (0..len).map(|i| match self {
             Noise::Lognormal => 0.03 * normal(random),
@@ -63,11 +65,11 @@ pub fn normal(random: &mut Random) -> f64 {
 /// One run of a case: the times of ours, of its control arm and of a peer, block by block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimulatedRun {
-    /// Our program.
+    /// Times of our program, one for each block.
     pub ours: Vec<f64>,
-    /// The same program again.
+    /// Times of the same program again, in the same blocks.
     pub control: Vec<f64>,
-    /// The other program.
+    /// Times of the other program, in the same blocks.
     pub peer: Vec<f64>,
 }
 
@@ -98,7 +100,7 @@ impl SimulatedRun {
         }
     }
 
-    /// Ours beside the peer.
+    /// Pairs ours with the peer, block by block.
     pub fn blocks(&self) -> Vec<Block> {
         paired(&self.ours, &self.peer)
     }
@@ -113,14 +115,14 @@ fn paired(a: &[f64], b: &[f64]) -> Vec<Block> {
     a.iter().zip(b).map(|(&a, &b)| Block { a, b }).collect()
 }
 
-/// What verdicts say of two equal programs, as shares of the trials.
+/// What verdicts say of two equal programs; each field is a share of the trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EqualPrograms {
-    /// One was called better.
+    /// Share in which one was called better.
     pub alarms: f64,
-    /// The interval alone, with no control arm, would have called one better.
+    /// Share in which the interval alone, with no control arm, would have called one better.
     pub alone: f64,
-    /// The 95% interval holds the truth.
+    /// Share in which the 95% interval holds the truth.
     pub covered: f64,
 }
 
@@ -179,7 +181,7 @@ pub struct VerdictScore {
     pub power: f64,
 }
 
-/// Both simulations, from `seed`, so that a score can be had again.
+/// Runs both simulations from `seed`, so that a score can be had again.
 pub fn verdict_score(noise: Noise, n: usize, trials: usize, seed: u64) -> VerdictScore {
     let mut random = Random::new(seed);
     let equal = equal_programs(&mut random, noise, n, trials);

@@ -9,7 +9,7 @@ use crate::error::{StatsError, check};
 use crate::independence::autocorrelation;
 use crate::summary::{mean, median};
 
-/// What counts as level.
+/// What counts as level, and how much must be seen to say so.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SteadyOptions {
     /// Windows that a sample must have.
@@ -101,6 +101,7 @@ pub fn trend(samples: &[&[f64]], options: &SteadyOptions) -> Result<Trend, Stats
         let one = one_run(windows)?;
         s += one.s;
         variance += one.variance;
+        // Samples are independent processes, so their variances add up.
         errors += one.error.powi(2);
         changes.push(one.change);
     }
@@ -121,6 +122,7 @@ pub fn steady_from(samples: &[&[f64]], options: &SteadyOptions) -> Option<usize>
         windows_min: (options.windows_min / 2).max(6),
         ..*options
     };
+    // At least half of the shortest sample must remain: a tail of few windows is steady by luck.
     let last = shortest - shortest.div_ceil(2).max(tail.windows_min).min(shortest);
     (0..=last).find(|&from| {
         let tails: Vec<&[f64]> = samples.iter().map(|windows| &windows[from..]).collect();
@@ -133,7 +135,7 @@ struct OneRun {
     s: f64,
     variance: f64,
     change: f64,
-    /// Standard error of `change`.
+    /// Standard error of `change`, as a share of the rate.
     error: f64,
 }
 
@@ -150,6 +152,8 @@ fn one_run(windows: &[f64]) -> Result<OneRun, StatsError> {
     // was chosen by the simulation in `tests/steady.rs`.
     let seen = autocorrelation(&without_parabola(&ranks(windows)), 1)?;
     let resemblance = ((count * seen + 3.0) / (count - 5.0)).clamp(0.0, 0.95);
+    // Resemblance below zero would narrow the error, and the estimate of it from so few windows is
+    // not worth that risk. At 1 the factor would divide by zero.
     let widened = (1.0 + resemblance) / (1.0 - resemblance);
     let third = n / 3;
     let (first, last) = (mean(&windows[..third])?, mean(&windows[n - third..])?);

@@ -31,6 +31,7 @@ pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
         return middle;
     }
     let lower = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // The sum of the two could overflow.
     lower + (middle - lower) / 2.0
 }
 

@@ -1,4 +1,4 @@
-//! Time, handed in.
+//! The time of a run. It is handed in, so that a test can run a suite of hours at once.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ pub trait Clock {
     fn utc(&self) -> String;
 }
 
-/// The machine's clock.
+/// The machine's clocks: the monotonic one for distances, the one of the calendar for records.
 #[derive(Debug)]
 pub struct SystemClock {
     start: Instant,
@@ -32,6 +32,7 @@ impl Clock for SystemClock {
     fn utc(&self) -> String {
         let since_epoch_s = SystemTime::now()
             .duration_since(UNIX_EPOCH)
+            // A clock before 1970 is wrong in any case, and no reason to lose a measurement.
             .map_or(0, |d| d.as_secs());
         rfc3339(since_epoch_s)
     }

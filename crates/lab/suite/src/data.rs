@@ -25,9 +25,9 @@ use crate::{DYNO, Error};
 /// One `[[data]]` section of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataPlan {
-    /// What cases call it.
+    /// The name by which cases and later data refer to it, as `${data.NAME}`.
     pub name: String,
-    /// Who makes what.
+    /// The workload that a child is asked for, with the phase `prepare`.
     pub workload: String,
     /// `dyno`, a peer's name, or `each`.
     pub by: String,
@@ -37,14 +37,13 @@ pub struct DataPlan {
     pub time_limit_s: f64,
     /// Those it is made by in this plan.
     pub systems: Vec<String>,
-    /// What making it takes.
+    /// Time, disk and memory that making it once takes.
     pub estimate: Estimate,
 }
 
 /// Knows where data lies, and makes what is missing.
 #[derive(Debug)]
 pub struct Preparer {
-    /// By name and system.
     dirs: BTreeMap<(String, String), PathBuf>,
     data: Vec<DataPlan>,
 }
@@ -158,8 +157,11 @@ impl Preparer {
         let Some(dir) = self.dir(&data.name, &system.name) else {
             return Err(fail(data, &system.name, "it has no place in this plan"));
         };
+        // The child writes into a directory beside the final one, so that a child that is killed
+        // leaves nothing that a later run would take for whole data.
         let partial = dir.with_extension("partial");
         let _lock = lock(dir, data, &system.name)?;
+        // Another run may have made it between the look in `prepare` and the lock.
         if dir.is_dir() {
             return Ok(());
         }

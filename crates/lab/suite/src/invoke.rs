@@ -135,6 +135,8 @@ pub(crate) fn judge(ended: &Ended, time_limit_s: f64) -> (Option<Reply>, Outcome
             if signal == 9 { " (out of memory?)" } else { "" },
             said(&ended.stderr)
         )),
+        // A child that says that all went well must also have answered; an empty or torn reply
+        // fails the sample and not the run.
         Exit::Code(0) => match protocol::parse_last_line::<Reply>(&ended.stdout) {
             Ok(reply) => (Some(reply), Outcome::Done),
             Err(reason) => failed(reason),
@@ -172,6 +174,8 @@ pub(crate) fn wrong_answer(
     let Some(answer) = answer else {
         return Some("it gave no answer".to_string());
     };
+    // Before the comparison with the others: when all systems were fed the same wrong input, they
+    // agree on the wrong count.
     if let Some(expected) = case.expected_count
         && answer.count != expected
     {

@@ -21,7 +21,7 @@ use crate::system::System;
 /// How long a peer may take to say its version: a large library on a cold disk.
 const VERSION_LIMIT: Duration = Duration::from_secs(120);
 
-/// A declared peer.
+/// A peer as its file declares it; whether it is installed is a [`PeerState`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
@@ -40,9 +40,9 @@ pub struct Peer {
     pub needs: Vec<String>,
     /// Directories below its own that an installation removes first.
     pub clean: Vec<String>,
-    /// Its licence.
+    /// The licence of the peer, by its SPDX name where there is one.
     pub licence: String,
-    /// Where it comes from.
+    /// The address of the project, for readers of a report.
     pub homepage: String,
 }
 
@@ -59,7 +59,6 @@ pub enum PeerState {
 #[derive(Debug, Clone)]
 pub struct Catalogue {
     peers: Vec<Peer>,
-    /// Where the scripts lie.
     scripts: PathBuf,
     /// Each peer has a directory of its own here.
     root: PathBuf,
@@ -120,7 +119,7 @@ impl Catalogue {
         })
     }
 
-    /// All peers, by name.
+    /// All declared peers, in the order of their file names.
     pub fn peers(&self) -> &[Peer] {
         &self.peers
     }
@@ -165,6 +164,8 @@ impl Catalogue {
     pub fn install(&self, peer: &Peer) -> Result<(), Error> {
         let home = self.home(peer);
         fs::create_dir_all(&home).map_err(|e| Error::io(&home, e))?;
+        // The marker goes first: an installation that is cut short must not look like a whole one.
+        // It need not be there, as in a first installation.
         let _ = fs::remove_file(self.marker(peer));
         for name in &peer.clean {
             let dir = home.join(name);
@@ -187,6 +188,8 @@ impl Catalogue {
 
     /// How to start a peer, or why it takes no part.
     pub fn system(&self, peer: &Peer) -> System {
+        // A word that names a script beside the declaration is that script whatever the working
+        // directory is: children are started in their scratch directories.
         let mut words = peer.run.iter().map(|word| {
             let script = self.scripts.join(word);
             if word == "python" {
@@ -244,6 +247,8 @@ impl Catalogue {
             return Err(fail(format!("{:?}: {}", ended.exit, ended.stderr.trim())));
         }
         let reply: VersionReply = protocol::parse_last_line(&ended.stdout).map_err(&fail)?;
+        // A figure is published under the declared version, so a peer of any other is refused
+        // although it would run.
         if reply.version != peer.version {
             return Err(fail(format!(
                 "it says that it is {} and {} is declared",

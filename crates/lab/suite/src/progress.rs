@@ -2,28 +2,28 @@
 
 use dyno_record::Sample;
 
-/// One thing that happened.
+/// One step of a run, told in the order in which steps happen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event<'a> {
     /// A system that the plan names takes no part; the reason says how to mend it.
     Missing {
-        /// The peer.
+        /// The name of the peer that is missing.
         system: &'a str,
         /// Why, and how to install it.
         reason: &'a str,
     },
     /// Data is being made now.
     Preparing {
-        /// The section's name.
+        /// The name of the `[[data]]` section.
         name: &'a str,
-        /// Who makes it.
+        /// The system whose child makes the data.
         system: &'a str,
     },
-    /// Data lies ready.
+    /// Data is whole and in its place.
     Prepared {
-        /// The section's name.
+        /// The name of the `[[data]]` section.
         name: &'a str,
-        /// Who made it.
+        /// The system whose child made the data, now or in an earlier run.
         system: &'a str,
         /// Whether it was there from an earlier run.
         reused: bool,
@@ -32,32 +32,32 @@ pub enum Event<'a> {
     },
     /// A system runs a case once to learn its answer.
     Verifying {
-        /// The case.
+        /// The name of the case in the plan.
         case: &'a str,
-        /// The system.
+        /// The system or variant, as the case names it.
         system: &'a str,
     },
     /// All systems of the case agree.
     Verified {
-        /// The case.
+        /// The name of the case in the plan.
         case: &'a str,
         /// The count they agree on.
         count: u64,
-        /// How many systems answered.
+        /// How many systems answered; those that failed take no further part.
         systems: usize,
     },
     /// The case, or one system of it, will not be timed.
     CaseFailed {
-        /// The case.
+        /// The name of the case in the plan.
         case: &'a str,
-        /// What happened.
+        /// Why nothing more of it is timed, with the words of the child.
         reason: &'a str,
     },
-    /// An invocation begins.
+    /// A timed invocation is about to be started.
     Sampling {
-        /// The case.
+        /// The name of the case in the plan.
         case: &'a str,
-        /// The system, or `dyno (control)`.
+        /// The system with its arm, such as `dyno (control)` or `tcp (beside the load)`.
         system: &'a str,
         /// Invocations done in the whole run.
         done: u32,
@@ -68,16 +68,16 @@ pub enum Event<'a> {
     },
     /// An invocation ended and is on disk.
     Sampled {
-        /// What it gave.
+        /// The sample as it is in the record.
         sample: &'a Sample,
         /// The metric that ranks the case, for the line shown.
         metric: &'a str,
-        /// Its unit.
+        /// The unit of that metric.
         unit: &'a str,
     },
     /// The whole run's time budget is spent; no further block is started.
     BudgetSpent {
-        /// The budget.
+        /// Seconds that the run was given, without the making of data.
         budget_s: f64,
         /// Invocations that will not run.
         left: u32,

@@ -26,7 +26,7 @@ pub struct Request {
     /// A fresh and empty directory of this invocation alone; for data it is where to put it.
     #[serde(default)]
     pub scratch: PathBuf,
-    /// Why it is run.
+    /// What the runner wants of the invocation; a child may do less when nothing is timed.
     #[serde(default)]
     pub phase: Phase,
 }
@@ -44,15 +44,15 @@ pub enum Phase {
     Measure,
 }
 
-/// What a child answers.
+/// The one JSON object that a child prints as its last line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// What it computed.
+    /// What the work came to, for comparison with other systems; no sample counts without it.
     pub answer: Option<Answer>,
     /// Metric name to value, in the case's units.
     #[serde(default)]
     pub metrics: BTreeMap<String, f64>,
-    /// Facts for people.
+    /// Texts that the report shows beside the figures, by name.
     #[serde(default)]
     pub facts: BTreeMap<String, String>,
     /// Of a job, inner repetitions of the ranking metric; of a service, operations a second in even
@@ -70,7 +70,7 @@ pub struct Reply {
 /// The answer to the workload `version`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionReply {
-    /// The system's own version.
+    /// The version as the system itself states it, not as it was declared.
     pub version: String,
     /// Changes when data made by earlier programs must be made anew; part of the data's hash.
     #[serde(default)]

@@ -59,6 +59,8 @@ impl Scope<'_> {
             return self.resolve(key);
         }
         let mut text = text.to_string();
+        // The first closing brace ends the innermost reference, whose value then stands inside the
+        // outer one: `${data.rows-${axis.label}}` is resolved from the inside out.
         while let Some(close) = text.find('}') {
             let Some(open) = text[..close].rfind("${") else {
                 return Err(format!("`{}` closes nothing", &text[..=close]));

@@ -5,7 +5,6 @@
 pub(crate) struct AxisPoint {
     /// The axis, for example `rows`.
     pub(crate) name: String,
-    /// The value.
     pub(crate) value: f64,
     /// The value as it stands in case names.
     pub(crate) label: String,

@@ -8,13 +8,14 @@ use std::path::PathBuf;
 pub struct System {
     /// `dyno` or the peer's name.
     pub name: String,
-    /// The executable.
+    /// The executable that is started for each invocation.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The arguments that make the executable speak the protocol.
     pub args: Vec<OsString>,
-    /// As it reports it.
+    /// The version that the system states or, of a peer, must state.
     pub version: String,
-    /// See [`crate::protocol::VersionReply::data_version`].
+    /// Changes when data made before must be made anew; see
+    /// [`crate::protocol::VersionReply::data_version`].
     pub data_version: String,
     /// Why it takes no part, when it does not, with how to install it.
     pub missing: Option<String>,

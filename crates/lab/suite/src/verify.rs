@@ -91,6 +91,7 @@ impl Runner<'_> {
             match (reply.and_then(|r| r.answer), reason) {
                 (Some(answer), None) => {
                     let wall_s = ended.map_or(0.0, |e| e.wall_s);
+                    // The estimate of the suite's file was made on another machine.
                     self.estimates[index].learn(case, position, wall_s);
                     verified.push(Verified::Answered(answer, wall_s));
                 }
@@ -133,6 +134,8 @@ impl Runner<'_> {
             }
             Verdict::Agreed(None) => Ok(None),
             Verdict::Disagreed(reason) => {
+                // The answers are kept as failed samples, because a reader who looks for the cause
+                // needs to see who answered what.
                 for (position, (name, verified)) in case.systems.iter().zip(verified).enumerate() {
                     let Verified::Answered(answer, wall_s) = verified else {
                         continue;

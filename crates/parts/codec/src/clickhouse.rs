@@ -6,15 +6,14 @@
 
 use std::ffi::{c_char, c_int};
 
-/// Data of one frame, in bytes: its LZ4 block and the table behind it stay in the second-level
-/// cache.
+/// Data bytes of one frame: its LZ4 block and the table for it stay in the second-level cache.
 pub const FRAME_BYTES: usize = 256 << 10;
 
 const CHECKSUM: usize = 16;
 const HEADER: usize = 9;
 const LZ4: u8 = 0x82;
 
-/// Packs what is put into it, and keeps the frames.
+/// Packs bytes into frames, and keeps the finished frames.
 #[derive(Debug)]
 pub struct FrameWriter {
     data: Box<[u8]>,
@@ -23,7 +22,7 @@ pub struct FrameWriter {
 }
 
 impl FrameWriter {
-    /// Appends frames to `frames`, which gives only its memory: what is in it goes.
+    /// Uses the memory of `frames`; what is in it is dropped.
     pub fn new(mut frames: Vec<u8>) -> Self {
         frames.clear();
         FrameWriter {
@@ -33,7 +32,8 @@ impl FrameWriter {
         }
     }
 
-    /// The next `len` bytes, at most [`FRAME_BYTES`], for the caller to fill. They hold anything.
+    /// The next `len` bytes, at most [`FRAME_BYTES`], for the caller to fill. They hold arbitrary
+    /// bytes at first.
     pub fn room(&mut self, len: usize) -> &mut [u8] {
         assert!(len <= FRAME_BYTES, "{len} bytes in one frame");
         if self.used + len > FRAME_BYTES {
@@ -44,7 +44,7 @@ impl FrameWriter {
         &mut self.data[start..self.used]
     }
 
-    /// Appends bytes, however many.
+    /// Appends bytes, split over as many frames as they need.
     pub fn put(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.used == FRAME_BYTES {
@@ -58,7 +58,7 @@ impl FrameWriter {
         }
     }
 
-    /// Ends the last frame; all frames, and the writer begins anew in the memory of `next`.
+    /// Seals the last frame and returns all frames. The writer starts over in the memory of `next`.
     pub fn finish(&mut self, mut next: Vec<u8>) -> Vec<u8> {
         self.seal();
         next.clear();
@@ -100,7 +100,7 @@ impl FrameWriter {
     }
 }
 
-/// CityHash128 as ClickHouse stores it: the lower half first.
+/// CityHash128 as ClickHouse stores it, the lower half first.
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
     cityhash_rs::cityhash_102_128(bytes)
         .rotate_right(64)

@@ -1,20 +1,20 @@
-//! Pages that are one word again and again.
+//! Pages that repeat one word from beginning to end.
 
 use crate::lz4::{PAGE_BYTES, Page};
 
 const WORD_BYTES: usize = 8;
 
-/// The eight bytes that `page` repeats, when it does. A page of ordinary data is told after the
-/// first few bytes.
+/// The eight bytes that `page` repeats, if it does. Ordinary data are recognised after the first
+/// few bytes.
 pub fn word_of(page: &Page) -> Option<u64> {
-    // A page repeats a word when it equals itself a word further on; the library's comparison is
+    // A page repeats a word if it equals itself shifted by a word. The library's comparison is
     // vectorised and ends at the first difference.
     let same = page[..PAGE_BYTES - WORD_BYTES] == page[WORD_BYTES..];
     let word = page.first_chunk().copied().map(u64::from_le_bytes);
     if same { word } else { None }
 }
 
-/// Fills `page` with `word`.
+/// Fills `page` with copies of `word`, lowest byte first.
 pub fn fill(page: &mut Page, word: u64) {
     for place in page.as_chunks_mut().0 {
         *place = word.to_le_bytes();

@@ -1,14 +1,14 @@
 //! zstd frames of one page each, through the C library: the second tier, for pages that are not
 //! touched any more.
 //!
-//! The frames have no magic, no length and no checksum, which the store keeps already:
-//! they are `ZSTD_f_zstd1_magicless` frames (zstd.h), to be read with the same setting.
+//! The frames have no magic, no length and no checksum, because the store keeps these already. They
+//! are `ZSTD_f_zstd1_magicless` frames (zstd.h), which have to be read with the same setting.
 
 use zstd_safe::{CCtx, CParameter, DCtx, DParameter, FrameFormat};
 
 use crate::lz4::{Block, PAGE_BYTES, Page};
 
-/// A refusal by the library, in its words.
+/// A refusal by the C library, in its words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("zstd: {0}")]
 pub struct ZstdError(String);
@@ -17,7 +17,7 @@ fn named(code: usize) -> ZstdError {
     ZstdError(zstd_safe::get_error_name(code).into())
 }
 
-/// Makes frames. Holds the library's memory, which the first page allocates and later ones use.
+/// Makes frames. It holds the library's memory, which the first page allocates and later ones use.
 pub struct Encoder(CCtx<'static>);
 
 impl std::fmt::Debug for Encoder {
@@ -46,16 +46,15 @@ impl Encoder {
         Ok(Self(context))
     }
 
-    /// Encodes `page` and returns the frame's length, or nothing when it would be over
-    /// `limit_bytes`.
+    /// Encodes `page` and returns the frame's length, or `None` if it would exceed `limit_bytes`.
     pub fn encode(&mut self, page: &Page, out: &mut Block, limit_bytes: usize) -> Option<usize> {
         let room = out.len().min(limit_bytes);
-        // The one thing that can fail with these settings is the room.
+        // With these settings only a lack of room can fail.
         self.0.compress2(&mut out[..room], page).ok()
     }
 }
 
-/// Reads frames.
+/// Decodes frames, in memory that is allocated once.
 pub struct Decoder(DCtx<'static>);
 
 impl std::fmt::Debug for Decoder {
@@ -65,7 +64,7 @@ impl std::fmt::Debug for Decoder {
 }
 
 impl Decoder {
-    /// A decoder.
+    /// Allocates the library's memory for decoding.
     ///
     /// # Errors
     /// When the library has no memory.
@@ -77,10 +76,9 @@ impl Decoder {
         Ok(Self(context))
     }
 
-    /// Decodes a frame of one page.
+    /// Decodes a frame of exactly one page.
     ///
-    /// # Errors
-    /// When the bytes are no frame of one page exactly; `page` then holds anything.
+    /// When the bytes are not a frame of exactly one page; `page` then has arbitrary contents.
     pub fn decode(&mut self, frame: &[u8], page: &mut Page) -> Result<(), ZstdError> {
         match self.0.decompress(&mut page[..], frame).map_err(named)? {
             PAGE_BYTES => Ok(()),

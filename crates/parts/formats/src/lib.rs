@@ -1,10 +1,10 @@
-//! File formats: columns of values or codes into pages, and out of them.
+//! File formats, which turn columns of values or codes into pages and back.
 //!
-//! What is written comes in batches of columns ([`columns`]): integers, text, or codes with the
-//! words that they stand for, so that a code need not become a string and the string a code again.
-//! Parquet ([`parquet_write`]), ORC ([`orc_write`]) and text ([`text_write`]) take the same batches
-//! by the same three pieces: a layout, which is checked once and shared; a writer of groups on each
-//! thread; a writer of the file, which takes the groups in their order.
+//! Writers take batches of columns ([`columns`]). A column is integers, text, or codes with the
+//! dictionary that they are for, so that a code need not become a string and the string a code
+//! again. Parquet ([`parquet_write`]), ORC ([`orc_write`]) and text ([`text_write`]) take the same
+//! batches and have the same three pieces: a layout, which is checked once and shared; a writer of
+//! groups on each thread; and a writer of the file, which takes the groups in their order.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -20,7 +20,7 @@
 //! let layout = Arc::new(Layout::new(&fields, options)?);
 //! let words = Words::new(["AIR", "TRUCK"]);
 //!
-//! // On any thread, a group each.
+//! // On any thread, one group after the other.
 //! let mut group = RowGroupWriter::new(&layout);
 //! group.append(&[
 //!     Values::Int64(&[1, 2, 3]),
@@ -36,7 +36,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`parquet_read`] gives back the codes of a file's dictionaries, for those who group by them.
+//! [`parquet_read`] returns the codes of a file's dictionaries, for operators that group by them.
 
 pub mod columns;
 pub mod orc_write;

@@ -1,7 +1,7 @@
 //! The kinds of values in Thrift's compact protocol, by the numbers that stand for them in a
 //! field's header. The reader and the writer of Parquet's metadata share them.
 
-/// Ends a struct.
+/// Stands in the place of a field's header where a struct ends.
 pub(crate) const STOP: u8 = 0;
 pub(crate) const BOOL_TRUE: u8 = 1;
 pub(crate) const BOOL_FALSE: u8 = 2;

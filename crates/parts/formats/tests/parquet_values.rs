@@ -143,7 +143,7 @@ fn properties(choice: usize, page_rows: usize) -> WriterProperties {
     builder.build()
 }
 
-/// What the column holds, asked for in pieces of so many rows.
+/// The values of the column, read in pieces of so many rows.
 fn integers(file: &ParquetFile, group: usize, column: usize, piece: usize) -> Vec<Option<i64>> {
     let mut reader = file.values(group, column).unwrap();
     let rows = file.row_group_rows(group) as usize;

@@ -1,4 +1,4 @@
-//! Which rows of a block all filters choose.
+//! Finds the rows of a block that all filters choose.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::error::Failure;
 use crate::lens::Lens;
 use crate::query::{Filter, Inputs, Test};
 
-/// Filters, and what they have chosen of a block.
+/// The filters of a query, and the rows of the current block that they have chosen.
 pub(crate) struct Choice {
     filters: Vec<Filter>,
-    /// Whether rows with a code are chosen. A byte each, so that the answers to thousands of codes
-    /// lie in the first cache.
+    /// For each code whether rows with it are chosen. A byte each, so that the answers to thousands
+    /// of codes lie in the first-level cache.
     answers: Vec<Lens<bool>>,
-    /// Places in the block.
+    /// Numbers of the chosen rows within the block.
     places: Box<[u32; BLOCK_ROWS]>,
 }
 
@@ -30,8 +30,8 @@ impl Choice {
         }
     }
 
-    /// False when the dictionary of a filter says that it chooses no row of the row group that the
-    /// columns have been opened in.
+    /// False if the dictionary of a filter shows that it chooses no row of the row group in which
+    /// the columns have been opened.
     pub(crate) fn is_possible(&mut self, columns: &[Column]) -> Result<bool, GroupError> {
         for (filter, answers) in self.filters.iter().zip(&mut self.answers) {
             let column = &columns[filter.column];
@@ -46,8 +46,8 @@ impl Choice {
         Ok(true)
     }
 
-    /// How many rows of the block all filters choose; which ones, [`Choice::places`] says. `left`
-    /// rows follow from the block's first on.
+    /// Returns how many rows of the block all filters choose. [`Choice::places`] has which ones.
+    /// `left` rows follow from the block's first on, this block included.
     pub(crate) fn choose(
         &mut self,
         columns: &mut [Column],
@@ -59,6 +59,8 @@ impl Choice {
             let column = &mut columns[filter.column];
             let block = column.load_codes(rows, left)?;
             let answers = answers.results(column, |inputs, out| test(&filter.test, inputs, out))?;
+            // The answers have a power of two as length, above all codes of the block. So the mask
+            // changes no code, and proves the index in bounds.
             let mask = answers.len() - 1;
             let answer = |code: u32| answers[code as usize & mask];
             count = match block {
@@ -76,7 +78,8 @@ impl Choice {
         Ok(count)
     }
 
-    /// Where in the block the chosen rows are; none when `count`, their number, is all of `rows`.
+    /// The numbers of the `count` chosen rows within the block, or `None` if they are all of
+    /// `rows`.
     pub(crate) fn places(&self, count: usize, rows: usize) -> Option<&[u32]> {
         (count < rows).then(|| &self.places[..count])
     }

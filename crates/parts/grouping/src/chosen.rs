@@ -1,8 +1,8 @@
-//! Rows of a block that filters have chosen, by their places in it.
+//! Lists the rows of a block that filters choose, and gathers their values.
 
 use dyno_formats::parquet_read::BLOCK_ROWS;
 
-/// The chosen of `from`, each through `by`.
+/// Fills `to` with the chosen elements of `from`, or all of them, each mapped by `by`.
 pub(crate) fn gather<F: Copy, T>(
     from: &[F],
     chosen: Option<&[u32]>,
@@ -12,6 +12,7 @@ pub(crate) fn gather<F: Copy, T>(
     gather_into(from, chosen, to, |to, from| *to = by(from));
 }
 
+/// Calls `by` for each element of `to` with the chosen element of `from` that belongs to it.
 pub(crate) fn gather_into<F: Copy, T>(
     from: &[F],
     chosen: Option<&[u32]>,
@@ -28,7 +29,7 @@ pub(crate) fn gather_into<F: Copy, T>(
     }
 }
 
-/// Writes down the places of codes that are chosen, and says how many there are.
+/// Lists the rows whose codes are chosen, and returns how many there are.
 pub(crate) fn first_choice(
     chosen: &mut [u32; BLOCK_ROWS],
     codes: &[u32],
@@ -36,15 +37,16 @@ pub(crate) fn first_choice(
 ) -> usize {
     let mut count = 0;
     for (at, code) in codes.iter().enumerate().take(BLOCK_ROWS) {
-        // Without a branch: whether a row is chosen cannot be foretold. The mask changes no count
-        // of rows before the last, and proves the place in bounds.
+        // There is no branch, because the processor could not predict whether a row is chosen. The
+        // mask changes no count of rows before the last, and proves the index in bounds.
         chosen[count & (BLOCK_ROWS - 1)] = at as u32;
         count += result(*code) as usize;
     }
     count
 }
 
-/// Keeps the places that are chosen, too.
+/// Keeps the listed rows whose codes in another column are chosen too, and returns how many there
+/// are.
 pub(crate) fn next_choice(
     chosen: &mut [u32],
     codes: &[u32],
@@ -52,6 +54,7 @@ pub(crate) fn next_choice(
 ) -> usize {
     let mut count = 0;
     for at in 0..chosen.len() {
+        // The list is never longer than what has been read of it, so it is overwritten in place.
         let place = chosen[at];
         chosen[count] = place;
         count += result(codes[place as usize]) as usize;

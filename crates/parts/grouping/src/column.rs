@@ -1,4 +1,5 @@
-//! A column as a thread reads it: blocks of codes or values, and the dictionaries behind the codes.
+//! Reads a column on one thread, as blocks of codes or values, with the dictionaries behind the
+//! codes.
 
 use std::collections::HashMap;
 
@@ -9,37 +10,38 @@ use dyno_formats::parquet_read::{
 
 use crate::query::Inputs;
 
-/// Rows whose values get codes at a time: a function is computed for many new values together.
+/// How many rows get codes at a time, so that a function is computed for many new values together.
 const AHEAD_ROWS: usize = 16 * BLOCK_ROWS;
-/// Values that are compared with the one before them in one go.
+/// How many values are compared with one value without a branch.
 const RUN_ROWS: usize = 32;
-/// Values that were given codes; beyond this they are forgotten, so that memory has a bound.
+/// How many values may have codes. When there are more, all are forgotten, so that memory has a
+/// bound.
 const LEARNED_MAX: usize = 1 << 20;
 
 /// What a column has of the current block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Block {
-    /// Nothing yet.
+    /// The block has not been read.
     Unread,
     /// All rows have this code.
     Same(u32),
-    /// [`Column::codes`].
+    /// Rows have the codes in [`Column::codes`].
     Codes,
-    /// [`Column::values`].
+    /// Rows have the values in [`Column::values`].
     Values,
 }
 
-/// Whose codes they are.
+/// Where codes come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Those of the file.
+    /// They are stored in the file.
     Stored,
-    /// Given here, to values that are stored without.
+    /// They were given here to values that are stored without codes.
     Learned,
 }
 
-/// Tells whether a dictionary is the one of before: its origin, and a number that changes when
-/// codes get another meaning.
+/// Identifies a dictionary by its origin and a number that changes whenever codes get another
+/// meaning. What was computed for codes is valid as long as it stays the same.
 pub(crate) type Identity = (Origin, u64);
 
 enum Reader {
@@ -50,7 +52,7 @@ enum Reader {
 
 pub(crate) struct Column {
     reader: Reader,
-    /// Rows that were passed by and not yet skipped.
+    /// How many rows the scan has passed that the reader has not skipped yet.
     behind: usize,
     block: Block,
     origin: Origin,
@@ -61,13 +63,14 @@ pub(crate) struct Column {
     values: Box<[i64; BLOCK_ROWS]>,
 }
 
-/// Codes given to integers in the order of their appearance.
+/// Codes given to integers in the order of their appearance, and codes of rows that were read
+/// ahead.
 #[derive(Default)]
 struct Learned {
     values: Vec<i64>,
     codes: HashMap<i64, u32>,
     identity: u64,
-    /// Codes of rows that are still to come, from `at` on.
+    /// Codes of rows that were read. Those from `at` on are still to come.
     ahead: Vec<u32>,
     at: usize,
     read: Vec<i64>,
@@ -88,8 +91,8 @@ impl Column {
         }
     }
 
-    /// Goes to a row group. When codes of strings get another meaning by that, the dictionary of
-    /// before is returned.
+    /// Goes to a row group. If codes of strings get another meaning by that, returns the dictionary
+    /// that they had before.
     pub(crate) fn open(
         &mut self,
         file: &ParquetFile,
@@ -107,6 +110,8 @@ impl Column {
         }
         let reader = file.codes(row_group, index)?;
         let (page, len) = reader.dictionary();
+        // Row groups of one writer often have dictionaries of which one begins with the other. Then
+        // codes keep their meaning, and so does all that was computed for them.
         let grown = match &mut self.strings {
             Some(dictionary) => dictionary.grow(page, len)?,
             None => false,
@@ -122,13 +127,13 @@ impl Column {
         Ok(before)
     }
 
-    /// The dictionary of a string column.
+    /// The dictionary, if this is a column of strings.
     pub(crate) fn strings(&self) -> Option<&StringDictionary> {
         self.strings.as_ref()
     }
 
-    /// Reads the next `rows` rows as codes, giving codes to values that have none. `left` rows of
-    /// the row group, these included, are still to come.
+    /// Reads the next `rows` rows as codes, and gives codes to values that have none. `left` rows,
+    /// these included, are still to come before the row group or a gap in it ends.
     pub(crate) fn load_codes(&mut self, rows: usize, left: usize) -> Result<Block, ReadError> {
         if self.block == Block::Unread {
             self.catch_up()?;
@@ -162,7 +167,8 @@ impl Column {
         Ok(self.block)
     }
 
-    /// Goes on behind the block of `rows` rows, whether it was read or not.
+    /// Goes on behind a block of `rows` rows, whether it was read or not. Rows that were not read
+    /// are skipped later, and all at once.
     pub(crate) fn pass(&mut self, rows: usize) {
         if self.block == Block::Unread {
             self.behind += rows;
@@ -178,7 +184,7 @@ impl Column {
         &self.values
     }
 
-    /// What the codes of the block stand for, when that is integers.
+    /// The integers that the block's codes stand for. Empty for a column of strings.
     pub(crate) fn ints(&self) -> &[i64] {
         match (&self.reader, self.origin) {
             (Reader::Ints(reader), Origin::Stored) => reader.dictionary(),
@@ -187,7 +193,7 @@ impl Column {
         }
     }
 
-    /// Entries of the dictionary of the block's codes.
+    /// How many entries the dictionary of the block's codes has.
     pub(crate) fn dictionary_len(&self) -> usize {
         match &self.strings {
             Some(strings) => strings.len(),
@@ -195,7 +201,7 @@ impl Column {
         }
     }
 
-    /// The entries from `start` on.
+    /// The entries of the dictionary from `start` on.
     pub(crate) fn entries(&self, start: usize) -> Inputs<'_> {
         match &self.strings {
             Some(strings) => Inputs::Strings(strings, (start, strings.len())),
@@ -216,6 +222,8 @@ impl Column {
     }
 
     fn catch_up(&mut self) -> Result<(), ReadError> {
+        // Rows that were read ahead are behind the reader already, so that only the rest is
+        // skipped.
         let known = self.behind.min(self.learned.ahead.len() - self.learned.at);
         self.learned.at += known;
         let rest = std::mem::take(&mut self.behind) - known;
@@ -245,6 +253,8 @@ impl Column {
     }
 
     fn learned_codes(&mut self, rows: usize, left: usize) -> Result<(), ReadError> {
+        // Reading ahead ends with `left`, because the rows behind them may be passed, and then
+        // decoding them would have been in vain.
         let learned = &mut self.learned;
         if learned.at == learned.ahead.len()
             && let Reader::Ints(reader) = &mut self.reader
@@ -269,8 +279,9 @@ impl Column {
 }
 
 impl Learned {
-    /// Gives codes to the rows in `read`.
+    /// Gives codes to the values in `read`, which become the rows that are ahead.
     fn learn(&mut self) {
+        // Only here, where all rows that had the old codes have been used.
         if self.values.len() > LEARNED_MAX {
             self.values.clear();
             self.codes.clear();
@@ -280,7 +291,7 @@ impl Learned {
         self.ahead.clear();
         let mut rest = self.read.as_slice();
         while let Some(value) = rest.first() {
-            // Times stay the same for many rows, which then need one look at the map.
+            // Times stay the same for many rows, which then need only one look-up in the map.
             let run = run_of(*value, rest);
             let code = *self.codes.entry(*value).or_insert_with(|| {
                 self.values.push(*value);
@@ -292,7 +303,7 @@ impl Learned {
     }
 }
 
-/// How many values from the first on are `value`.
+/// How many values from the front on are `value`.
 fn run_of(value: i64, values: &[i64]) -> usize {
     let same = |run: &&[i64]| run.iter().fold(0, |other, at| other | at ^ value) == 0;
     let whole = values.chunks_exact(RUN_ROWS).take_while(same).count() * RUN_ROWS;

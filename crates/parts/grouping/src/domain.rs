@@ -1,17 +1,17 @@
-//! Values of one key to numbers.
+//! Numbers the values of one key.
 
 use crate::names::Names;
 
-/// Number of the NULL in every domain.
+/// The number of NULL in every domain.
 pub(crate) const NULL: u32 = 0;
-/// Values looked up together.
+/// How many values are looked up together.
 const BATCH: usize = 16;
 
-/// The values of a key, each with a number from 1; 0 is NULL.
+/// The values of a key, which are numbered from 1 in the order of their appearance. 0 is NULL.
 #[derive(Debug, Default)]
 pub struct Domain {
     names: Names,
-    /// Of each value 8 bits of its hash.
+    /// For each value the upper 8 bits of its hash, by which groups are partitioned.
     tags: Vec<u8>,
 }
 
@@ -21,18 +21,19 @@ impl Domain {
         self.names.len() + 1
     }
 
-    /// The bytes of value `number`; none for NULL.
+    /// The bytes of value `number`, or `None` for NULL.
     pub fn bytes(&self, number: u32) -> Option<&[u8]> {
         (number != NULL).then(|| self.names.get(number as usize - 1))
     }
 
-    /// Value `number` as an integer; none for NULL.
+    /// Value `number` as an integer. `None` for NULL, and for values that do not have eight bytes.
     pub fn int(&self, number: u32) -> Option<i64> {
         let bytes = self.bytes(number)?;
         bytes.try_into().ok().map(i64::from_le_bytes)
     }
 
-    /// Eight bits that depend on the bytes of value `number` alone.
+    /// Eight bits that depend on nothing but the bytes of value `number`, so that they are the same
+    /// on all threads.
     pub(crate) fn tag(&self, number: u32) -> u8 {
         let tag = (number as usize).checked_sub(1).map(|at| self.tags[at]);
         tag.unwrap_or_default()
@@ -42,7 +43,7 @@ impl Domain {
         self.names.heap_bytes() + self.tags.capacity()
     }
 
-    /// Hands `taken` the number of each value, new ones numbered on.
+    /// Calls `taken` with the number of each value, in order. New values get the next numbers.
     pub(crate) fn number<'v>(
         &mut self,
         values: impl Iterator<Item = Option<&'v [u8]>>,
@@ -50,7 +51,7 @@ impl Domain {
     ) {
         let mut values = values.peekable();
         while values.peek().is_some() {
-            // The look-ups of a batch wait for memory side by side, not one behind the other.
+            // The look-ups of a batch wait for memory at the same time, not one after the other.
             let mut batch: [(Option<&[u8]>, u64); BATCH] = [(None, 0); BATCH];
             let mut len = 0;
             for (slot, value) in batch.iter_mut().zip(values.by_ref().take(BATCH)) {

@@ -2,37 +2,38 @@ use std::path::PathBuf;
 
 use dyno_formats::parquet_read::ReadError;
 
-/// An error of the caller's own.
+/// An error of the caller's own functions, passed on as it is.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why there is no answer.
+/// Why a scan has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum GroupError {
-    /// A column could not be read; the file is damaged, or of a form that its footer denies.
+    /// A column could not be read, because the file is damaged or has a form that its footer
+    /// denies.
     #[error("{path}, row group {row_group}: {source}")]
     Read {
-        /// The file.
+        /// Where the file was opened from.
         path: PathBuf,
         /// Number of the row group in the file, from 0.
         row_group: usize,
-        /// What was wrong.
+        /// What was wrong with the column.
         source: ReadError,
     },
-    /// The memory was refused, or a function failed.
+    /// The caller refused the memory, or one of its functions failed.
     #[error(transparent)]
     Caller(BoxError),
     /// The keys have so many values that a combination of them does not fit into 64 bits.
     #[error("the keys have {values:?} different values, too many to be combined in 64 bits")]
     TooManyGroups {
-        /// For each key.
+        /// How many values each key has.
         values: Vec<usize>,
     },
-    /// A thread ended in a panic, which is a bug.
+    /// A thread of the scan panicked, which is a bug.
     #[error("a scan thread panicked")]
     Panicked,
 }
 
-/// A failure inside of a row group, before its place is known.
+/// A failure within a row group, before the file and the row group are added to it.
 pub(crate) enum Failure {
     Read(ReadError),
     Other(GroupError),

@@ -1,8 +1,8 @@
-//! Count, sums and extremes of many groups, each an index.
+//! Counts, sums and extremes of many groups, by their numbers.
 
 use crate::query::ValueColumn;
 
-/// Running results of groups `0..len`. A group that no row fell into has a count of 0.
+/// The running results of groups `0..len`. A group that no row fell into has a count of 0.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     pub(crate) counts: Vec<u64>,
@@ -17,20 +17,20 @@ struct Wants {
     most: bool,
 }
 
-/// Results of one value column; a vector that the query does not need stays empty.
+/// The results of one value column. A vector that the query does not need stays empty.
 #[derive(Debug, Default)]
 pub(crate) struct ColumnGroups {
     pub(crate) sums: Vec<i128>,
-    /// As signed integers, into which unsigned ones are turned in order.
+    /// As signed integers. Unsigned ones are mapped to these in their order.
     least: Vec<i64>,
     most: Vec<i64>,
     wants: Wants,
-    /// Whether stored values are bits of unsigned 64-bit integers.
+    /// Whether stored values are the bits of unsigned integers of 64 bits.
     unsigned: bool,
 }
 
 impl Groups {
-    /// `unsigned` says for each value column whether it holds unsigned 64-bit integers.
+    /// `unsigned` says for each value column whether it has unsigned integers of 64 bits.
     pub(crate) fn new(values: &[ValueColumn], unsigned: &[bool]) -> Self {
         let columns = values
             .iter()
@@ -51,7 +51,7 @@ impl Groups {
         }
     }
 
-    /// Results of the same kind without any group.
+    /// Makes results of the same kind without any group.
     pub(crate) fn fresh(&self) -> Self {
         let columns = self.columns.iter().map(|column| ColumnGroups {
             wants: column.wants,
@@ -64,7 +64,7 @@ impl Groups {
         }
     }
 
-    /// Makes room for groups below `len`; never fewer than there are.
+    /// Makes room for groups below `len`. It never removes groups.
     pub(crate) fn resize(&mut self, len: usize) {
         if len <= self.counts.len() {
             return;
@@ -116,7 +116,7 @@ impl Groups {
         }
     }
 
-    /// Bytes that `len` groups take.
+    /// How many bytes `len` groups take.
     pub(crate) fn bytes(&self, len: usize) -> usize {
         let words: usize = self
             .columns
@@ -131,8 +131,9 @@ impl Groups {
 }
 
 impl ColumnGroups {
-    /// Takes in one value for each group number.
+    /// Adds one value to each of the groups, which may repeat.
     pub(crate) fn take(&mut self, numbers: &[u32], values: &[i64]) {
+        // A loop for each result, so that what is wanted is not looked up for each row.
         if self.wants.sum && self.unsigned {
             for (number, value) in numbers.iter().zip(values) {
                 self.sums[*number as usize] += i128::from(*value as u64);
@@ -165,7 +166,7 @@ impl ColumnGroups {
         self.meant(self.most[group])
     }
 
-    /// What turns stored bits into signed integers of the same order, and back.
+    /// The mask that turns stored bits into signed integers of the same order, and back.
     fn flip(&self) -> i64 {
         if self.unsigned { i64::MIN } else { 0 }
     }

@@ -1,23 +1,25 @@
-//! How the numbers of several keys are packed into one.
+//! Packs the numbers of several keys into one.
 
 use crate::GroupError;
 
-/// Combinations of so many bits are indexes of arrays, however few rows there are.
+/// The most bits of combinations that are always indexes of arrays, however few rows there are.
 const DENSE_BITS_LEAST: u32 = 12;
-/// Combinations of more bits than this go through a hash table, however many rows there are.
+/// The most bits of combinations that can be indexes of arrays. Those of more bits go through a
+/// hash table, however many rows there are.
 const DENSE_BITS_MOST: u32 = 23;
 
-/// Bits of each key in a packed combination, the first key lowest.
+/// How many bits each key has in a packed combination, the first key lowest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Layout {
     widths: Vec<u32>,
-    /// Combinations of at most so many bits are indexes of arrays.
+    /// The most bits of a combination that is the index of an array.
     dense_bits: u32,
 }
 
 impl Layout {
-    /// For so many keys, without a value yet, of a scan over so many rows: an array has at most
-    /// half as many places as there are rows, or making it would cost more than using it saves.
+    /// A layout for so many keys without values, of a scan over so many rows. An array has at most
+    /// half as many elements as there are rows, because making it would otherwise cost more than it
+    /// saves.
     pub(crate) fn empty(keys: usize, rows: u64) -> Self {
         let bits = u64::BITS - (rows / 2).leading_zeros();
         Self {
@@ -28,7 +30,7 @@ impl Layout {
         }
     }
 
-    /// The same with room for keys with so many values each, and for more to come.
+    /// The layout with room for keys that have so many values each, and for more to come.
     pub(crate) fn for_sizes(&self, sizes: &[usize]) -> Result<Self, GroupError> {
         let dense_bits = self.dense_bits;
         let needed = || sizes.iter().map(|size| bits(*size));
@@ -44,8 +46,8 @@ impl Layout {
                 dense_bits,
             });
         }
-        // No array is as long as this, so all bits can be shared out, and most tables never need
-        // another layout.
+        // No array is as long as this, so all bits can be shared out among the keys. Most tables
+        // then never need another layout.
         let mut spare = u64::BITS - total;
         let each = spare / sizes.len() as u32;
         let widths = needed()
@@ -58,7 +60,7 @@ impl Layout {
         Ok(Self { widths, dense_bits })
     }
 
-    /// Whether keys with so many values each have room.
+    /// Whether there is room for keys that have so many values each.
     pub(crate) fn holds(&self, sizes: impl Iterator<Item = usize>) -> bool {
         self.widths
             .iter()
@@ -66,23 +68,24 @@ impl Layout {
             .all(|(width, size)| bits(size) <= *width)
     }
 
-    /// Whether a combination is an index of an array. The numbers of a single key are, as they
+    /// Whether combinations are indexes of arrays. Those of a single key are, because its numbers
     /// have no gaps.
     pub(crate) fn is_dense(&self) -> bool {
         self.widths.len() == 1 || self.total() <= self.dense_bits
     }
 
-    /// How many combinations there are, when they are indexes of an array.
+    /// How many combinations there can be, if they are indexes of an array.
     pub(crate) fn dense_len(&self) -> usize {
         1usize.checked_shl(self.total()).unwrap_or(0)
     }
 
-    /// By how many bits each key is shifted.
+    /// By how many bits each key is shifted to the left.
     pub(crate) fn shifts(&self) -> impl Iterator<Item = u32> {
         self.widths.iter().scan(0, |at, width| {
             let shift = *at;
             *at += width;
-            // A key without bits behind 64 others adds nothing, whatever it is shifted by.
+            // A key without bits may stand behind 64 others. It adds nothing, whatever it is
+            // shifted by, but a shift by 64 would overflow.
             Some(shift.min(u64::BITS - 1))
         })
     }
@@ -100,7 +103,7 @@ impl Layout {
             .map(move |(shift, mask)| (packed >> shift & mask) as u32)
     }
 
-    /// By how many bits each key is shifted, and what is kept of it then.
+    /// By how many bits each key is shifted, and the mask of its bits.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (u32, u64)> {
         self.shifts().zip(&self.widths).map(|(shift, width)| {
             let mask = 1u64.checked_shl(*width).map_or(u64::MAX, |end| end - 1);
@@ -113,7 +116,7 @@ impl Layout {
     }
 }
 
-/// Bits that numbers below `size` take.
+/// How many bits numbers below `size` take.
 fn bits(size: usize) -> u32 {
     usize::BITS - size.saturating_sub(1).leading_zeros()
 }

@@ -1,10 +1,11 @@
-//! A function of a column, computed once for each entry of a dictionary.
+//! Computes a function of a column once for each entry of a dictionary.
 
 use crate::GroupError;
 use crate::column::{Column, Identity, Origin};
 use crate::query::Inputs;
 
-/// For each code the result of the function.
+/// The results of a function for the codes of a column. Stored and learned codes have a table each,
+/// because a column may change between them from block to block.
 #[derive(Debug, Default)]
 pub(crate) struct Lens<R> {
     stored: Table<R>,
@@ -14,14 +15,14 @@ pub(crate) struct Lens<R> {
 #[derive(Debug, Default)]
 struct Table<R> {
     of: Option<Identity>,
-    /// Results, filled up to a power of two.
+    /// The results by code, filled up to a power of two with defaults.
     results: Vec<R>,
     filled: usize,
 }
 
 impl<R: Clone + Default> Lens<R> {
-    /// The results for the codes of the column's block, those of new entries made by `compute`.
-    /// The length is a power of two, and above all codes.
+    /// The results for the codes of the column's block. `compute` appends those of entries that are
+    /// new. The length is a power of two, and above all codes.
     pub(crate) fn results(
         &mut self,
         column: &Column,
@@ -37,6 +38,8 @@ impl<R: Clone + Default> Lens<R> {
             table.filled = 0;
         }
         if table.filled < column.dictionary_len() || table.results.is_empty() {
+            // A dictionary that has grown keeps its codes, so only the new entries are computed.
+            // After an error `filled` is as before, and they are computed again.
             table.results.truncate(table.filled);
             compute(column.entries(table.filled), &mut table.results)?;
             table.filled = table.results.len();

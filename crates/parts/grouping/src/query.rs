@@ -1,4 +1,4 @@
-//! What is to be computed.
+//! What a scan computes: filters, keys, values, and the functions that the caller provides.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -8,61 +8,63 @@ use dyno_formats::parquet_read::StringDictionary;
 
 use crate::BoxError;
 
-/// An aggregation: rows that all filters choose, one group for each combination of keys.
+/// An aggregation over the rows that all filters choose, with one group for each combination of
+/// keys.
 #[derive(Debug, Clone)]
 pub struct Query {
-    /// Which columns of a file are read; the rest of a query names them by their place here.
+    /// The columns of a file that are read. The rest of a query refers to them by their index here.
     pub columns: Vec<String>,
-    /// All of them must choose a row.
+    /// The conditions, all of which must choose a row.
     pub filters: Vec<Filter>,
-    /// At least one.
+    /// What rows are grouped by. There is at least one key.
     pub keys: Vec<Key>,
-    /// Integer columns that are added up or compared.
+    /// Integer columns that are summed or compared.
     pub values: Vec<ValueColumn>,
 }
 
 /// A condition on one column.
 #[derive(Debug, Clone)]
 pub struct Filter {
-    /// Place in [`Query::columns`].
+    /// The index of the column in [`Query::columns`].
     pub column: usize,
-    /// The condition.
+    /// The condition on its values.
     pub test: Arc<dyn Test>,
 }
 
 /// What rows are grouped by: a column, or a function of one.
 #[derive(Debug, Clone)]
 pub struct Key {
-    /// Place in [`Query::columns`].
+    /// The index of the column in [`Query::columns`].
     pub column: usize,
-    /// The function; none for the column itself.
+    /// The function of its values, or `None` to group by the values themselves.
     pub mapping: Option<Arc<dyn Mapping>>,
 }
 
 /// An integer column, and what is wanted of it in each group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueColumn {
-    /// Place in [`Query::columns`].
+    /// The index of the column in [`Query::columns`].
     pub column: usize,
-    /// Whether its sum is.
+    /// Whether the sum of its values is wanted.
     pub sum: bool,
-    /// Whether its least value is.
+    /// Whether its least value is wanted.
     pub least: bool,
-    /// Whether its greatest value is.
+    /// Whether its greatest value is wanted.
     pub most: bool,
 }
 
-/// Some values of a column, each once.
+/// Some values of a column, each of them once.
 #[derive(Debug, Clone, Copy)]
 pub enum Inputs<'a> {
-    /// Entries `range` of a dictionary, which are bytes that are not checked to be UTF-8.
+    /// The entries of a dictionary from the first number up to the second one. They are bytes that
+    /// are not checked to be UTF-8.
     Strings(&'a StringDictionary, (usize, usize)),
-    /// Integers; those of an unsigned 64-bit column as the same bits.
+    /// Integers. Those of an unsigned column of 64 bits have the same bits.
     Ints(&'a [i64]),
 }
 
 impl Inputs<'_> {
-    /// How many there are.
+    /// How many values there are, which is how many results are expected.
     pub fn len(&self) -> usize {
         match self {
             Self::Strings(_, (start, end)) => end - start,
@@ -70,40 +72,42 @@ impl Inputs<'_> {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// A function whose results are grouped by.
+/// A function of a column by whose results rows are grouped. It must return the same result for the
+/// same value, because it is not called again for values that were seen.
 pub trait Mapping: Debug + Send + Sync {
-    /// Appends one result for each input, in order.
+    /// Appends one result for each input, in their order.
     ///
     /// # Errors
-    /// Those of the function; they end the scan.
+    /// Those of the function, which end the scan.
     fn map(&self, inputs: Inputs<'_>, out: &mut Outputs) -> Result<(), BoxError>;
 }
 
-/// A condition on a value.
+/// A condition on the values of a column. It must have the same answer for the same value, because
+/// it is not asked again for values that were seen.
 pub trait Test: Debug + Send + Sync {
-    /// Appends for each input whether rows with it are chosen, in order.
+    /// Appends for each input whether rows with it are chosen, in their order.
     ///
     /// # Errors
-    /// Those of the condition; they end the scan.
+    /// Those of the condition, which end the scan.
     fn test(&self, inputs: Inputs<'_>, out: &mut Vec<bool>) -> Result<(), BoxError>;
 }
 
-/// Results of a [`Mapping`]. Two are the same group when their bytes are.
+/// Results of a [`Mapping`]. Two are the same group if their bytes are the same.
 #[derive(Debug, Default)]
 pub struct Outputs {
     bytes: Vec<u8>,
-    /// None for NULL.
+    /// Where each result starts and ends in `bytes`, or `None` for NULL.
     spans: Vec<Option<(usize, usize)>>,
 }
 
 impl Outputs {
-    /// Appends a result, none for NULL.
+    /// Appends a result, or NULL for `None`.
     pub fn push(&mut self, value: Option<&[u8]>) {
         self.spans.push(value.map(|value| {
             let start = self.bytes.len();
@@ -112,7 +116,7 @@ impl Outputs {
         }));
     }
 
-    /// Appends an integer, as [`crate::Domain::int`] reads it.
+    /// Appends an integer as [`crate::Domain::int`] reads it, or NULL for `None`.
     pub fn push_int(&mut self, value: Option<i64>) {
         self.push(
             value

@@ -1,4 +1,4 @@
-//! The scan itself: threads that take row groups, and the merge of what they have found.
+//! Runs a scan: starts threads that take row groups, and merges what they have found.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,14 +14,15 @@ use crate::merge::merge;
 use crate::query::Query;
 use crate::worker::Worker;
 
-/// A file, and what of it is read.
+/// A file, and which parts of it are read.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// The file.
+    /// The open file, which all threads share.
     pub file: Arc<ParquetFile>,
-    /// Where each of [`Query::columns`] is in it, the same kind in all files.
+    /// For each of [`Query::columns`] its index in this file and its kind, which is the same in all
+    /// files.
     pub columns: Vec<(usize, ColumnKind)>,
-    /// Row groups that may hold rows of the query.
+    /// The row groups that may have rows of the query.
     pub row_groups: Vec<RowGroup>,
 }
 
@@ -30,53 +31,54 @@ pub struct Source {
 pub struct RowGroup {
     /// Its number in the file, from 0.
     pub index: usize,
-    /// Rows that are looked at, in order and apart from each other.
+    /// The rows that are looked at, as ranges in ascending order that do not touch.
     pub rows: Vec<Range<usize>>,
-    /// For each key of a query what is known without reading its column: stretches in order and
-    /// apart from each other. Keys that nothing is known of may be left out at the end.
+    /// For each key of a query what is known without reading its column, as ranges in ascending
+    /// order that do not touch. Keys of which nothing is known may be left out at the end.
     pub settled: Vec<Vec<Settled>>,
 }
 
-/// Rows that all have the same key.
+/// Rows that all have the same key, such as those of one day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
-    /// The rows, counted in the row group.
+    /// The rows, counted from the beginning of the row group.
     pub rows: Range<usize>,
-    /// A value of the key's column which has that key, an integer.
+    /// An integer of the key's column from which that key follows.
     pub value: i64,
 }
 
 impl RowGroup {
-    /// How many rows are looked at.
+    /// The number of rows that are looked at.
     pub fn len(&self) -> usize {
         self.rows.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// Whether no row is.
+    /// Whether no rows are looked at.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Told how many bytes a thread holds; an error ends the scan.
+/// Is told how many bytes a thread holds each time that changes much. An error ends the scan.
 pub type Reserve = Box<dyn FnMut(usize) -> Result<(), BoxError>>;
 
-/// One run of a query, and what all its threads share.
+/// One run of a query, with what all its threads share.
 pub struct Scan<'a> {
     pub(crate) query: &'a Query,
     pub(crate) sources: &'a [Source],
     pub(crate) reserve: &'a (dyn Fn() -> Reserve + Sync),
-    /// Set when the answer is not wanted any more, or a thread has failed.
+    /// Set if the answer is not wanted any more or a thread has failed. Threads look at it between
+    /// blocks.
     pub(crate) stop: &'a AtomicBool,
     pub(crate) rows_scanned: &'a AtomicU64,
-    /// The next row group of each file.
+    /// For each file the number of the next row group that no thread has taken.
     pub(crate) next: Vec<AtomicUsize>,
 }
 
 impl<'a> Scan<'a> {
-    /// A scan that may be ended by setting `stop`, and then answers with what it has. Each thread
-    /// asks `reserve` for its own account of memory. Rows that are looked at in row groups that
-    /// were begun are added to `rows_scanned`.
+    /// Prepares a scan. It can be ended by setting `stop`, and then answers with what it has found,
+    /// which lacks rows. Each thread calls `reserve` for its own account of memory. The rows of
+    /// each row group that is begun are added to `rows_scanned`.
     pub fn new(
         query: &'a Query,
         sources: &'a [Source],
@@ -94,7 +96,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Reads every row group once, with at most so many threads.
+    /// Reads every row group once, on at most so many threads.
     ///
     /// # Errors
     /// See [`GroupError`].
@@ -110,6 +112,8 @@ impl<'a> Scan<'a> {
                 .map(|first| {
                     scope.spawn(move || {
                         let found = Worker::new(self).run(first);
+                        // The others end at their next block, instead of finishing an answer that
+                        // is not returned.
                         if found.is_err() {
                             self.stop.store(true, Ordering::Relaxed);
                         }

@@ -1,27 +1,30 @@
-//! One word for each code: how many rows in its upper 24 bits, the sum of their values in the rest.
+//! Counts and sums in one machine word for each group: the number of rows in its upper 24 bits, and
+//! the sum of their values in the rest.
 //!
-//! The two additions of `count` and `avg` become one, and both land in the cache line that the row
-//! touches anyway.
+//! The two additions that `count` and `avg` need become one, in a cache line that the row touches
+//! anyway.
 
 use crate::groups::Groups;
 
 const SUM_BITS: u32 = 40;
 const ONE_ROW: u64 = 1 << SUM_BITS;
-/// As many rows as neither half of a slot can overflow at: a biased value has at most 17 bits.
+/// The most rows with which neither half of a slot can overflow. A biased value has at most 17
+/// bits.
 const MAX_ROWS: u64 = 1 << (SUM_BITS - 17);
-/// Added to every value so that sums never borrow from the count: the least 16-bit integer.
+/// Added to every value, so that sums are never negative and never borrow from the count. It is the
+/// size of the least integer of 16 bits.
 const BIAS: i64 = 1 << 15;
 
-/// Counts and sums of 8- and 16-bit values.
+/// Counts and sums of values of 8 and 16 bits.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     words: Vec<u64>,
-    /// No slot has more rows than this.
+    /// A bound that no slot has more rows than.
     rows: u64,
 }
 
 impl Slots {
-    /// Makes room for codes below `len`; the length is kept a power of two.
+    /// Makes room for codes below `len`. The length stays a power of two.
     pub(crate) fn resize(&mut self, len: usize) {
         self.words
             .resize(len.next_power_of_two().max(self.words.len()), 0);
@@ -31,10 +34,11 @@ impl Slots {
         self.words.len() * 8
     }
 
-    /// Whether so many more rows still fit, wherever they fall.
+    /// Whether so many more rows fit, even if all fall into the same slot.
     pub(crate) fn has_room(&mut self, rows: usize) -> bool {
         if self.rows + rows as u64 > MAX_ROWS {
-            // No slot has all the rows; what counts is the fullest.
+            // The bound counts all rows as if they were in one slot. When it is used up, the
+            // fullest slot says how many more really fit.
             let fullest = self.words.iter().map(|word| word >> SUM_BITS).max();
             self.rows = fullest.unwrap_or(0);
         }
@@ -48,7 +52,8 @@ impl Slots {
         if words.is_empty() {
             return;
         }
-        // With a power of two as length the mask changes no code and proves the index in bounds.
+        // Because the length is a power of two, the mask changes no code and proves the index in
+        // bounds.
         let mask = words.len() - 1;
         for (code, value) in codes.iter().zip(values) {
             let at = *code as usize & mask;
@@ -57,8 +62,8 @@ impl Slots {
         self.rows += codes.len() as u64;
     }
 
-    /// As [`Slots::add`] for values that are codes themselves: `addends` has what
-    /// [`Slots::addends`] made of their dictionary.
+    /// Like [`Slots::add`], for values that are codes themselves. `addends` is what
+    /// [`Slots::addends`] has made of their dictionary.
     pub(crate) fn add_coded(&mut self, codes: &[u32], values: &[u32], addends: &[u64]) {
         let words = self.words.as_mut_slice();
         if words.is_empty() || addends.is_empty() {
@@ -72,7 +77,8 @@ impl Slots {
         self.rows += codes.len() as u64;
     }
 
-    /// What one row with each of these values adds to a slot, filled up to a power of two.
+    /// Fills `addends` with what a row with each of these values adds to a slot, up to a power of
+    /// two.
     pub(crate) fn addends(values: &[i64], addends: &mut Vec<u64>) {
         addends.clear();
         addends.extend(
@@ -83,7 +89,7 @@ impl Slots {
         addends.resize(values.len().next_power_of_two(), 0);
     }
 
-    /// Adds rows of a query that reads no values.
+    /// Adds one row for each code, in a query that reads no values.
     pub(crate) fn add_rows(&mut self, codes: &[u32]) {
         let words = self.words.as_mut_slice();
         if words.is_empty() {
@@ -110,23 +116,24 @@ impl Slots {
         self.rows += rows as u64;
     }
 
-    /// No slot has more rows than this.
+    /// The bound that no slot has more rows than.
     pub(crate) fn rows(&self) -> usize {
         self.rows as usize
     }
 
-    /// Rows in a slot.
+    /// How many rows a slot has.
     pub(crate) fn count(&self, code: usize) -> u64 {
         self.words.get(code).copied().unwrap_or(0) >> SUM_BITS
     }
 
-    /// The sum of a slot's values, when its rows were added with values.
+    /// The sum of a slot's values. Its rows must have been added with values.
     pub(crate) fn sum(&self, code: usize) -> i64 {
         let word = self.words.get(code).copied().unwrap_or(0);
         (word & (ONE_ROW - 1)) as i64 - BIAS * (word >> SUM_BITS) as i64
     }
 
-    /// Adds slot `from` of others to slot `to`; [`Slots::add_bound`] follows when all are added.
+    /// Adds slot `from` of `other` to slot `to`. The caller has checked that there is room, and
+    /// calls [`Slots::add_bound`] after the last one.
     pub(crate) fn add_slot(&mut self, to: usize, other: &Slots, from: usize) {
         let word = other.words.get(from).copied().unwrap_or(0);
         if let Some(mine) = self.words.get_mut(to) {
@@ -134,7 +141,7 @@ impl Slots {
         }
     }
 
-    /// Says that a slot may have so many more rows.
+    /// Raises the bound, because a slot may have so many more rows.
     pub(crate) fn add_bound(&mut self, rows: usize) {
         self.rows += rows as u64;
     }
@@ -144,8 +151,8 @@ impl Slots {
         self.words.get(code).is_some_and(|word| *word != 0)
     }
 
-    /// Adds what a slot holds to group `to`. `valued` says that its rows were added with values,
-    /// and so with the bias.
+    /// Adds what a slot has to group `to`. `valued` says that its rows were added with values, and
+    /// so with the bias.
     pub(crate) fn add_to(&self, code: usize, groups: &mut Groups, to: usize, valued: bool) {
         let rows = self.count(code);
         if rows == 0 {
@@ -157,7 +164,7 @@ impl Slots {
         }
     }
 
-    /// Forgets all rows.
+    /// Forgets all rows and keeps the room.
     pub(crate) fn clear(&mut self) {
         self.words.fill(0);
         self.rows = 0;

@@ -1,22 +1,23 @@
-//! Results of the groups that rows are being added to: one word each where that is enough.
+//! The results of the groups that rows are being added to, in one machine word each where that is
+//! enough.
 
 use crate::groups::Groups;
 use crate::query::ValueColumn;
 use crate::slots::Slots;
 
-/// Values of one column for the rows of a block.
+/// The values of one column for the rows of a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Values<'a> {
-    /// One for each row.
+    /// A value for each row.
     Each(&'a [i64]),
-    /// For each row the code of its value, and what [`Slots::addends`] made of the dictionary.
+    /// For each row the code of its value, with what [`Slots::addends`] has made of the dictionary.
     Addends(&'a [u32], &'a [u64]),
 }
 
-/// Running results, narrow or wide.
+/// Running results, either narrow (in slots) or wide.
 #[derive(Debug)]
 pub(crate) struct Totals {
-    /// Whether rows are added to the slots; what these cannot hold any more lies in `wide`.
+    /// Whether rows are added to the slots. What slots could not hold any more is in `wide`.
     narrow: bool,
     valued: bool,
     slots: Slots,
@@ -25,8 +26,8 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// `narrow` says that there is one value column at most, of 16 bits at most, of which only the
-    /// sum is wanted; `unsigned` is as for [`Groups::new`].
+    /// `narrow` says that there is at most one value column, that it has at most 16 bits, and that
+    /// only its sum is wanted. `unsigned` is as for [`Groups::new`].
     pub(crate) fn new(values: &[ValueColumn], unsigned: &[bool], narrow: bool) -> Self {
         Self {
             narrow,
@@ -60,14 +61,14 @@ impl Totals {
         }
     }
 
-    /// Bytes that `len` groups take.
+    /// How many bytes `len` groups take.
     pub(crate) fn bytes(&self, len: usize) -> usize {
         let poured = self.wide.counts.len();
         let wide = self.wide.bytes(if self.narrow { poured } else { len });
         self.slots.bytes() + wide
     }
 
-    /// Adds `rows` rows of one group; `values` are theirs.
+    /// Adds `rows` rows of one group, which have these values. Only for narrow results.
     pub(crate) fn add_same(&mut self, number: u32, rows: usize, values: &[i64]) {
         if !self.slots.has_room(rows) {
             self.pour();
@@ -75,7 +76,7 @@ impl Totals {
         self.slots.add_same(number, rows, values.iter().sum());
     }
 
-    /// Adds one row for each number; `columns` has one entry for each value column.
+    /// Adds one row for each number. `columns` has one element for each value column.
     pub(crate) fn add(&mut self, numbers: &[u32], columns: &[Values<'_>]) {
         if !self.narrow {
             self.wide.count_rows(numbers);
@@ -86,6 +87,7 @@ impl Totals {
             }
             return;
         }
+        // Before and not after an overflow, which could not be undone.
         if !self.slots.has_room(numbers.len()) {
             self.pour();
         }
@@ -103,35 +105,35 @@ impl Totals {
         self.slots.holds(number) || self.wide.counts.get(number).is_some_and(|count| *count > 0)
     }
 
-    /// Whether [`Totals::take_slot`] may be used for all groups of `other`.
+    /// Whether [`Totals::take_slot`] may be used for all groups of `other`, without any overflow.
     pub(crate) fn takes_slots(&mut self, other: &Totals) -> bool {
         let both = self.narrow && other.narrow && other.wide.counts.is_empty();
         both && self.slots.has_room(other.slots.rows())
     }
 
-    /// Adds group `from` of `other` to group `to`, slot to slot.
+    /// Adds the slot of group `from` of `other` to that of group `to`.
     pub(crate) fn take_slot(&mut self, to: usize, other: &Totals, from: usize) {
         self.slots.add_slot(to, &other.slots, from);
     }
 
-    /// After [`Totals::take_slot`] of all groups of `other`.
+    /// Ends a series of [`Totals::take_slot`] of all groups of `other`.
     pub(crate) fn took_slots(&mut self, other: &Totals) {
         self.slots.add_bound(other.slots.rows());
     }
 
-    /// Rows of a group.
+    /// How many rows a group has.
     pub(crate) fn count(&self, number: usize) -> u64 {
         self.wide.counts.get(number).copied().unwrap_or(0) + self.slots.count(number)
     }
 
-    /// The sum of a value column, of which sums are wanted.
+    /// The sum of a value column of which sums are wanted.
     pub(crate) fn sum(&self, column: usize, number: usize) -> i128 {
         let wide = self.wide.columns.get(column);
         let wide = wide.and_then(|column| column.sums.get(number).copied());
         wide.unwrap_or(0) + i128::from(self.slots.sum(number))
     }
 
-    /// Adds group `from` of `other` to group `to` of wide totals.
+    /// Adds group `from` of `other` to group `to`. These totals are wide.
     pub(crate) fn take(&mut self, to: usize, other: &Totals, from: usize) {
         if from < other.wide.counts.len() {
             self.wide.add(to, &other.wide, from);
@@ -139,7 +141,7 @@ impl Totals {
         other.slots.add_to(from, &mut self.wide, to, self.valued);
     }
 
-    /// Goes over from slots to wide results.
+    /// Changes from slots to wide results, for good or until [`Totals::narrow_again`].
     pub(crate) fn widen(&mut self) {
         if self.narrow {
             self.pour();
@@ -148,13 +150,13 @@ impl Totals {
         }
     }
 
-    /// Adds rows to slots from here on; what is there stays in the wide results.
+    /// Adds rows to slots from here on. What is there stays in the wide results.
     pub(crate) fn narrow_again(&mut self) {
         self.narrow = true;
         self.slots.resize(self.len);
     }
 
-    /// Totals of the same kind without any group.
+    /// Makes totals of the same kind without any group.
     pub(crate) fn fresh(&self) -> Self {
         Self {
             narrow: self.narrow,
@@ -165,7 +167,7 @@ impl Totals {
         }
     }
 
-    /// Forgets all groups.
+    /// Forgets the rows of all groups and keeps the room.
     pub(crate) fn clear(&mut self) {
         self.slots.clear();
         self.wide.clear();

@@ -1,4 +1,4 @@
-//! One thread of a scan: blocks of rows to groups.
+//! One thread of a scan, which adds blocks of rows to its groups.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -16,6 +16,7 @@ use crate::scan::{Reserve, RowGroup, Scan, Source};
 use crate::slots::Slots;
 use crate::totals::{Totals, Values};
 
+/// The state of one thread. No other thread sees it before the merge.
 pub(crate) struct Worker<'a> {
     scan: &'a Scan<'a>,
     reserve: Reserve,
@@ -24,8 +25,8 @@ pub(crate) struct Worker<'a> {
     keys: Vec<Lens<u32>>,
     settled: Vec<SettledKey>,
     found: Found,
-    /// Groups by the codes of the only key, when that is a column of strings itself: their strings
-    /// are looked at when the dictionary changes, and only those that rows had.
+    /// Groups by the codes of the only key, if that is a column of strings itself. The strings of
+    /// codes that rows had are looked at when the dictionary changes.
     by_code: Option<Totals>,
     numbers: Box<[u32; BLOCK_ROWS]>,
     packed: Box<[u64; BLOCK_ROWS]>,
@@ -33,24 +34,24 @@ pub(crate) struct Worker<'a> {
     outputs: Outputs,
 }
 
-/// A key that all rows of a block have.
+/// A key that all rows of the current block have, if that is known.
 #[derive(Default)]
 struct SettledKey {
-    /// Whether there is one.
+    /// Whether the other fields are for the current block.
     holds: bool,
-    /// The value of the column that `number` was made of.
+    /// The value of the column from which `number` was computed.
     of: Option<i64>,
     number: u32,
 }
 
-/// Values of one column for the chosen rows of a block.
+/// The values of one column for the chosen rows of a block.
 struct Operand {
     values: Box<[i64; BLOCK_ROWS]>,
     codes: Box<[u32; BLOCK_ROWS]>,
-    /// What the entries of a dictionary add to a slot, and of which dictionary.
+    /// What each entry of a dictionary adds to a slot, and below it which dictionary that is.
     addends: Vec<u64>,
     addends_of: Option<(Identity, usize)>,
-    /// Whether it is `codes` that count.
+    /// Whether `codes` has the values, and not `values`.
     coded: bool,
 }
 
@@ -114,12 +115,13 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Starts at file number `first` and goes on to the others in turn, so that threads share a
-    /// file (and merge its codes twice) only when there is no other left.
+    /// Reads row groups until none is left. It starts at file number `first` and goes on to the
+    /// others in turn, so that threads share a file (and merge its codes twice) only if there is no
+    /// other left.
     pub(crate) fn run(mut self, first: usize) -> Result<Found, GroupError> {
         let scan = self.scan;
         let files = scan.sources.len();
-        // First the files that no worker has begun, then what is left of the others.
+        // First the files that no thread has begun, then what is left of the others.
         for helping in [false, true] {
             for step in 0..files {
                 let index = (first + step) % files;
@@ -128,7 +130,9 @@ impl<'a> Worker<'a> {
                 if !helping && begun.is_err() {
                     continue;
                 }
-                // Who began a file has its first row group already.
+                // The exchange gave this thread the first row group, if it began the file. Relaxed
+                // is enough, because the counter only gives out numbers and the files do not
+                // change.
                 let mut own = begun.is_ok().then_some(0);
                 let source = &scan.sources[index];
                 loop {
@@ -138,6 +142,8 @@ impl<'a> Worker<'a> {
                     let Some(row_group) = source.row_groups.get(turn) else {
                         break;
                     };
+                    // The answer is incomplete then, and either not wanted or replaced by an error.
+                    // So rows that wait and groups by code are left out.
                     if scan.stop.load(Ordering::Relaxed) {
                         return Ok(self.found);
                     }
@@ -189,12 +195,15 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Opens the columns; false when the dictionary of a filter says that it chooses no row.
+    /// Opens the columns in a row group. False if the dictionary of a filter shows that it chooses
+    /// no row.
     fn open(&mut self, source: &Source, row_group: usize) -> Result<bool, Failure> {
         let query = self.scan.query;
         for index in 0..self.columns.len() {
             let before =
                 self.columns[index].open(&source.file, row_group, source.columns[index])?;
+            // The codes of the groups so far mean strings of the dictionary that has just been
+            // replaced, so they must become names before a row with new codes is added.
             let is_key = query.keys.first().is_some_and(|key| key.column == index);
             if let Some(dictionary) = before.filter(|_| is_key) {
                 self.leave(&dictionary)?;
@@ -210,20 +219,20 @@ impl<'a> Worker<'a> {
         Ok(true)
     }
 
-    /// Asks for the memory that is held.
+    /// Accounts for the memory that is held. Between two calls it grows by what one row group adds.
     fn account(&mut self) -> Result<(), Failure> {
         let columns: usize = self.columns.iter().map(Column::heap_bytes).sum();
         let keys: usize = self.keys.iter().map(Lens::heap_bytes).sum();
         let by_code = self.by_code.as_ref().map_or(0, |totals| {
-            // Its names may all be new to the groups found so far.
+            // Its names may all be new to the groups found so far, when they become names.
             totals.bytes(totals.len()) + totals.len() * 64
         });
         let bytes = columns + self.choice.heap_bytes() + keys + by_code + self.found.heap_bytes();
         (self.reserve)(bytes).map_err(|error| Failure::Other(GroupError::Caller(error)))
     }
 
-    /// Reads the next block, which is those rows of the row group, `left` rows from its end or from
-    /// rows that are passed by.
+    /// Reads the next block of a row group. `left` rows, these included, are still to come before
+    /// the row group ends or rows are passed.
     fn read_block(
         &mut self,
         row_group: &RowGroup,
@@ -262,13 +271,13 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// The totals that rows are added to at once; none when they wait.
+    /// The totals to which rows are added at once, or `None` if rows wait for partitions.
     fn totals(&mut self) -> Option<&mut Totals> {
         let whole = self.found.whole().map(|(_, whole)| &mut whole.totals);
         self.by_code.as_mut().or(whole)
     }
 
-    /// Adds `count` rows to their groups, which all have the code `same` when there is one.
+    /// Adds `count` rows to their groups. If `same` has a code, it is that of all rows.
     fn add(&mut self, same: Option<u32>, count: usize) {
         let numbers = &mut self.numbers[..count];
         let totals = match (&mut self.by_code, self.found.whole()) {
@@ -294,7 +303,8 @@ impl<'a> Worker<'a> {
         self.found.split_if_many();
     }
 
-    /// Group numbers of the chosen rows, which are codes; the code when all rows have one.
+    /// Fills `numbers` with the codes of the chosen rows, or returns the code if all rows have the
+    /// same and totals are narrow.
     fn number_by_code(&mut self, rows: usize, count: usize) -> Result<Option<u32>, Failure> {
         let Some(key) = self.scan.query.keys.first() else {
             return Ok(None);
@@ -314,11 +324,13 @@ impl<'a> Worker<'a> {
         Ok(None)
     }
 
-    /// Finds the keys that all rows of a block have in common without a look at them.
+    /// Finds the keys that all rows of a block have in common, without looking at the rows.
     fn settle(&mut self, row_group: &RowGroup, block: Range<usize>) -> Result<(), Failure> {
         let keys = self.scan.query.keys.iter().zip(&mut self.settled);
         for (index, (key, settled)) in keys.enumerate() {
             let known = row_group.settled.get(index).map_or(&[][..], Vec::as_slice);
+            // The first range that does not end before the block. All rows have its key only if it
+            // does not begin behind the block's first row either.
             let next = known.partition_point(|known| known.rows.end < block.end);
             let known = known
                 .get(next)
@@ -338,9 +350,11 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Packed combinations of the chosen rows, from the numbers of their keys.
+    /// Fills `packed` with the combinations of the chosen rows, from the numbers of their keys.
     fn pack(&mut self, rows: usize, left: usize, count: usize) -> Result<(), Failure> {
         let query = self.scan.query;
+        // First all keys are numbered, and only then combinations are made, because a new value may
+        // need more bits than the layout has.
         for (index, key) in query.keys.iter().enumerate() {
             if self.settled[index].holds {
                 continue;
@@ -385,7 +399,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Turns codes into names: the groups of a dictionary go over to those found.
+    /// Moves the groups by codes of a dictionary, which is about to be replaced, to the groups by
+    /// name.
     fn leave(&mut self, dictionary: &StringDictionary) -> Result<(), GroupError> {
         let Some(by_code) = &mut self.by_code else {
             return Ok(());
@@ -422,8 +437,8 @@ impl Operand {
         }
     }
 
-    /// Takes the column's values of the chosen rows, as codes with what they add to a slot when
-    /// `addends` are wanted and the column has codes.
+    /// Reads the column's values of the chosen rows. If `addends` are wanted and the column has
+    /// codes, these are codes, with what they add to a slot.
     fn load(
         &mut self,
         column: &mut Column,
@@ -441,6 +456,7 @@ impl Operand {
             }
             Block::Codes if addends => {
                 self.coded = true;
+                // Computed again only if codes have got another meaning or entries have been added.
                 let of = (column.identity(), column.dictionary_len());
                 if self.addends_of != Some(of) {
                     Slots::addends(column.ints(), &mut self.addends);
@@ -467,7 +483,7 @@ impl Operand {
     }
 }
 
-/// The key's value for each entry of a dictionary.
+/// Appends the key's value for each entry of a dictionary.
 fn compute(key: &Key, inputs: Inputs<'_>, out: &mut Outputs) -> Result<(), GroupError> {
     if let Some(mapping) = &key.mapping {
         return mapping.map(inputs, out).map_err(GroupError::Caller);

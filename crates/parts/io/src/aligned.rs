@@ -2,13 +2,13 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// What addresses, positions and lengths of direct I/O are multiples of: the largest logical block
-/// size in common use, so that no device has to be asked.
+/// Addresses, positions and lengths of direct I/O are multiples of this: the largest logical block
+/// size in common use, so that no device has to be asked for its own.
 pub const ALIGNMENT_BYTES: usize = 4096;
 
 /// A buffer of fixed length whose first byte sits on a multiple of [`ALIGNMENT_BYTES`].
 pub struct AlignedBuffer {
-    /// Longer than needed, and never resized, which would move it.
+    /// Longer than needed, and never resized, because that would move it.
     memory: Box<[u8]>,
     start: usize,
     len: usize,

@@ -1,5 +1,5 @@
-//! A file that is read and written in whole blocks at given positions. Has `unsafe`: one system
-//! call that the standard library does not offer, fallocate.
+//! A file that is read and written in whole blocks at given positions. Has `unsafe`: fallocate, a
+//! system call that the standard library does not offer.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,8 +13,8 @@ use crate::error::IoError;
 use crate::opening::{Access, Caching, Opening, Syncing};
 use crate::storage::Blocks;
 
-/// A file read and written at given positions. A direct one takes aligned memory (see
-/// [`crate::AlignedBuffer`]), positions and lengths alone.
+/// A file that is read and written at given positions. A direct one accepts only aligned memory
+/// (see [`crate::AlignedBuffer`]), positions and lengths.
 #[derive(Debug)]
 pub struct BlockFile {
     file: File,
@@ -23,7 +23,7 @@ pub struct BlockFile {
 }
 
 impl BlockFile {
-    /// Opens `path`.
+    /// Opens `path`. Its writes are stable after the next [`BlockFile::sync`].
     ///
     /// # Errors
     /// [`IoError::DirectRefused`] where the file system has no direct I/O, else the system's
@@ -37,7 +37,7 @@ impl BlockFile {
         Self::open_with(path, opening)
     }
 
-    /// Opens `path`, saying also when its writes are stable.
+    /// Opens `path`, with a choice of when its writes are stable.
     ///
     /// # Errors
     /// As [`BlockFile::open`].
@@ -68,6 +68,8 @@ impl BlockFile {
         };
         options.custom_flags(direct | stable);
         let file = options.open(path).map_err(|error| {
+            // EINVAL is how open says that the file system has no O_DIRECT; it is an error of its
+            // own, so that callers can fall back to the page cache.
             if caching == Caching::Direct && error.raw_os_error() == Some(libc::EINVAL) {
                 IoError::DirectRefused {
                     path: path.to_path_buf(),
@@ -83,17 +85,17 @@ impl BlockFile {
         })
     }
 
-    /// Where it is.
+    /// The path that it was opened with.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the page cache takes part.
+    /// Whether reads and writes go through the page cache.
     pub fn caching(&self) -> Caching {
         self.caching
     }
 
-    /// Its length.
+    /// The length of the file in bytes.
     ///
     /// # Errors
     /// When the system cannot tell.
@@ -129,8 +131,8 @@ impl BlockFile {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(IoError::system("read", &self.path, e)),
             }
-            // A direct read that stops short of a block has met the end, and going on from there
-            // would be unaligned.
+            // A direct read that stops within a block has met the end of the file, and a read from
+            // there would be unaligned.
             if self.caching == Caching::Direct && filled % ALIGNMENT_BYTES != 0 {
                 break;
             }
@@ -138,7 +140,7 @@ impl BlockFile {
         Ok(filled)
     }
 
-    /// Cuts or extends the file.
+    /// Truncates or extends the file.
     ///
     /// # Errors
     /// The system's reason.
@@ -158,7 +160,7 @@ impl BlockFile {
             .map_err(|e| IoError::system("sync", &self.path, e))
     }
 
-    /// For system calls on it.
+    /// The descriptor, for system calls on the file.
     pub(crate) fn descriptor(&self) -> RawFd {
         self.file.as_raw_fd()
     }
@@ -219,6 +221,8 @@ impl Device for BlockFile {
             let error = io::Error::last_os_error();
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
+                // Without reserved room the writes themselves work, or fail with a reason of their
+                // own, so this is not an error yet.
                 Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::ENOSPC | libc::EFBIG) => {
                     return Ok(false);
                 }

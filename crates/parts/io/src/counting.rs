@@ -1,20 +1,20 @@
-//! A wrapper that counts what passes.
+//! A wrapper that counts calls and bytes.
 
 use crate::error::IoError;
 use crate::{Durability, Sink, Source};
 
-/// What passed through a [`Counting`].
+/// What went through a [`Counting`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Calls of `write`.
+    /// Successful calls of `write`.
     pub writes: u64,
-    /// Bytes given to `write`.
+    /// Bytes that those calls were given.
     pub written_bytes: u64,
-    /// Calls of `read_at`.
+    /// Successful calls of `read_at`.
     pub reads: u64,
-    /// Bytes that `read_at` filled.
+    /// Bytes that those calls filled.
     pub read_bytes: u64,
-    /// Calls of `finish` that asked for stable storage.
+    /// Successful calls of `finish` that asked for stable storage.
     pub syncs: u64,
 }
 
@@ -26,7 +26,7 @@ pub struct Counting<T> {
 }
 
 impl<T> Counting<T> {
-    /// Counts from zero.
+    /// Wraps a sink or source; the counts begin at zero.
     pub fn new(inner: T) -> Self {
         Self {
             inner,
@@ -34,12 +34,12 @@ impl<T> Counting<T> {
         }
     }
 
-    /// The counts so far.
+    /// The counts up to now.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// The sink or source back.
+    /// Unwraps the sink or source.
     pub fn into_inner(self) -> T {
         self.inner
     }

@@ -1,4 +1,4 @@
-//! What sinks stand on: an open file and the names around it, real or simulated.
+//! What sinks are built on: an open file and the names around it, real or simulated.
 
 use std::fmt;
 use std::fs::File;
@@ -9,35 +9,34 @@ use crate::aligned::ALIGNMENT_BYTES;
 use crate::error::IoError;
 use crate::opening::Caching;
 
-/// How often in a row a write may take nothing before it counts as failed.
+/// How often in a row a write may accept nothing before it counts as failed.
 pub(crate) const MOST_STALLS: u32 = 8;
 
 /// A file open for writing at given positions: [`crate::BlockFile`], or a simulated one with
 /// faults.
 pub trait Device: Send + fmt::Debug {
-    /// Where it is.
+    /// The path of the file, for messages.
     fn path(&self) -> &Path;
 
-    /// Whether the page cache takes part. A direct device takes aligned memory, positions and
-    /// lengths alone.
+    /// Whether the page cache takes part. A direct device accepts only aligned memory, positions
+    /// and lengths.
     fn caching(&self) -> Caching;
 
     /// Writes the front of `block` at `offset_bytes` and returns how many bytes that was, as pwrite
-    /// does: fewer than asked is not an error.
+    /// does: fewer than requested is not an error.
     ///
     /// # Errors
     /// [`IoError::Unaligned`] for a direct device, else the system's reason.
     fn write_some_at(&self, offset_bytes: u64, block: &[u8]) -> Result<usize, IoError>;
 
-    /// Makes the file at least `len_bytes` long with its room on the disk taken, so that writes
-    /// below need no new metadata. False when the file system cannot or has no room: writing then
-    /// goes on without, and says itself what is wrong.
+    /// Makes the file at least `len_bytes` long and reserves its room on the disk, so that writes
+    /// below need no new metadata. Returns false if the file system cannot, or has no room: writing
+    /// goes on without it, and reports by itself what is wrong.
     ///
-    /// # Errors
-    /// The system's reason, when it is another.
+    /// Any other error of the system.
     fn allocate(&self, len_bytes: u64) -> Result<bool, IoError>;
 
-    /// Cuts or extends the file.
+    /// Truncates or extends the file.
     ///
     /// # Errors
     /// The system's reason.
@@ -45,41 +44,38 @@ pub trait Device: Send + fmt::Debug {
 
     /// Returns when content and length are on stable storage.
     ///
-    /// # Errors
-    /// The system's reason. What was written before may be lost, and a second call may wrongly
-    /// succeed: the file must be given up.
+    /// The error of the system. What was written before may be lost, and a second call may wrongly
+    /// succeed, so the file must be given up.
     fn sync(&self) -> Result<(), IoError>;
 }
 
 /// What to do about a file that already has the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// Leave it and fail.
+    /// Leave the old file in place and fail.
     Refuse,
-    /// Put the new one in its place, at once and whole.
+    /// Put the new file in its place, in one step.
     Replace,
 }
 
-/// Names of files: [`crate::HostFiles`], or a simulated disk.
+/// The names of files: [`crate::HostFiles`], or a simulated disk.
 pub trait FileSystem: Send + Sync + fmt::Debug {
-    /// Makes sure that no other process is writing the file at `path`, which it may create empty,
-    /// for as long as the claim lives.
+    /// Makes sure that no other process writes the file at `path`, which it may create empty, for
+    /// as long as the claim lives.
     ///
-    /// # Errors
-    /// [`IoError::Busy`] when another one is, else the system's reason.
+    /// [`IoError::Busy`] when another process does, or the error of the system.
     fn claim(&self, path: &Path) -> Result<Claim, IoError>;
 
-    /// Whether something has this name.
+    /// Whether a file, or anything else, has this name.
     ///
     /// # Errors
     /// When the system cannot tell.
     fn exists(&self, path: &Path) -> Result<bool, IoError>;
 
-    /// Renames in one step.
+    /// Renames a file in one step.
     ///
-    /// # Errors
-    /// [`IoError::Exists`] when `to` exists and may not be replaced, else the system's reason; both
-    /// names are then as they were.
+    /// [`IoError::Exists`] when `to` exists and may not be replaced, or the error of the system;
+    /// both names are then as they were.
     fn rename(&self, from: &Path, to: &Path, existing: Existing) -> Result<(), IoError>;
 
     /// Removes a file.
@@ -95,15 +91,14 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     fn sync_directory(&self, directory: &Path) -> Result<(), IoError>;
 }
 
-/// The right to write a file; given up when dropped or when the process ends.
+/// The right to write a file. It ends when this is dropped, or with the process.
 #[derive(Debug)]
 pub struct Claim {
-    /// Carries the lock.
     _file: Option<File>,
 }
 
 impl Claim {
-    /// A claim that holds as long as `locked` is open.
+    /// A claim that lasts as long as `locked` is open.
     pub(crate) fn by(locked: File) -> Self {
         Self {
             _file: Some(locked),
@@ -116,10 +111,9 @@ impl Claim {
     }
 }
 
-/// Writes all of `block`, going on after short writes.
+/// Writes all of `block`, and continues after short writes.
 ///
-/// # Errors
-/// The device's, and "no progress" from a device that takes nothing several times in a row.
+/// Those of the device, and "no progress" if it accepts nothing several times in a row.
 pub fn write_whole(device: &dyn Device, offset_bytes: u64, block: &[u8]) -> Result<(), IoError> {
     let mut written = 0;
     let mut stalls = 0;
@@ -135,8 +129,8 @@ pub fn write_whole(device: &dyn Device, offset_bytes: u64, block: &[u8]) -> Resu
     Ok(())
 }
 
-/// Where to go on after `reached` bytes of a block: a direct write goes on at an aligned position,
-/// and writes what lies before the position once more.
+/// Where to continue after `reached` bytes of a block. A direct write has to continue at an aligned
+/// position, so what lies between that and `reached` is written twice.
 pub(crate) fn onward(caching: Caching, reached: usize) -> usize {
     match caching {
         Caching::Cached => reached,

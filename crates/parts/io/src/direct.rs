@@ -10,9 +10,9 @@ use crate::opening::{Access, Caching};
 use crate::reserve::Reserve;
 use crate::{Durability, Sink, Source};
 
-/// Collects bytes into one block and writes it with O_DIRECT when it is full. Room is taken ahead
-/// of the writes. The tail is padded to the alignment, and the file cut to its true length, at the
-/// end.
+/// Collects bytes into one block and writes it with O_DIRECT when it is full. Room is reserved
+/// ahead of the writes. At the end the tail is padded to the alignment, and the file truncated to
+/// its true length.
 #[derive(Debug)]
 pub struct DirectSink {
     device: Box<dyn Device>,
@@ -33,8 +33,8 @@ impl DirectSink {
         Ok(Self::over(Box::new(file), block_bytes, None))
     }
 
-    /// Writes to `device`, which must be empty. The room for `expected_bytes` is taken at the first
-    /// write; a file that becomes longer or shorter is not an error.
+    /// Writes to `device`, which must be empty. Room for `expected_bytes` is reserved at the first
+    /// write; it is not an error if the file becomes longer or shorter.
     pub fn over(device: Box<dyn Device>, block_bytes: usize, expected_bytes: Option<u64>) -> Self {
         Self {
             device,
@@ -77,11 +77,12 @@ impl Sink for DirectSink {
     fn finish(&mut self, durability: Durability) -> Result<u64, IoError> {
         let written_bytes = self.written_bytes();
         if self.filled > 0 {
-            // The tail stays in the buffer: a later write fills the same block again.
+            // The tail stays in the buffer, because a later write continues in the same block.
             let padded = self.filled.next_multiple_of(ALIGNMENT_BYTES);
             self.block[self.filled..padded].fill(0);
             self.flush(padded)?;
         }
+        // The file is longer than its content by the padding and by the reserved room.
         self.device.set_len(written_bytes)?;
         self.reserve.cut(written_bytes);
         if durability == Durability::Stable {
@@ -91,14 +92,14 @@ impl Sink for DirectSink {
     }
 }
 
-/// Reads whole blocks with O_DIRECT and copies out what was asked for. One block is kept, so short
-/// reads in order do not read it again.
+/// Reads whole blocks with O_DIRECT and copies out what was requested. One block is kept, so that
+/// short reads in order do not read it again.
 #[derive(Debug)]
 pub struct DirectSource {
     file: BlockFile,
     len_bytes: u64,
     block: AlignedBuffer,
-    /// Position and valid length of `block`.
+    /// Position and valid length of what is in `block`.
     held: Option<(u64, usize)>,
 }
 
@@ -119,12 +120,14 @@ impl DirectSource {
         })
     }
 
-    /// Makes the block that holds `offset` current and returns its position and valid length.
+    /// Reads the block that holds `offset`, unless it is the current one, and returns its position
+    /// and valid length.
     fn hold(&mut self, offset: u64) -> Result<(u64, usize), IoError> {
         let start = offset - offset % self.block.len() as u64;
         if let Some(held) = self.held.filter(|held| held.0 == start) {
             return Ok(held);
         }
+        // Forgotten first: a read that fails may have changed part of the buffer.
         self.held = None;
         let held = (start, self.file.read_at(start, &mut self.block)?);
         self.held = Some(held);

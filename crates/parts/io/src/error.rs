@@ -1,4 +1,4 @@
-//! What can go wrong between a sink or source and the system.
+//! The errors between a sink or source and the system.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,89 +6,89 @@ use std::path::{Path, PathBuf};
 /// A failed operation on a file.
 #[derive(Debug, thiserror::Error)]
 pub enum IoError {
-    /// The file system does not do O_DIRECT (tmpfs, some overlays): open it through the page cache.
+    /// The file system does not support O_DIRECT (tmpfs, some overlays): open the file through the
+    /// page cache.
     #[error("{} cannot be opened past the page cache: its file system refuses O_DIRECT", path.display())]
     DirectRefused {
-        /// The file.
+        /// The file that was to be opened.
         path: PathBuf,
     },
     /// A direct operation on a position or length that is not a multiple of the alignment.
     #[error("{} of {len_bytes} bytes at {offset_bytes} is not aligned to {alignment_bytes} bytes", path.display())]
     Unaligned {
-        /// The file.
+        /// The file that was to be read or written.
         path: PathBuf,
-        /// Position asked for.
+        /// The position in the file.
         offset_bytes: u64,
-        /// Length asked for.
+        /// The length of the block.
         len_bytes: usize,
-        /// What both must be multiples of.
+        /// Both must be multiples of this.
         alignment_bytes: usize,
     },
     /// The system has no io_uring for this process: write without it.
     #[error("{} cannot be written through io_uring: {hint} ({source})", path.display())]
     UringRefused {
-        /// The file.
+        /// The file that was to be written.
         path: PathBuf,
-        /// What usually stands behind it.
+        /// The usual cause of this refusal.
         hint: &'static str,
-        /// The system's reason.
+        /// The error number of the system.
         source: io::Error,
     },
-    /// A file has the final name already: remove it, or allow it to be replaced.
+    /// The final name is taken by another file: remove that, or allow it to be replaced.
     #[error("{} exists, and may not be replaced", path.display())]
     Exists {
-        /// The file.
+        /// The name that is taken.
         path: PathBuf,
     },
-    /// Another writer is at work on the same file: wait for it, or write elsewhere.
+    /// Another process is writing the same file: wait for it, or write elsewhere.
     #[error("{} is being written by another process", path.display())]
     Busy {
-        /// The file.
+        /// The file that the other process writes.
         path: PathBuf,
     },
-    /// The sink was used after an error: give it up.
+    /// The sink was used after an error, and must be given up.
     #[error("cannot go on with {}: an earlier write of it failed", path.display())]
     Broken {
-        /// The file.
+        /// The file that an earlier write failed on.
         path: PathBuf,
     },
-    /// The reader of a pipe has gone: stop quietly, or say that it went.
+    /// The reader of a pipe has closed it: stop quietly, or report it.
     #[error("cannot write to {name}: its reader has closed it")]
     ClosedPipe {
-        /// What was written to.
+        /// The name of the stream, for people.
         name: String,
     },
-    /// A name that is not a sink.
+    /// The name is not that of a sink.
     #[error("{name:?} is not a sink: give auto, std, direct, uring, null or stdout")]
     UnknownSink {
-        /// What was given.
+        /// The name that was given.
         name: String,
     },
-    /// A store that is not a file (see `dyno-objects`).
+    /// The error of a store that is not a file (see `dyno-objects`).
     #[error(transparent)]
     Remote(Box<dyn std::error::Error + Send + Sync>),
-    /// The system's own error.
+    /// Any other error of the operating system.
     #[error("cannot {action} {}: {source}", path.display())]
     System {
-        /// What was tried.
+        /// The action that failed, as it stands in the message.
         action: &'static str,
-        /// The file.
+        /// The file or directory that it failed on.
         path: PathBuf,
-        /// The system's reason.
+        /// The error number of the system.
         source: io::Error,
     },
 }
 
 impl IoError {
-    /// The error below an [`io::Error`] that [`crate::SinkWriter`] made, or the system's own.
+    /// Takes the error out of an [`io::Error`] that [`crate::SinkWriter`] made.
     ///
-    /// # Errors
-    /// `error` itself when no sink made it.
+    /// `error` itself if it did not come from a sink.
     pub fn below(error: io::Error) -> Result<Self, io::Error> {
         error.downcast::<Self>()
     }
 
-    /// The system's kind of it, where the system spoke.
+    /// The kind of error in the terms of the standard library.
     pub fn kind(&self) -> io::ErrorKind {
         match self {
             Self::System { source, .. } => source.kind(),
@@ -101,7 +101,7 @@ impl IoError {
         }
     }
 
-    /// The system's error `source` from `action` on `path`, for code that implements a
+    /// Wraps the error `source` of `action` on `path`, for code that implements a
     /// [`crate::Device`].
     pub fn system(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::System {

@@ -1,5 +1,5 @@
-//! The names of files on this machine. Has `unsafe`: three system calls that the standard library
-//! does not offer, renameat2, statfs and statvfs.
+//! The file system of this machine. Has `unsafe`: three system calls that the standard library does
+//! not offer, renameat2, statfs and statvfs.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -18,12 +18,12 @@ use crate::queue::{InlineQueue, Queue};
 use crate::ring::Ring;
 use crate::storage::{Blocks, Storage};
 
-/// How often a lock that is held is tried again before it is taken for another writer's, and the
-/// pause between.
+/// How often a lock that is held is tried again before it counts as another writer's, and the pause
+/// between two attempts.
 const LOCK_LOOKS: u32 = 50;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
-/// How often a claim is tried again because the file was renamed or removed in between.
+/// How often a claim is tried again because the file was renamed or removed meanwhile.
 const MOST_CLAIMS: u32 = 16;
 
 /// The file system of this machine.
@@ -31,8 +31,8 @@ const MOST_CLAIMS: u32 = 16;
 pub struct HostFiles;
 
 impl HostFiles {
-    /// Whether a file at `path` lies in memory (tmpfs), or would. False where the system does not
-    /// say.
+    /// Whether a file at `path` lies, or would lie, in memory (tmpfs). False if the system cannot
+    /// tell.
     pub(crate) fn in_memory(path: &Path) -> bool {
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return false;
@@ -76,9 +76,9 @@ impl HostFiles {
     }
 }
 
-/// Locks the file, if need be after a moment: a process that is being started holds what its parent
-/// has open until it is another program, locks of files that the parent has closed meanwhile
-/// included.
+/// Locks the file, if necessary after a moment. A process that is just being started holds
+/// everything its parent had open until it has become another program, and so also the locks of
+/// files that the parent has closed meanwhile.
 fn lock(file: &File) -> Result<(), TryLockError> {
     for _ in 0..LOCK_LOOKS {
         match file.try_lock() {
@@ -108,12 +108,12 @@ impl FileSystem for HostFiles {
                     });
                 }
                 // Without locks (some network file systems) two writers of one file go unnoticed,
-                // which is not a reason to refuse the one.
+                // which is not a reason to refuse a single one.
                 Err(TryLockError::Error(e)) if lacks_locks(&e) => {}
                 Err(TryLockError::Error(e)) => return Err(fail(e)),
             }
-            // The writer before us may have given the file its final name after we opened it, and
-            // then the lock is on a finished file.
+            // The writer before us may have renamed the file to its final name after we opened it,
+            // and then our lock is on a finished file.
             let ours = file.metadata().map_err(fail)?;
             match std::fs::metadata(path) {
                 Ok(named) if (named.dev(), named.ino()) == (ours.dev(), ours.ino()) => {
@@ -215,7 +215,7 @@ fn lacks_locks(error: &io::Error) -> bool {
     )
 }
 
-/// Looks and renames in one step, so that of two writers one fails.
+/// Renames only if the name is free, in one step, so that one of two writers fails.
 fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
     let from_c = CString::new(from.as_os_str().as_bytes())?;
     let to_c = CString::new(to.as_os_str().as_bytes())?;
@@ -237,8 +237,8 @@ fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
     if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) {
         return Err(error);
     }
-    // A file system without the flag: a second name is refused as well where one exists, and a
-    // crash before the first is removed leaves two names of a complete file.
+    // The file system does not know the flag. Making a second name is also refused if it exists; a
+    // crash before the first name is removed leaves a complete file with two names.
     std::fs::hard_link(from, to)?;
     std::fs::remove_file(from)
 }

@@ -1,14 +1,14 @@
-//! The names of sinks.
+//! The kinds of sinks, and their names on the command line.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::IoError;
 
-/// A sink by name, as a command's `--sink` gives it.
+/// A kind of sink, as a command's `--sink` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SinkKind {
-    /// The fastest that the target allows: uring, else direct, else std.
+    /// The fastest kind that the target supports: uring, else direct, else std.
     #[default]
     Auto,
     /// A file through the page cache.
@@ -17,14 +17,14 @@ pub enum SinkKind {
     Direct,
     /// A file past the page cache, a few blocks at a time.
     Uring,
-    /// Nowhere.
+    /// Nowhere: the bytes are counted and dropped.
     Null,
-    /// Standard output.
+    /// Standard output, as one stream of bytes.
     Stdout,
 }
 
 impl SinkKind {
-    /// All of them.
+    /// Every kind, in the order of the help text.
     pub const ALL: [Self; 6] = [
         Self::Auto,
         Self::Std,
@@ -34,7 +34,7 @@ impl SinkKind {
         Self::Stdout,
     ];
 
-    /// As it is written.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",

@@ -1,12 +1,12 @@
 //! Sinks and sources for bytes: where an engine's output goes and where its input comes from.
 //!
-//! What it is: [`Sink`] (sequential writing) and [`Source`] (positioned reading) with a do-nothing
-//! form, one through the page cache, one past it (O_DIRECT), one past it with several writes at
-//! once (io_uring), standard output, and a counting wrapper; [`open`] and [`stage`], which choose
-//! among them; [`Staged`], with which a file appears complete or not at all. Below lie [`Device`],
-//! [`FileSystem`], [`Queue`] and [`Storage`] (a directory of files for a log or a store), which
-//! `dyno-sim` also has with faults, and [`BlockFile`], the real one, for measuring a disk. What
-//! it is not: a thread or a cache of its own.
+//! What it is: [`Sink`] (sequential writing) and [`Source`] (positioned reading), each through the
+//! page cache, past it (O_DIRECT), past it with several writes at once (io_uring), to standard
+//! output, and in a form that does nothing; a wrapper that counts; [`open`] and [`stage`], which
+//! choose among them; [`Staged`], with which a file appears complete or not at all. Below these are
+//! [`Device`], [`FileSystem`], [`Queue`] and [`Storage`] (a directory of files for a log or a
+//! store), of which `dyno-sim` has versions with faults, and [`BlockFile`], the real file, for
+//! measuring a disk. What it is not: a thread or a cache of its own.
 
 mod aligned;
 mod block_file;
@@ -47,16 +47,16 @@ pub use stdout::StdoutSink;
 pub use storage::{Blocks, Storage};
 pub use writer::SinkWriter;
 
-/// How far [`Sink::finish`] goes.
+/// How durable [`Sink::finish`] makes the bytes before it returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// Handed to the operating system; a crash of the machine may lose it.
+    /// The bytes are handed to the operating system; a crash of the machine may lose them.
     Handed,
-    /// On stable storage (fdatasync) when `finish` returns.
+    /// The bytes are on stable storage (fdatasync).
     Stable,
 }
 
-/// Takes bytes in order.
+/// Takes bytes and writes them in order.
 pub trait Sink: Send + std::fmt::Debug {
     /// Appends `bytes`. After an error the sink must not be used again: what it holds is unknown.
     ///
@@ -64,24 +64,23 @@ pub trait Sink: Send + std::fmt::Debug {
     /// When the system refuses the bytes, for example on a full disk.
     fn write(&mut self, bytes: &[u8]) -> Result<(), IoError>;
 
-    /// Bytes taken so far.
+    /// Bytes accepted so far, those that are still buffered included.
     fn written_bytes(&self) -> u64;
 
-    /// Writes what is buffered and makes it as durable as asked. Returns the bytes taken. Dropping
-    /// a sink without this loses what it buffers.
+    /// Writes what is buffered and makes everything as durable as requested. Returns the bytes
+    /// accepted. Dropping a sink without this loses what it buffers.
     ///
     /// # Errors
     /// When the last bytes cannot be written or made durable.
     fn finish(&mut self, durability: Durability) -> Result<u64, IoError>;
 }
 
-/// A sink whose bytes appear at their place all at once, or not at all. Dropping it without
-/// `publish` takes back what it wrote, as far as the place lets it.
+/// A sink whose bytes appear at their destination all at once, or not at all. Dropping it without
+/// `publish` removes what it wrote, as far as the destination allows.
 pub trait Output: Sink {
-    /// Finishes, on stable storage, and makes the bytes appear. Returns how many they are.
+    /// Finishes, on stable storage, and makes the bytes appear. Returns how many there are.
     ///
-    /// # Errors
-    /// Those of `finish`, and those of the place; see the implementation for what is there then.
+    /// Those of `finish`, and those of the destination; the implementation says what exists then.
     fn publish(self: Box<Self>) -> Result<u64, IoError>;
 }
 
@@ -99,15 +98,15 @@ impl<S: Sink + ?Sized> Sink for Box<S> {
     }
 }
 
-/// Gives bytes at any position.
+/// Reads bytes at any position.
 pub trait Source: Send {
-    /// Fills `into` from `offset` on and returns how much it filled: less than asked only at the
-    /// end.
+    /// Fills `into` from `offset` on and returns how much it filled, which is less than its length
+    /// only at the end.
     ///
     /// # Errors
     /// When the system cannot read there.
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<usize, IoError>;
 
-    /// Bytes in all.
+    /// Length of the whole source in bytes.
     fn len_bytes(&self) -> u64;
 }

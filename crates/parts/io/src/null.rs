@@ -1,9 +1,9 @@
-//! The do-nothing forms: with them an engine's own cost is what remains.
+//! Sinks and sources that do nothing, so that only an engine's own cost remains.
 
 use crate::error::IoError;
 use crate::{Durability, Output, Sink, Source};
 
-/// Takes bytes and forgets them.
+/// Counts bytes and drops them.
 #[derive(Debug, Default)]
 pub struct NullSink {
     written_bytes: u64,
@@ -30,7 +30,7 @@ impl Output for NullSink {
     }
 }
 
-/// Gives a number of zero bytes.
+/// A source of a given number of zero bytes.
 #[derive(Debug)]
 pub struct ZeroSource {
     len_bytes: u64,

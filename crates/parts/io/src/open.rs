@@ -1,4 +1,4 @@
-//! Which sink a target allows.
+//! Chooses the sink that a target supports.
 
 use std::fmt;
 use std::io;
@@ -20,14 +20,14 @@ use crate::staged::Staged;
 use crate::stdout::StdoutSink;
 use crate::{Output, Sink};
 
-/// How a sink buffers. Memory: `block_bytes` once, and `depth` times more for uring.
+/// How a sink buffers. It takes `block_bytes` of memory once, and `depth` times more for uring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffering {
-    /// Bytes of a write.
+    /// Bytes that are written in one call.
     pub block_bytes: usize,
-    /// Writes at once, for uring.
+    /// Writes in flight at once, for uring alone.
     pub depth: usize,
-    /// About how long the file will be, when that is known.
+    /// The length that the file will have, roughly, if it is known.
     pub expected_bytes: Option<u64>,
 }
 
@@ -41,12 +41,12 @@ impl Default for Buffering {
     }
 }
 
-/// What was opened, and why; displayed as a part of a sentence.
+/// What was opened, and why; it displays as part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
-    /// The sink; never `Auto`.
+    /// The kind that was opened; never `Auto`.
     pub kind: SinkKind,
-    /// How it writes, and, for a fallback, what stood against the better ones.
+    /// How it writes and, after a fallback, why the better kinds were refused.
     pub reason: String,
 }
 
@@ -56,8 +56,8 @@ impl fmt::Display for Chosen {
     }
 }
 
-/// Opens a sink that writes `path` in place. `Auto` takes the best that works; another kind is
-/// opened or refused.
+/// Opens a sink that writes `path` in place. `Auto` opens the best kind that works; any other kind
+/// is opened or refused.
 ///
 /// # Errors
 /// [`IoError::DirectRefused`] and [`IoError::UringRefused`] for the kinds that need them, else the
@@ -99,7 +99,7 @@ pub fn open(
 
 fn best(path: &Path, buffering: &Buffering) -> Result<(Box<dyn Sink>, Chosen), IoError> {
     if HostFiles::in_memory(path) {
-        // Some kernels take O_DIRECT there, and copy all the same.
+        // Some kernels accept O_DIRECT on tmpfs, and copy all the same.
         let (sink, chosen) = open(SinkKind::Std, path, buffering)?;
         let reason = format!("{}, as the file system lies in memory", chosen.reason);
         return Ok((sink, Chosen { reason, ..chosen }));
@@ -108,6 +108,7 @@ fn best(path: &Path, buffering: &Buffering) -> Result<(Box<dyn Sink>, Chosen), I
         Err(e @ (IoError::UringRefused { .. } | IoError::DirectRefused { .. })) => e,
         opened => return opened,
     };
+    // Without io_uring, O_DIRECT may still work; without O_DIRECT, io_uring is of no use here.
     let next = match refusal {
         IoError::UringRefused { .. } => SinkKind::Direct,
         _ => SinkKind::Std,
@@ -120,8 +121,8 @@ fn best(path: &Path, buffering: &Buffering) -> Result<(Box<dyn Sink>, Chosen), I
     Ok((sink, Chosen { reason, ..chosen }))
 }
 
-/// Opens an output that appears at `path` only when it is published. What is not a file (null,
-/// stdout) has nothing to appear.
+/// Opens an output that appears at `path` only when it is published. For kinds that are not files
+/// (null, stdout) publishing does nothing special.
 ///
 /// # Errors
 /// Those of [`open`] and of [`Staged::create`].
@@ -156,8 +157,8 @@ pub fn stage(
     Ok((output, chosen))
 }
 
-/// A file open past the page cache. Some file systems refuse that only at the first write, so one
-/// is made and taken back.
+/// Opens a file past the page cache. Some file systems refuse that only at the first write, so one
+/// write is made and truncated away.
 fn probed(path: &Path) -> Result<BlockFile, IoError> {
     let file = BlockFile::open(path, Access::Create, Caching::Direct)?;
     let block = AlignedBuffer::zeroed(ALIGNMENT_BYTES);

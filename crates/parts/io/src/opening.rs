@@ -1,38 +1,40 @@
-//! How a file is opened: what for, whether through the page cache, and when a write is stable.
+//! How a file is opened: for what access, whether through the page cache, and when a write is
+//! stable.
 
-/// What a file is opened for.
+/// Which operations a file is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Reading a file that exists.
+    /// Reads a file that exists.
     Read,
-    /// Reading and writing a file that exists.
+    /// Reads and writes a file that exists.
     Update,
-    /// Reading and writing a file made anew; an old one is emptied.
+    /// Reads and writes a new file; an old one of that name is emptied.
     Create,
 }
 
-/// Whether the page cache takes part.
+/// Whether reads and writes go through the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caching {
-    /// Through the page cache.
+    /// Through the page cache, with any position and length.
     Cached,
-    /// Past it, with O_DIRECT.
+    /// Past the page cache (O_DIRECT), with aligned positions and lengths.
     Direct,
 }
 
 /// When a write is on stable storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Syncing {
-    /// After the next [`crate::Device::sync`].
+    /// Once the next [`crate::Device::sync`] has returned.
     AtSync,
-    /// When it ends: O_DSYNC, or in a [`crate::Queue`] perhaps an fdatasync behind each write.
+    /// When the write itself ends: by O_DSYNC, or in a [`crate::Queue`] perhaps by an fdatasync
+    /// after each write.
     EachWrite,
 }
 
-/// How a file is opened.
+/// All choices about how to open a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opening {
-    /// What for.
+    /// Which operations it is opened for.
     pub access: Access,
     /// Whether the page cache takes part.
     pub caching: Caching,

@@ -1,4 +1,4 @@
-//! Through the page cache: ordinary files.
+//! Sinks and sources through the page cache, for ordinary files.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::error::IoError;
 use crate::opening::{Access, Caching};
 use crate::{Durability, Sink, Source};
 
-/// Appends to a file through a buffer of its own.
+/// Appends to a file through a buffer of its own, so that small writes cost no system call each.
 #[derive(Debug)]
 pub struct FileSink {
     device: Box<dyn Device>,
@@ -18,7 +18,7 @@ pub struct FileSink {
 }
 
 impl FileSink {
-    /// Creates `path`, emptying an old file. Writes of `buffer_bytes` and more pass the buffer by.
+    /// Creates `path`, emptying an old file. Writes of `buffer_bytes` and more bypass the buffer.
     ///
     /// # Errors
     /// The system's reason.
@@ -47,6 +47,8 @@ impl FileSink {
 
 impl Sink for FileSink {
     fn write(&mut self, bytes: &[u8]) -> Result<(), IoError> {
+        // The buffer goes out first, also before a long write that bypasses it, so that bytes stay
+        // in order.
         if self.buffer.len() + bytes.len() > self.buffer_bytes {
             self.flush()?;
         }
@@ -72,7 +74,7 @@ impl Sink for FileSink {
     }
 }
 
-/// Reads a file.
+/// Reads an ordinary file at any position.
 #[derive(Debug)]
 pub struct FileSource {
     file: BlockFile,
@@ -80,7 +82,7 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// Opens `path`; its length is taken now.
+    /// Opens `path`. Its length is read now and not again.
     ///
     /// # Errors
     /// The system's reason.

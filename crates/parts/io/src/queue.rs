@@ -1,4 +1,4 @@
-//! Several writes at once, and a sink that keeps them going.
+//! Several writes in flight at once, and a sink that keeps them going.
 
 use std::fmt;
 use std::io;
@@ -9,17 +9,17 @@ use crate::error::IoError;
 use crate::reserve::Reserve;
 use crate::{Durability, Sink};
 
-/// One write. It owns its memory, so that it can be neither freed nor changed while the write goes
-/// on.
+/// One write. It owns its memory, so that the memory can be neither freed nor changed while the
+/// write is in flight.
 #[derive(Debug)]
 pub struct Request {
-    /// The block.
+    /// The block that is written.
     pub buffer: AlignedBuffer,
     /// Where in the file the block's first byte belongs.
     pub offset_bytes: u64,
-    /// Bytes of the block that are already written; a multiple of the alignment.
+    /// Bytes of the block that are written already; a multiple of the alignment.
     pub start: usize,
-    /// Bytes of the block to write; a multiple of the alignment.
+    /// Bytes of the block to write in all; a multiple of the alignment.
     end: usize,
     /// Attempts in a row that wrote nothing.
     stalls: u32,
@@ -38,36 +38,35 @@ impl Request {
         }
     }
 
-    /// What is left to write, and where.
+    /// What is left to write, and at which position.
     pub fn rest(&self) -> (u64, &[u8]) {
         let offset_bytes = self.offset_bytes + self.start as u64;
         (offset_bytes, &self.buffer[self.start..self.end])
     }
 }
 
-/// A write that ended.
+/// The end of a write, successful or not.
 #[derive(Debug)]
 pub struct Completion {
-    /// The request back, with its memory.
+    /// The request, which gives its memory back.
     pub request: Request,
-    /// Bytes written of what was left, or the system's reason.
+    /// Bytes of the rest that were written, or the error of the system.
     pub outcome: io::Result<usize>,
 }
 
-/// What to do about a write that ended.
+/// What to do after a write has ended.
 #[derive(Debug)]
 pub enum Settled {
     /// Nothing: all of it is written.
     Written(Request),
-    /// Submit it again: a part is missing.
+    /// Submit the request again, because a part is missing.
     Short(Request),
 }
 
 impl Completion {
-    /// Looks at what was written to `device`.
+    /// Compares what was written to `device` with what was requested.
     ///
-    /// # Errors
-    /// The device's, and "no progress" from one that takes nothing several times in a row.
+    /// Those of the device, and "no progress" if it accepts nothing several times in a row.
     pub fn settle(self, device: &dyn Device) -> Result<Settled, IoError> {
         let Self {
             mut request,
@@ -75,7 +74,7 @@ impl Completion {
         } = self;
         let taken = match outcome {
             Ok(taken) => taken,
-            // Both say: nothing happened, ask again.
+            // These errors say that nothing happened and the write may be repeated.
             Err(e) if is_passing(&e) => 0,
             Err(e) => return Err(IoError::system("write to", device.path(), e)),
         };
@@ -97,42 +96,41 @@ impl Completion {
     }
 }
 
-/// Writes that go on while their submitter does something else: [`crate::Ring`], or a simulated
-/// one. Dropping a queue waits for them.
+/// Writes that are in flight while their submitter does something else: [`crate::Ring`], or a
+/// simulated one. Dropping a queue waits for them.
 pub trait Queue: Send + fmt::Debug {
-    /// The file.
+    /// The file that the queue writes.
     fn device(&self) -> &dyn Device;
 
-    /// The most writes at once.
+    /// The most writes in flight at once.
     fn depth(&self) -> usize;
 
-    /// Writes going on now.
+    /// Writes that were submitted and have not been returned yet.
     fn in_flight(&self) -> usize;
 
-    /// Starts a write; fewer than `depth` go on when it is called.
+    /// Starts a write. The caller makes sure that fewer than `depth` are in flight.
     ///
-    /// # Errors
-    /// The system's reason; the request's memory stays with the queue.
+    /// The error of the system; the memory of the request stays with the queue.
     fn submit(&mut self, request: Request) -> Result<(), IoError>;
 
-    /// A write that has ended, if any has.
+    /// Returns a write that has ended, if there is one.
     fn poll(&mut self) -> Option<Completion>;
 
-    /// Waits for a write to end. `None` when none is going on.
+    /// Waits for a write to end; `None` if none is in flight.
     ///
-    /// # Errors
-    /// The system's reason for not waiting.
+    /// When the system refuses to wait.
     fn wait(&mut self) -> Result<Option<Completion>, IoError>;
 }
 
-/// Collects bytes into blocks and keeps as many of them in flight as its queue takes. A failed
-/// write shows at the next full block, or at the end. Memory: one block more than the depth.
+/// Collects bytes into blocks and keeps as many of them in flight as its queue accepts. A failed
+/// write is reported at the next full block, or at the end. It takes memory for one block more than
+/// the depth.
 #[derive(Debug)]
 pub struct QueuedSink<Q: Queue> {
     queue: Q,
     block: AlignedBuffer,
     filled: usize,
-    /// Given to the queue; all of it is written only after `drain`.
+    /// Bytes given to the queue; they are all written only once the queue is empty.
     submitted_bytes: u64,
     idle: Vec<AlignedBuffer>,
     reserve: Reserve,
@@ -140,8 +138,8 @@ pub struct QueuedSink<Q: Queue> {
 }
 
 impl<Q: Queue> QueuedSink<Q> {
-    /// Writes to the queue's file, which must be empty. The room for `expected_bytes` is taken at
-    /// the first write; a file that becomes longer or shorter is not an error.
+    /// Writes to the queue's file, which must be empty. Room for `expected_bytes` is reserved at
+    /// the first write; it is not an error if the file becomes longer or shorter.
     pub fn over(queue: Q, block_bytes: usize, expected_bytes: Option<u64>) -> Self {
         let block = || AlignedBuffer::zeroed(block_bytes.max(1));
         Self {
@@ -156,11 +154,15 @@ impl<Q: Queue> QueuedSink<Q> {
     }
 
     fn submit_block(&mut self) -> Result<(), IoError> {
+        // Writes that have ended are looked at first, so that an error is reported early and their
+        // buffers can be used again.
         while let Some(completion) = self.queue.poll() {
             self.settle(completion)?;
         }
         let end_bytes = self.submitted_bytes + self.block.len() as u64;
         self.reserve.reach(self.queue.device(), end_bytes)?;
+        // All buffers are in flight when none is idle, so waiting for one write makes one
+        // available.
         let next = loop {
             match self.idle.pop() {
                 Some(buffer) => break buffer,
@@ -176,7 +178,7 @@ impl<Q: Queue> QueuedSink<Q> {
         Ok(())
     }
 
-    /// Waits for one write; false when none goes on.
+    /// Waits for one write. Returns false if none is in flight.
     fn settle_next(&mut self) -> Result<bool, IoError> {
         match self.queue.wait()? {
             Some(completion) => self.settle(completion).map(|()| true),
@@ -212,11 +214,12 @@ impl<Q: Queue> QueuedSink<Q> {
         let written_bytes = self.written_bytes();
         let device = self.queue.device();
         if self.filled > 0 {
-            // The tail stays in the block: a later write fills the same block again.
+            // The tail stays in the block, because a later write continues in it.
             let padded = self.filled.next_multiple_of(ALIGNMENT_BYTES);
             self.block[self.filled..padded].fill(0);
             write_whole(device, self.submitted_bytes, &self.block[..padded])?;
         }
+        // The file is longer than its content by the padding and by the reserved room.
         device.set_len(written_bytes)?;
         self.reserve.cut(written_bytes);
         if durability == Durability::Stable {
@@ -225,7 +228,8 @@ impl<Q: Queue> QueuedSink<Q> {
         Ok(written_bytes)
     }
 
-    /// After the first failure nothing more is written: a hole may lie before it.
+    /// Runs `work`, unless an earlier call failed: then there may be a hole in the file, and
+    /// nothing must be written behind it.
     fn guarded<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, IoError>,
@@ -258,7 +262,7 @@ impl<Q: Queue> Sink for QueuedSink<Q> {
     }
 }
 
-/// A queue of one place that writes while it is submitted to.
+/// A queue of depth one that writes within `submit`.
 #[derive(Debug)]
 pub struct InlineQueue<D: Device> {
     device: D,
@@ -266,7 +270,7 @@ pub struct InlineQueue<D: Device> {
 }
 
 impl<D: Device> InlineQueue<D> {
-    /// A queue for `device`.
+    /// A queue that writes to `device`.
     pub fn new(device: D) -> Self {
         Self {
             device,

@@ -1,10 +1,10 @@
-//! Room taken on the disk before it is written.
+//! Reserves room on the disk before it is written.
 
 use crate::device::Device;
 use crate::error::IoError;
 
-/// How far ahead room is taken when the length of the file is not known: enough that taking it
-/// costs nothing, little enough to cut off again.
+/// How far ahead room is reserved if the length of the file is not known: enough that the
+/// reservation costs nothing, and little enough to cut off again.
 const STEP_BYTES: u64 = 64 << 20;
 
 /// Extends a file ahead of its writer. A direct write that extends a file changes its metadata and
@@ -25,7 +25,7 @@ impl Reserve {
         }
     }
 
-    /// Called before the bytes up to `end_bytes` are written.
+    /// Reserves room, if necessary, before the bytes up to `end_bytes` are written.
     pub fn reach(&mut self, device: &dyn Device, end_bytes: u64) -> Result<(), IoError> {
         if !self.possible || end_bytes <= self.reserved_bytes {
             return Ok(());
@@ -35,6 +35,7 @@ impl Reserve {
         } else {
             end_bytes + STEP_BYTES
         };
+        // A file system that cannot reserve is asked once and not for every block.
         self.possible = device.allocate(ahead)?;
         if self.possible {
             self.reserved_bytes = ahead;
@@ -42,7 +43,7 @@ impl Reserve {
         Ok(())
     }
 
-    /// The file was cut to `len_bytes`.
+    /// Notes that the file was truncated to `len_bytes`, and with it the reserved room.
     pub fn cut(&mut self, len_bytes: u64) {
         self.reserved_bytes = len_bytes;
     }

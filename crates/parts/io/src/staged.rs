@@ -8,12 +8,12 @@ use crate::device::{Claim, Existing, FileSystem};
 use crate::error::IoError;
 use crate::{Durability, Output, Sink};
 
-/// Writes beside the final name, as `.NAME.partial`, and takes the name when told to
-/// [`publish`](Output::publish). Dropped without that, it removes what it wrote. What a killed
-/// process left is overwritten by the next attempt.
+/// Writes under another name beside the final one, `.NAME.partial`, and renames the file when told
+/// to [`publish`](Output::publish). Dropped without that, it removes what it wrote. The next
+/// attempt overwrites what a killed process left.
 ///
-/// After a crash of the machine the name stands for the complete bytes, or for what it stood for
-/// before; once `publish` has returned, for the complete bytes.
+/// After a crash of the machine the name has the complete bytes, or what it had before; once
+/// `publish` has returned, it has the complete bytes.
 #[derive(Debug)]
 pub struct Staged {
     files: Arc<dyn FileSystem>,
@@ -23,12 +23,14 @@ pub struct Staged {
     existing: Existing,
     failed: bool,
     published: bool,
-    /// Last, since fields drop in order: held until the sink has closed its file.
+    /// The last field, because fields are dropped in order: the claim must last until the sink has
+    /// closed its file.
     _claim: Claim,
 }
 
 impl Staged {
-    /// `open` makes the sink at the name aside that it is given.
+    /// Claims the name and opens the sink; `open` makes the sink at the temporary name that it is
+    /// given.
     ///
     /// # Errors
     /// [`IoError::Exists`] at once when `path` exists and may not be replaced, [`IoError::Busy`]
@@ -45,11 +47,13 @@ impl Staged {
                 path: path.to_path_buf(),
             });
         }
+        // The claim comes before the sink, because opening the sink empties the file, which may be
+        // another process's work.
         let claim = files.claim(&aside)?;
         let sink = match open(&aside) {
             Ok(sink) => sink,
             Err(error) => {
-                // The error at hand says more than one from tidying up after it.
+                // The error at hand says more than an error of this cleanup would.
                 let _ = files.remove(&aside);
                 return Err(error);
             }
@@ -66,17 +70,18 @@ impl Staged {
         })
     }
 
-    /// Its final name.
+    /// The name that the file gets when it is published.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its name until it is published.
+    /// The name that the file has until it is published.
     pub fn aside(&self) -> &Path {
         &self.aside
     }
 
-    /// A file with a gap must never get its name, even if its writer overlooked the error.
+    /// Runs `work`, unless an earlier call failed: a file with a gap must never get its final name,
+    /// even if its writer overlooked the error.
     fn guarded<T>(
         &mut self,
         work: impl FnOnce(&mut dyn Sink) -> Result<T, IoError>,
@@ -107,12 +112,14 @@ impl Sink for Staged {
 }
 
 impl Output for Staged {
-    /// # Errors
-    /// Besides those of `finish`: [`IoError::Exists`] when the name was taken meanwhile, or the
-    /// system's reason. Nothing has the name then, unless only the directory could not be synced:
-    /// then the complete file has it, and a crash of the machine may take it away again.
+    /// Besides those of `finish`, [`IoError::Exists`] when the name was taken meanwhile, or the
+    /// error of the system. Then nothing has the name, unless only the directory could not be
+    /// synced: in that case the complete file has it, and a crash of the machine may take it away
+    /// again.
     fn publish(mut self: Box<Self>) -> Result<u64, IoError> {
         let written_bytes = self.finish(Durability::Stable)?;
+        // The bytes are on stable storage before the name changes; in the other order a crash could
+        // leave the final name with an incomplete file.
         self.files.rename(&self.aside, &self.path, self.existing)?;
         self.published = true;
         self.files.sync_directory(parent(&self.path))?;
@@ -123,7 +130,8 @@ impl Output for Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.published {
-            // If it stays, it is no more than a leftover of a crash: the next attempt takes it.
+            // If it cannot be removed, it is the same as the leftover of a crash, which the next
+            // attempt overwrites.
             let _ = self.files.remove(&self.aside);
         }
     }

@@ -1,4 +1,4 @@
-//! Standard output, and whatever else is a stream.
+//! Standard output, and other streams.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -8,8 +8,8 @@ use std::path::Path;
 use crate::error::IoError;
 use crate::{Durability, Output, Sink};
 
-/// Writes to standard output in large pieces. The standard library's own buffer, which looks for
-/// line ends, is passed by; its lock is held for each piece, so that lines printed elsewhere do not
+/// Writes to standard output in large pieces. It bypasses the standard library's own buffer, which
+/// looks for line ends, but holds its lock for each piece, so that lines printed elsewhere do not
 /// fall into one.
 #[derive(Debug)]
 pub struct StdoutSink {
@@ -24,8 +24,7 @@ pub struct StdoutSink {
 impl StdoutSink {
     /// Standard output, through a buffer of `buffer_bytes`.
     ///
-    /// # Errors
-    /// When it is not open.
+    /// When standard output is not open.
     pub fn new(buffer_bytes: usize) -> Result<Self, IoError> {
         let name = "standard output";
         let descriptor = io::stdout().as_fd().try_clone_to_owned();
@@ -35,7 +34,7 @@ impl StdoutSink {
         Ok(sink)
     }
 
-    /// Another stream, called `name` in errors.
+    /// Any other stream, called `name` in errors.
     pub fn over(stream: File, name: &str, buffer_bytes: usize) -> Self {
         Self {
             stream,
@@ -63,6 +62,8 @@ impl StdoutSink {
     fn flush(&mut self) -> Result<(), IoError> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let flushed = self.put(&buffer);
+        // The buffer is emptied even if the write failed, because part of it may have gone out, and
+        // a second attempt would repeat that part.
         buffer.clear();
         self.buffer = buffer;
         flushed
@@ -85,7 +86,8 @@ impl Sink for StdoutSink {
         self.flushed_bytes + self.buffer.len() as u64
     }
 
-    /// A pipe or terminal cannot be synced, so `Stable` means handed over; a file is synced.
+    /// A pipe or terminal cannot be synced, so for them `Stable` means handed over; a file is
+    /// synced.
     fn finish(&mut self, durability: Durability) -> Result<u64, IoError> {
         self.flush()?;
         if durability == Durability::Stable {

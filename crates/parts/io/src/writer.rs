@@ -1,22 +1,22 @@
-//! A sink as [`std::io::Write`].
+//! A sink as a [`std::io::Write`], for code that writes to one.
 
 use std::io::{self, Write};
 
 use crate::Sink;
 
-/// Passes writes on to a sink. Errors keep the [`crate::IoError`] inside, with the system's kind;
-/// [`crate::IoError::below`] takes it out again. `flush` does nothing: a sink is flushed by
+/// Passes writes on to a sink. Errors keep the [`crate::IoError`] inside, with the system's kind,
+/// and [`crate::IoError::below`] takes it out again. `flush` does nothing: a sink is flushed by
 /// `finish`, once.
 #[derive(Debug)]
 pub struct SinkWriter<S>(S);
 
 impl<S: Sink> SinkWriter<S> {
-    /// Writes to `sink`.
+    /// A writer that passes everything to `sink`.
     pub fn new(sink: S) -> Self {
         Self(sink)
     }
 
-    /// The sink back.
+    /// Returns the sink, so that it can be finished.
     pub fn into_inner(self) -> S {
         self.0
     }

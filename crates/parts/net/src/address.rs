@@ -7,22 +7,23 @@ use std::str::FromStr;
 
 use crate::NetError;
 
-/// The place of a listener.
+/// The address of a listener, as users write it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// A socket in the file system.
+    /// A Unix socket, by the path of its file.
     Unix(PathBuf),
-    /// A host, by name or number, and a port; port 0 lets the system choose one.
+    /// A host, by name or number, and a port. Port 0 lets the system choose one.
     Tcp {
-        /// Name or number, without brackets.
+        /// Name or number of the host, an IPv6 number without its brackets.
         host: String,
-        /// The port.
+        /// The port; 0 only for a listener.
         port: u16,
     },
 }
 
 impl Address {
-    /// Whether only this machine can reach it.
+    /// Whether only this machine can reach it. A host name other than `localhost` counts as
+    /// reachable.
     pub fn is_local(&self) -> bool {
         match self {
             Address::Unix(_) => true,

@@ -1,4 +1,4 @@
-//! What can go wrong between two ends.
+//! The errors between two ends of a connection.
 
 use std::io;
 use std::sync::Arc;
@@ -6,62 +6,62 @@ use std::sync::Arc;
 use crate::SendError;
 use crate::ring::RingError;
 
-/// The first byte of an alert, with which a server of TLS answers what is not TLS (RFC 8446,
-/// section 5.1).
+/// The first byte of an alert, with which a TLS server answers what is not TLS (RFC 8446, section
+/// 5.1).
 const TLS_ALERT: u8 = 21;
 
-/// Bytes that are no frame: the connection they came from cannot be used any more.
+/// Bytes that are not a frame: the connection that they came from cannot be used any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// The peer speaks something else.
+    /// The peer speaks another protocol.
     #[error(
         "a frame begins with {found:#04x}, expected {:#04x}: the peer speaks {}",
         crate::MAGIC,
         if *found == TLS_ALERT { "TLS" } else { "another protocol" }
     )]
     Magic {
-        /// The first byte.
+        /// The first byte that came.
         found: u8,
     },
-    /// The peer is newer than this program: update it.
+    /// The peer is newer than this program, which has to be updated.
     #[error("a frame of version {found}, this program speaks {}", crate::VERSION)]
     Version {
-        /// The peer's version.
+        /// The version that the peer speaks.
         found: u8,
     },
-    /// A body beyond what this end allows.
+    /// A body is longer than this end allows.
     #[error("a body of {bytes} bytes, at most {most_bytes} are allowed")]
     TooLong {
-        /// What the header, or the sender, says.
+        /// The length that the header, or the sender, states.
         bytes: u64,
-        /// The limit.
+        /// The limit of this end.
         most_bytes: u64,
     },
-    /// Header or body were changed on the way.
+    /// The header or the body was changed on the way.
     #[error("the frame of request {request} has checksum {found:#010x}, expected {expected:#010x}")]
     Checksum {
-        /// The request's id, if the header can be trusted.
+        /// The id of the request, if the header can be trusted.
         request: u32,
-        /// What the header says.
+        /// The checksum in the header.
         expected: u32,
-        /// What the bytes give.
+        /// The checksum of the bytes that came.
         found: u32,
     },
     /// The stream ended inside a frame.
     #[error("the stream ended inside a frame, after {bytes} bytes of it")]
     Torn {
-        /// What came of it.
+        /// Bytes of the frame that had come.
         bytes: usize,
     },
 }
 
-/// A failed connection or call.
+/// Why a connection or a call failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NetError {
     /// The text is not an address.
     #[error("{text:?} is not an address: {reason}")]
     Address {
-        /// What was given.
+        /// The text that was given as an address.
         text: String,
         /// What is wrong with it.
         reason: &'static str,
@@ -69,68 +69,70 @@ pub enum NetError {
     /// An operation on a socket failed.
     #[error("cannot {action} {address}: {source}")]
     Io {
-        /// What was tried.
+        /// The action that failed, as it stands in the message.
         action: &'static str,
-        /// With whom.
+        /// The peer that the socket was connected to.
         address: String,
-        /// What the system says.
+        /// The error of the system, or of the TLS library.
         #[source]
         source: Arc<io::Error>,
     },
-    /// The peer sent what is not a frame.
+    /// The peer sent bytes that are not a frame.
     #[error("{address}: {source}")]
     Frame {
-        /// The peer.
+        /// The address of the peer.
         address: String,
-        /// What was wrong.
+        /// What was wrong with the bytes.
         #[source]
         source: FrameError,
     },
-    /// The peer has gone. Whether it did what it was asked is not known.
+    /// The peer has closed the connection. Whether it did what it was asked is unknown.
     #[error("{address} closed the connection")]
     Closed {
-        /// The peer.
+        /// The address of the peer.
         address: String,
     },
-    /// No answer in time. Whether the peer did what it was asked is not known.
+    /// No answer came in time. Whether the peer did what it was asked is unknown.
     #[error("{address} did not answer within {wait_ms} ms")]
     Late {
-        /// The peer.
+        /// The address of the peer.
         address: String,
-        /// How long was waited.
+        /// How long the request waited, in milliseconds.
         wait_ms: u64,
     },
     /// The ring to the peer cannot be used: it was damaged, or the peer lies. Whether the peer did
-    /// what it was asked is not known.
+    /// what it was asked is unknown.
     #[error("{address}: {source}")]
     Ring {
-        /// The peer.
+        /// The address of the peer.
         address: String,
-        /// What was wrong.
+        /// What was wrong with the ring.
         #[source]
         source: RingError,
     },
-    /// The peer takes nothing that is sent to it. Whether it did what it was asked is not known.
+    /// The peer reads nothing that is sent to it. Whether it did what it was asked is unknown.
     #[error("{address} does not read what it is sent")]
     Stuck {
-        /// The peer.
+        /// The address of the peer.
         address: String,
     },
-    /// The peer reads too slowly, and what waits for it has reached its bound. Nothing was sent.
+    /// The peer reads too slowly, and the bytes that wait for it have reached their limit. Nothing
+    /// was sent.
     #[error("{address}: {source}")]
     Send {
-        /// The peer.
+        /// The address of the peer.
         address: String,
-        /// What stands against it.
+        /// The limit that was reached.
         #[source]
         source: SendError,
     },
-    /// As many requests as allowed are under way, and none was answered in time. Nothing was sent.
+    /// As many requests as the window allows are under way, and none was answered in time. Nothing
+    /// was sent.
     #[error("{address} has {window} requests unanswered, no more are sent")]
     Full {
-        /// The peer.
+        /// The address of the peer.
         address: String,
-        /// The bound.
+        /// The most requests that may be under way.
         window: usize,
     },
 }
@@ -144,8 +146,8 @@ impl NetError {
         )
     }
 
-    /// Whether trying again with the same address and settings gives the same answer: the peer
-    /// speaks something else, or one of the two ends refuses the other's certificate.
+    /// Whether trying again with the same address and settings gives the same error: the peer
+    /// speaks another protocol, or one of the two ends refuses the other's certificate.
     pub fn is_lasting(&self) -> bool {
         match self {
             NetError::Address { .. } => true,
@@ -155,7 +157,7 @@ impl NetError {
                     FrameError::Magic { .. } | FrameError::Version { .. }
                 )
             }
-            // The TLS library reports so what it read and could not accept.
+            // The TLS library uses these kinds for messages that it could not accept.
             NetError::Io { source, .. } => matches!(
                 source.kind(),
                 io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput

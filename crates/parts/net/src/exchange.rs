@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::{Client, FrameRef, Handler, Head, NetError, Outbound, PortId};
 
-/// The verb of these requests.
+/// The verb of these requests and answers.
 pub const VERB: u8 = 1;
 /// The shortest request and the shortest answer: a number and a mark.
 pub const LEAST_BYTES: usize = NUMBER_BYTES + MARK_BYTES;
@@ -17,57 +17,57 @@ pub const LEAST_BYTES: usize = NUMBER_BYTES + MARK_BYTES;
 const NUMBER_BYTES: usize = 8;
 const MARK_BYTES: usize = 2;
 
-/// What to do.
+/// The plan of an exchange: how long the bodies are, how many are under way, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct Exchange {
-    /// The length of a request's body, at least [`LEAST_BYTES`].
+    /// Length of a request's body, at least [`LEAST_BYTES`].
     pub request_bytes: usize,
-    /// The length of an answer's body, which the server's [`Echo`] must have too.
+    /// Length of an answer's body, which the server's [`Echo`] must have too.
     pub answer_bytes: usize,
     /// Requests under way at once, at most the client's window.
     pub window: usize,
-    /// How long to send; what is under way then is waited for.
+    /// How long to send; requests that are under way then are waited for.
     pub duration: Duration,
 }
 
-/// What was done.
+/// The result of an exchange that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchanged {
-    /// Requests that were answered, each answer right.
+    /// Requests that got the right answer.
     pub answers: u64,
-    /// From the first request to the last answer.
+    /// Time from the first request to the last answer.
     pub elapsed: Duration,
 }
 
-/// Why it was not.
+/// Why an exchange was broken off.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {
-    /// The connection failed.
+    /// The connection failed, or a request was refused.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// An answer that is not that of its request.
+    /// An answer does not belong to its request.
     #[error("the answer to request {number} is wrong: {found:?}")]
     Wrong {
-        /// The request.
+        /// The number of the request.
         number: u64,
-        /// The answer's first bytes.
+        /// The first bytes of the answer; empty if none came.
         found: Vec<u8>,
     },
-    /// Lengths or a window that cannot be.
+    /// A length or the window is too small.
     #[error("{what} is {found}, at least {least} is needed")]
     Plan {
-        /// Which.
+        /// The parameter, in words.
         what: &'static str,
-        /// What was asked for.
+        /// Its value in the plan.
         found: usize,
-        /// The bound.
+        /// The least value that it may have.
         least: usize,
     },
 }
 
-/// Runs it. `on_latency` gets the nanoseconds of each request, from before it was made to after its
-/// answer was verified; in a window the clock is read once for all that is sent, or verified, in
-/// one pass.
+/// Runs the plan. `on_latency` gets the nanoseconds of each request, from before it was made to
+/// after its answer was verified. In a window the clock is read once for all that is sent or
+/// verified in one pass.
 pub fn exchange(
     client: &mut Client,
     plan: &Exchange,
@@ -80,7 +80,7 @@ pub fn exchange(
         .map(|at| (at % 251) as u8)
         .collect();
     let slots = plan.window.next_power_of_two();
-    // A request's number is its token; requests in one window differ in their slot.
+    // A request's number is its token; two requests of one window differ in their slot.
     let mut sent_at = vec![0_u64; slots];
     let began = Instant::now();
     let end = plan.duration.as_nanos() as u64;
@@ -110,14 +110,14 @@ pub fn exchange(
                 Ok(frame) => {
                     wrong = Some((number, frame.body[..frame.body.len().min(16)].to_vec()))
                 }
-                // A late answer; a failed connection is the error of the call itself.
+                // An answer that is too late; a failed connection is reported by the call itself.
                 Err(_) => wrong = Some((number, Vec::new())),
             }
         })?;
         if let Some((number, found)) = wrong {
             return Err(ExchangeError::Wrong { number, found });
         }
-        // Once for a pass: read for each answer, the clock would cost a tenth of the time.
+        // The clock is read once in a pass; once for each answer it would cost a tenth of the time.
         now = began.elapsed().as_nanos() as u64;
         for slot in finished.drain(..) {
             on_latency(now - sent_at[slot]);
@@ -156,7 +156,7 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// Answers with bodies of `answer_bytes`, at least [`LEAST_BYTES`].
+    /// A handler that answers with bodies of `answer_bytes`, at least [`LEAST_BYTES`].
     pub fn new(answer_bytes: usize) -> Result<Echo, ExchangeError> {
         check("the length of an answer", answer_bytes, LEAST_BYTES)?;
         Ok(Echo {

@@ -1,4 +1,4 @@
-//! One frame: 16 bytes of header, little-endian, and a body. No I/O is needed to read or make one.
+//! One frame: 16 bytes of header, little-endian, and a body. Reading or making one needs no I/O.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | 1 | version, 1 |
 //! | 2 | verb |
 //! | 3 | flags |
-//! | 4..8 | request id, chosen by who asks, repeated in the answer |
+//! | 4..8 | request id, chosen by the client, repeated in the answer |
 //! | 8..12 | length of the body |
 //! | 12..16 | CRC32C over bytes 0..12 and the body |
 
@@ -23,29 +23,29 @@ pub const VERSION: u8 = 1;
 /// The length of a header.
 pub const HEADER_BYTES: usize = 16;
 
-/// Room that is asked for at once at most: several small frames come in one read.
+/// The most room that is offered to one read, so that several small frames come in one call.
 pub(crate) const READ_BYTES: usize = 64 << 10;
-/// Room that is asked for at first, and from a peer that sends little: a thousand idle connections
-/// hold four megabytes, not 64.
+/// The room at first, and for a peer that sends little: a thousand idle connections hold four
+/// megabytes, not 64.
 const LEAST_READ_BYTES: usize = 4 << 10;
 
-/// What a frame says of itself.
+/// The fields of a header that its users set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// What is asked or answered; its meaning is the user's.
+    /// What is requested or answered. Its meaning belongs to the user of the crate.
     pub verb: u8,
-    /// Of the user's meaning too.
+    /// Flags, whose meaning belongs to the user as well.
     pub flags: u8,
-    /// Joins an answer to its request.
+    /// The id that joins an answer to its request.
     pub request: u32,
 }
 
-/// A whole frame, checked.
+/// A whole frame whose checksum was compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Its header.
+    /// The header without length and checksum.
     pub head: Head,
-    /// Its body, shared with the buffer it was read into.
+    /// The body, shared with the buffer that it was read into.
     pub body: Bytes,
 }
 
@@ -77,8 +77,8 @@ pub fn encode(head: Head, body: &[u8], out: &mut Vec<u8>) -> Result<(), FrameErr
     Ok(())
 }
 
-/// Head, length of the body, checksum; None while the header is not whole. What is wrong is said as
-/// soon as its byte is there.
+/// Head, length of the body, and checksum; `None` while the header is not whole. What is wrong is
+/// reported as soon as its byte is there.
 pub(crate) fn parse_header(
     filled: &[u8],
     most_body_bytes: usize,
@@ -110,15 +110,15 @@ pub(crate) fn parse_header(
     Ok(Some((head, body_bytes, word(12))))
 }
 
-/// Takes bytes as they come and gives frames. After an error it must not be used again: where the
-/// next frame begins is not known.
+/// Takes bytes as they come and returns frames. After an error it must not be used again, because
+/// it does not know where the next frame begins.
 #[derive(Debug)]
 pub struct Decoder {
-    /// The first `filled` bytes came from the peer, the rest is room that is zeroed once, not per
-    /// read.
+    /// The first `filled` bytes came from the peer. The rest is room that is zeroed once and not
+    /// for each read.
     buffer: BytesMut,
     filled: usize,
-    /// Room that is asked for at once now. It follows what the peer sends.
+    /// The room that is offered to a read now. It follows what the peer sends.
     read_bytes: usize,
     most_body_bytes: usize,
 }
@@ -139,17 +139,17 @@ impl Decoder {
         self.most_body_bytes = most_body_bytes;
     }
 
-    /// The length of the frame under way, header included; None while its header is not whole. What
-    /// is wrong with the header is for [`Decoder::next_frame`] to say.
+    /// Length of the frame under way, header included; `None` while its header is not whole. What
+    /// is wrong with the header is reported by [`Decoder::next_frame`].
     pub fn announced_bytes(&self) -> Option<usize> {
         let (_, body_bytes, _) = self.header().ok().flatten()?;
         Some(HEADER_BYTES + body_bytes)
     }
 
-    /// Reads once from `source`. The answer is the number of bytes, 0 at the end of the stream.
+    /// Reads once from `source`. Returns the number of bytes, 0 at the end of the stream.
     pub fn read_from(&mut self, source: &mut impl Read) -> io::Result<usize> {
         if self.filled == 0 && self.buffer.capacity() > 2 * self.read_bytes {
-            // The peer sends less than it did, so the large buffer is not kept while we wait for
+            // The peer sends less than before, so the large buffer is not kept while we wait for
             // it.
             self.buffer = BytesMut::new();
         }
@@ -167,14 +167,14 @@ impl Decoder {
         Ok(count)
     }
 
-    /// Takes these bytes.
+    /// Appends bytes that came by another way.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.truncate(self.filled);
         self.buffer.extend_from_slice(bytes);
         self.filled = self.buffer.len();
     }
 
-    /// The next whole frame; None: more bytes are needed.
+    /// The next whole frame; `None` if more bytes are needed.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         let Some((head, body_bytes, expected)) = self.header()? else {
             return Ok(None);
@@ -182,6 +182,8 @@ impl Decoder {
         if self.filled < HEADER_BYTES + body_bytes {
             return Ok(None);
         }
+        // The body is not copied: it keeps its part of the buffer alive for as long as the user
+        // holds it.
         let header = self.buffer.split_to(HEADER_BYTES);
         let body = self.buffer.split_to(body_bytes).freeze();
         self.filled -= HEADER_BYTES + body_bytes;
@@ -196,7 +198,7 @@ impl Decoder {
         Ok(Some(Frame { head, body }))
     }
 
-    /// To be asked at the end of the stream: an error when it ended inside a frame.
+    /// Call this at the end of the stream: it is an error if that came inside a frame.
     pub fn end(&self) -> Result<(), FrameError> {
         match self.filled {
             0 => Ok(()),
@@ -217,7 +219,7 @@ impl Decoder {
         };
         let spare = self.buffer.capacity() - self.filled;
         if missing <= self.read_bytes {
-            // What is left of the allocation is used up before another is made.
+            // What is left of the allocation is used before another one is made.
             let least = missing.max(HEADER_BYTES).max(self.read_bytes / 16);
             return if spare >= least {
                 spare.min(self.read_bytes)

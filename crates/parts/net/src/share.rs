@@ -1,5 +1,5 @@
-//! A bound on memory that many connections share: charges that are given back when what they stand
-//! for is dropped, wherever it was handed on to.
+//! A limit on memory that many connections share. Charges are given back when what they stand for
+//! is dropped, wherever it was handed to.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// How often a caller that waits is asked whether it still wants to.
+/// How often a waiting caller is asked whether it still wants to wait.
 const ASK: Duration = Duration::from_millis(250);
 
-/// One bound. Callers that wait for room get it in the order in which they came, so that a large
+/// One limit. Callers that wait for room get it in the order in which they came, so that a large
 /// request is not overtaken by small ones for ever.
 pub struct Share {
     limit_bytes: usize,
@@ -25,7 +25,7 @@ pub struct Share {
 #[derive(Debug, Default)]
 struct State {
     used_bytes: usize,
-    /// Tickets of the callers that wait, the first of them next.
+    /// Tickets of the waiting callers, the next one first.
     waiting: VecDeque<u64>,
     next_ticket: u64,
     closed: bool,
@@ -41,7 +41,7 @@ impl fmt::Debug for Share {
 }
 
 impl Share {
-    /// A bound of `limit_bytes`, of which nothing is used.
+    /// A limit of `limit_bytes`, of which nothing is used.
     pub fn new(limit_bytes: usize) -> Arc<Share> {
         Arc::new(Share {
             limit_bytes,
@@ -52,13 +52,14 @@ impl Share {
     }
 
     /// Has `on_room` called after each release, outside the share's lock but under any lock that
-    /// the releasing thread holds, so it must not wait for others. Only the first call counts.
+    /// the releasing thread holds, so it must not wait for others. Only the first call of this
+    /// counts.
     pub fn call_on_room(&self, on_room: impl Fn() + Send + Sync + 'static) {
-        // A second caller would be a mistake in the program; the first one keeps being called.
+        // A second registration would be a mistake in the program; the first one stays.
         let _ = self.on_room.set(Box::new(on_room));
     }
 
-    /// The bound, in bytes.
+    /// The limit that it was made with.
     pub fn limit_bytes(&self) -> usize {
         self.limit_bytes
     }
@@ -68,13 +69,13 @@ impl Share {
         self.lock().used_bytes
     }
 
-    /// Whether a caller waits for room now.
+    /// Whether a caller is waiting for room now.
     pub fn is_contended(&self) -> bool {
         !self.lock().waiting.is_empty()
     }
 
-    /// Charges at once, even beyond the bound: for what must not wait, and lets other things go
-    /// instead.
+    /// Charges at once, even beyond the limit: for callers that must not wait, and release other
+    /// memory instead.
     pub fn charge(self: &Arc<Share>, bytes: usize) -> Charge {
         self.lock().used_bytes += bytes;
         self.charged(bytes)
@@ -91,13 +92,13 @@ impl Share {
         Some(self.charged(bytes))
     }
 
-    /// Charges when there is room. None: there was none within `wait`, or the share is closed.
+    /// Charges once there is room; `None` if there was none within `wait`, or the share is closed.
     pub fn wait_for(self: &Arc<Share>, bytes: usize, wait: Duration) -> Option<Charge> {
         self.wait(bytes, Some(Instant::now() + wait), || true)
     }
 
-    /// Charges when there is room, as long as `still` holds, which is asked now and then. None: it
-    /// holds no more, the share is closed, or `bytes` are more than the bound.
+    /// Charges once there is room, as long as `still` holds, which is asked now and then; `None` if
+    /// it does not hold any more, the share is closed, or `bytes` are more than the limit.
     pub fn wait_while(self: &Arc<Share>, bytes: usize, still: impl Fn() -> bool) -> Option<Charge> {
         self.wait(bytes, None, still)
     }
@@ -133,7 +134,8 @@ impl Share {
             if !goes_on {
                 break false;
             }
-            // Room that was made while the lock was away would not be announced again.
+            // Room that was made while the lock was released would not be announced again, so it is
+            // looked for before the wait.
             let now_first = state.waiting.front() == Some(&ticket);
             if !(state.closed || now_first && self.fits(&state, bytes)) {
                 self.freed.wait_for(&mut state, left.min(ASK));
@@ -143,7 +145,7 @@ impl Share {
         let others_wait = !state.waiting.is_empty();
         drop(state);
         if others_wait {
-            // The next in line may fit now, whether this one took its room or gave up.
+            // The next caller may fit now, whether this one took its room or gave up.
             self.freed.notify_all();
         }
         granted.then(|| self.charged(bytes))
@@ -166,13 +168,14 @@ impl Share {
         }
     }
 
-    /// A panic elsewhere cannot leave the state half changed: no call here panics in the middle.
+    /// A panic cannot leave the state inconsistent, because no code under this lock panics in the
+    /// middle of a change.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
 }
 
-/// Bytes of a share in use, until this is dropped.
+/// Bytes of a share that are in use until this is dropped.
 #[derive(Debug)]
 pub struct Charge {
     share: Arc<Share>,
@@ -180,12 +183,12 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// The bytes that it stands for.
+    /// The number of bytes that it stands for.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Gives back what is more than `bytes`.
+    /// Gives back what exceeds `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
         let Some(more) = self.bytes.checked_sub(bytes) else {
             return;
@@ -194,13 +197,14 @@ impl Charge {
         drop(self.share.charged(more));
     }
 
-    /// Shared bytes that carry this charge: it ends with the last of their clones.
+    /// Turns bytes into shared bytes that carry this charge, which ends with the last of their
+    /// clones.
     pub fn onto(self, bytes: Vec<u8>) -> Bytes {
         carried(self, bytes)
     }
 }
 
-/// Shared bytes that carry `charge`, whatever it is made of: it is dropped with the last of their
+/// Shared bytes that carry `charge`, whatever its type: it is dropped with the last of their
 /// clones.
 pub fn carried<C: Send + Sync + 'static>(charge: C, bytes: Vec<u8>) -> Bytes {
     struct Carrying<C> {

@@ -18,15 +18,16 @@ use std::time::{Duration, Instant};
 
 use crate::ring::owned;
 
-/// How long another process may hold the lock on the directory; it holds it for a few system calls.
+/// How long to wait for another process's lock on the directory; it holds it for a few system
+/// calls.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// Between two attempts to take that lock.
 const LOCK_POLL: Duration = Duration::from_millis(5);
-/// How long a listener whose backlog is full may keep us waiting before we know that it lives.
+/// How long a listener whose backlog is full may keep the probe waiting before it counts as alive.
 const PROBE_WAIT: Duration = Duration::from_millis(20);
 
 /// Connects to the socket at `path`. A listener whose backlog stays full for `timeout` gives
-/// [`io::ErrorKind::WouldBlock`]; the standard library would wait for it without an end.
+/// [`io::ErrorKind::WouldBlock`]; the standard library would wait for it without a limit.
 pub fn connect(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     // SAFETY: numbers only.
     let socket =
@@ -35,7 +36,8 @@ pub fn connect(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let mut address: libc::sockaddr_un = unsafe { mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
     let name = path.as_os_str().as_bytes();
-    // The last byte stays zero, and a name that begins with zero would be one without a file.
+    // The last byte stays zero, and a name that begins with zero would be an abstract one, without
+    // a file.
     if name.is_empty() || name.len() >= address.sun_path.len() || name.contains(&0) {
         let reason = "a path of a socket has 1 to 107 bytes";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
@@ -44,8 +46,8 @@ pub fn connect(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
         *byte = *of_name as libc::c_char;
     }
     let stream = UnixStream::from(socket);
-    // The limit on sending holds for connecting, too (unix(7) does not say so, the kernel does it
-    // so).
+    // The limit on sending holds for connecting too; unix(7) does not say so, but the kernel does
+    // it.
     stream.set_write_timeout(Some(timeout.max(Duration::from_millis(1))))?;
     // SAFETY: the structure outlives the call, and its whole length is given.
     let answer = unsafe {
@@ -62,8 +64,7 @@ pub fn connect(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// A listening socket and the file that stands for it, which goes with the value if it is still
-/// ours.
+/// A listening socket and its file, which is removed with the value if it is still ours.
 #[derive(Debug)]
 pub struct BoundListener {
     listener: UnixListener,
@@ -71,8 +72,8 @@ pub struct BoundListener {
     file: Identity,
 }
 
-/// What tells a file from a later one at the same path. The number of a socket's file is not given
-/// to another one as long as the socket is open.
+/// What tells a file from a later one at the same path. The inode of a socket's file is not used
+/// again as long as the socket is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -92,9 +93,9 @@ impl BoundListener {
     /// Listens at `path`. A socket that nothing listens at is replaced; anything else at the path
     /// stays and is an error.
     pub fn bind(path: &Path) -> io::Result<BoundListener> {
-        // Between binding and listening a socket refuses connections as a dead one does. The lock
-        // keeps another process of ours from taking it for dead then, and from replacing the same
-        // dead socket.
+        // Between bind and listen a socket refuses connections as a dead one does. The lock keeps
+        // other processes of ours from taking it for dead then, and from replacing the same dead
+        // socket.
         let _lock = lock_directory(path)?;
         let listener = match UnixListener::bind(path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
@@ -111,7 +112,7 @@ impl BoundListener {
         })
     }
 
-    /// The socket.
+    /// The listening socket, which the caller may accept from.
     pub fn socket(&self) -> &UnixListener {
         &self.listener
     }
@@ -126,7 +127,7 @@ impl AsFd for BoundListener {
 impl Drop for BoundListener {
     fn drop(&mut self) {
         // Without the lock another process could bind the path between our look and the removal. If
-        // the lock is not to be had the file stays, and the next listener replaces it.
+        // the lock is not available the file stays, and the next listener replaces it.
         let Ok(_lock) = lock_directory(&self.path) else {
             return;
         };
@@ -150,7 +151,7 @@ fn remove_unserved(path: &Path) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
     }
     match connect(path, PROBE_WAIT) {
-        // The only answer that says that nothing listens.
+        // Only this error says that nothing listens.
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         // A listener that accepts, or whose backlog is full.
@@ -164,7 +165,7 @@ fn remove_unserved(path: &Path) -> io::Result<()> {
             return Err(io::Error::new(error.kind(), reason));
         }
     }
-    // A program that does not take our lock may have replaced it while we asked.
+    // A program that does not use our lock may have replaced the file while we asked.
     let now = fs::symlink_metadata(path)?;
     if Identity::from_metadata(&now) != Identity::from_metadata(&before) {
         return Err(io::Error::from_raw_os_error(libc::EADDRINUSE));
@@ -173,7 +174,7 @@ fn remove_unserved(path: &Path) -> io::Result<()> {
 }
 
 /// Locks the directory of `path` against other processes that bind or remove sockets in it. No file
-/// is made for it.
+/// is created for it.
 fn lock_directory(path: &Path) -> io::Result<File> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

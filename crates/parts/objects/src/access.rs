@@ -1,4 +1,4 @@
-//! Who we are and where the store is, from the usual variables of the environment.
+//! Credentials and the address of the store, from the usual environment variables.
 
 use std::fmt;
 
@@ -19,16 +19,17 @@ pub struct Access {
 impl Access {
     /// Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION or
     /// AWS_DEFAULT_REGION (us-east-1 without them), AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL.
-    /// Profiles and the metadata service of a cloud machine are not asked.
+    /// Neither profiles nor the metadata service of a cloud machine are used.
     ///
     /// # Errors
-    /// [`ObjectError::Missing`] without a key, [`ObjectError::Setting`] for an endpoint that is no
-    /// address.
+    /// [`ObjectError::Missing`] without a key, [`ObjectError::Setting`] for an endpoint that is not
+    /// a URL.
     pub fn from_environment() -> Result<Self, ObjectError> {
         Self::from_settings(|name| std::env::var(name).ok())
     }
 
-    /// The same from `setting`, asked for each variable; empty ones count as not set.
+    /// The same from `setting`, which returns the value of each variable. Empty ones count as not
+    /// set.
     ///
     /// # Errors
     /// As [`Access::from_environment`].
@@ -53,7 +54,7 @@ impl Access {
         })
     }
 
-    /// `text` without what must not be shown, should a store echo it.
+    /// Removes the secrets from a text of the store, which may repeat what it was sent.
     pub(crate) fn redact(&self, text: &str) -> String {
         let shown = text.replace(&self.secret, "***");
         match &self.token {
@@ -63,7 +64,8 @@ impl Access {
     }
 }
 
-/// The value is not repeated in errors: an address may hold a password.
+/// Parses the address of an endpoint. Errors do not repeat it, because it may have a password in
+/// it.
 fn address(name: &'static str, value: &str) -> Result<Url, ObjectError> {
     let fail = |reason: String| ObjectError::Setting { name, reason };
     let url = Url::parse(value).map_err(|e| fail(format!("it is not an address: {e}")))?;

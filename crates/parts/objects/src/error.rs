@@ -1,119 +1,121 @@
-//! What can go wrong with an object store. No variant holds a credential or a signed address.
+//! Errors of an object store, and what to do about each. No variant holds a credential or a signed
+//! URL.
 
 /// A failed operation on an object.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
-    /// A location that is neither path nor bucket: mend it.
+    /// The location is neither a path nor in a bucket: correct it.
     #[error("cannot write to {text:?}: {reason}")]
     Location {
-        /// What was given.
+        /// The location as it was given.
         text: String,
-        /// What is wrong with it.
+        /// What is wrong with the location or the setting.
         reason: &'static str,
     },
-    /// A setting of the environment is missing: set it.
+    /// An environment variable is missing: set it.
     #[error("{name} is not set, and an object store needs it")]
     Missing {
-        /// The variable.
+        /// Name of the environment variable.
         name: &'static str,
     },
-    /// A setting of the environment is of no use: mend it.
+    /// An environment variable cannot be used: correct it.
     #[error("{name} is of no use: {reason}")]
     Setting {
-        /// The variable.
+        /// Name of the environment variable.
         name: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with the location or the setting.
         reason: String,
     },
-    /// An object has the key already: remove it, or allow it to be replaced.
+    /// There is an object with this key: remove it, or allow it to be replaced.
     #[error("{object} exists, and may not be replaced")]
     Exists {
-        /// The object.
+        /// The object, as `s3://BUCKET/KEY`.
         object: String,
     },
-    /// There is no such bucket: make it.
+    /// There is no such bucket: create it.
     #[error("cannot {action} {object}: there is no such bucket")]
     NoBucket {
-        /// What was tried.
+        /// The operation, as a verb.
         action: &'static str,
-        /// The object.
+        /// The object, as `s3://BUCKET/KEY`.
         object: String,
     },
-    /// The store does not let these credentials do it: check the AWS_* variables.
+    /// The credentials lack the permission: check the AWS_* variables.
     #[error("cannot {action} {object}: access denied ({code}: {message})")]
     Denied {
-        /// What was tried.
+        /// The operation, as a verb.
         action: &'static str,
-        /// The object.
+        /// The object, as `s3://BUCKET/KEY`.
         object: String,
-        /// The store's code.
+        /// The code of the store's error, such as `SlowDown`.
         code: String,
-        /// The store's words.
+        /// The message of the store, shortened.
         message: String,
     },
-    /// The store said no.
+    /// The store refused the request for another reason.
     #[error("cannot {action} {object}: the store answered {status} ({code}: {message})")]
     Refused {
-        /// What was tried.
+        /// The operation, as a verb.
         action: &'static str,
-        /// The object.
+        /// The object, as `s3://BUCKET/KEY`.
         object: String,
-        /// HTTP status.
+        /// The HTTP status of the answer.
         status: u16,
-        /// The store's code.
+        /// The code of the store's error, such as `SlowDown`.
         code: String,
-        /// The store's words.
+        /// The message of the store, shortened.
         message: String,
     },
     /// No answer came, after several attempts: try again later.
     #[error("cannot {action} {object}: {reason} ({attempts} attempts)")]
     Unreachable {
-        /// What was tried.
+        /// The operation, as a verb.
         action: &'static str,
-        /// The object.
+        /// The object, as `s3://BUCKET/KEY`.
         object: String,
-        /// How often.
+        /// How often the request was sent.
         attempts: u32,
-        /// What happened at the last.
+        /// What happened to the last attempt.
         reason: String,
     },
-    /// What the store holds is not what was sent.
+    /// The store does not have what was sent: write it again.
     #[error("{object} has {what} {found}, expected {expected}")]
     Mismatch {
-        /// The object.
+        /// The object, as `s3://BUCKET/KEY`.
         object: String,
-        /// Length or ETag.
+        /// The property that differs: length or ETag.
         what: &'static str,
-        /// What the store says.
+        /// The value that the store returned.
         found: String,
-        /// What was sent.
+        /// The value of what was sent.
         expected: String,
     },
-    /// More parts than a store takes: say about how long the object will be, or use larger parts.
+    /// The object needs more parts than a store accepts: state its expected length, or use larger
+    /// parts.
     #[error("{object} is longer than {most_parts} parts of {part_bytes} bytes")]
     TooLong {
-        /// The object.
+        /// The object, as `s3://BUCKET/KEY`.
         object: String,
-        /// The limit.
+        /// The most parts that a store accepts.
         most_parts: u16,
-        /// A part's length.
+        /// Length of each part, in bytes.
         part_bytes: usize,
     },
-    /// The sink was used after its end or after an error: make another.
+    /// The sink was used after its end or after an error: create another one.
     #[error("{object} was finished or given up already")]
     Closed {
-        /// The object.
+        /// The object, as `s3://BUCKET/KEY`.
         object: String,
     },
-    /// The upload failed and could not be taken back: its parts cost money until the upload is
-    /// aborted, by hand or by a rule of the bucket.
+    /// The upload failed and could not be aborted. Its parts cost money until it is, by hand or by
+    /// a lifecycle rule of the bucket.
     #[error("{cause}; and upload {upload_id} stays behind: {abort}")]
     Orphan {
-        /// The store's name of the upload.
+        /// The identifier of the upload in the store.
         upload_id: String,
-        /// Why it failed.
+        /// The error of the upload itself.
         cause: Box<ObjectError>,
-        /// Why it could not be aborted.
+        /// The error of the attempt to abort it.
         abort: Box<ObjectError>,
     },
 }

@@ -1,4 +1,4 @@
-//! Where output goes: a path, or a place in an object store.
+//! The location of output: a path, or a prefix in an object store.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,19 +9,19 @@ use crate::error::ObjectError;
 /// A directory or file, or the objects below a prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// On this machine.
+    /// A file or directory on this machine.
     Path(PathBuf),
-    /// `s3://bucket/prefix`.
+    /// Objects of a bucket, as `s3://BUCKET/PREFIX`.
     Objects {
-        /// The bucket's name.
+        /// Name of the bucket, 3 to 63 characters.
         bucket: String,
-        /// What the objects' keys begin with; without a slash at either end, perhaps empty.
+        /// The beginning of the objects' keys. It has no slash at either end, and may be empty.
         prefix: String,
     },
 }
 
 impl Location {
-    /// The place called `name` below this one.
+    /// The location called `name` below this one.
     pub fn join(&self, name: &str) -> Self {
         match self {
             Self::Path(path) => Self::Path(path.join(name)),

@@ -1,4 +1,4 @@
-//! One part of an object.
+//! Uploads one part of an object.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use rusty_s3::actions::UploadPart;
 use crate::error::ObjectError;
 use crate::store::{Call, Reply, SIGNED_FOR, Store};
 
-/// Bytes with their place.
+/// Bytes of an object, with their position among its parts.
 #[derive(Debug)]
 pub(crate) struct Part {
-    /// From 1.
+    /// Position among the parts, from 1.
     pub number: u16,
     pub bytes: Vec<u8>,
 }
 
-/// What a part's content is, by us and by the store.
+/// The digests of a part, ours and the store's.
 #[derive(Debug, Clone)]
 pub(crate) struct Digest {
     pub md5: [u8; 16],
-    /// Without quotes.
+    /// The ETag that the store returned, without quotes.
     pub etag: String,
 }
 
@@ -41,6 +41,8 @@ impl Uploader {
         const ACTION: &str = "upload a part of";
         let store = &*self.store;
         let md5: [u8; 16] = Md5::digest(&part.bytes).into();
+        // The store compares the digest before it keeps the part. A repeated part replaces the one
+        // of its number, so a lost answer does no harm.
         let reply = store.send(ACTION, &self.key, || {
             let action = UploadPart::new(
                 &store.bucket,
@@ -71,8 +73,8 @@ impl Uploader {
     }
 }
 
-/// The ETag of an answer. It is the MD5 of what arrived, unless the store encrypts by a key of its
-/// own or makes its tags otherwise.
+/// Returns the ETag of an answer. It must be the MD5 of what was sent, unless the store encrypts
+/// with a key of its own or computes its tags in another way.
 pub(crate) fn check_etag(
     reply: &Reply,
     expected: &str,
@@ -85,6 +87,7 @@ pub(crate) fn check_etag(
         || reply
             .header("x-amz-server-side-encryption-customer-algorithm")
             .is_some();
+    // A tag of another length is not an MD5 and cannot be compared.
     let is_md5 =
         etag.len() == expected.len() && etag.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
     if etag.is_empty() || (is_md5 && !foreign && etag != expected) {

@@ -1,19 +1,19 @@
-//! How often to try again, and how long to wait in between.
+//! How often to retry, and how long to wait in between.
 
 use std::time::Duration;
 
 use dyno_random::backoff;
 
-/// Limits on attempts and time.
+/// The limits on the number of attempts and on their time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// Attempts in all, at least one.
+    /// The number of attempts, including the first.
     pub attempts: u32,
     /// The first wait; each later one is twice as long.
     pub first_wait: Duration,
-    /// No wait is longer.
+    /// The longest wait between two attempts.
     pub longest_wait: Duration,
-    /// An attempt that takes longer has failed.
+    /// The time limit of one attempt, after which it counts as failed.
     pub attempt_timeout: Duration,
 }
 

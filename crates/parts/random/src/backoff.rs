@@ -1,4 +1,4 @@
-//! Pauses between attempts at something that fails.
+//! Pauses between attempts of something that fails.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -7,11 +7,13 @@ use std::time::Duration;
 use crate::Random;
 
 /// The pause after `failures` failed attempts in a row: `first` after one, twice as long after each
-/// further one, and at most `longest`. It is a random half to whole of that length, so that clients
-/// that failed together do not come back together.
+/// further one, and at most `longest`. It is a random part of that length, from half to all of it,
+/// so that clients that failed together do not come back together.
 pub fn backoff(first: Duration, longest: Duration, failures: u32) -> Duration {
     let doublings = failures.saturating_sub(1).min(30);
     let whole = first.saturating_mul(1 << doublings).min(longest);
+    // The keys of the standard library's hash maps differ between processes, which is all the
+    // randomness that is needed here.
     let seed = RandomState::new().build_hasher().finish();
     whole.mul_f64(0.5 + Random::new(seed).fraction() / 2.0)
 }

@@ -1,6 +1,6 @@
 //! Random numbers from a seed, and randomised pauses between attempts.
 //!
-//! The numbers are fast and repeatable, and an attacker can predict them: secrets come from
+//! The numbers are fast and repeatable, and an attacker can predict them. Secrets must come from
 //! elsewhere.
 
 mod backoff;
@@ -13,19 +13,19 @@ pub use backoff::backoff;
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of `seed`.
+    /// The sequence of numbers that belongs to `seed`.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// The next number, of 64 even bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
-    /// A number below `bound`; 0 when `bound` is 0.
+    /// A number below `bound`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.bits() % bound.max(1) as u64) as usize
     }
@@ -37,17 +37,17 @@ impl Random {
         ((u128::from(self.bits()) * len as u128) >> 64) as usize
     }
 
-    /// A number in [0, 1), of 53 bits.
+    /// A number in [0, 1), with 53 random bits.
     pub fn fraction(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// True once in `n` times.
+    /// Returns true once in `n` times on average.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    /// A number from `low` to `high`, both included; `low` when `high` is below it.
+    /// A number from `low` to `high`, both included; `low` if `high` is below it.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         let span = high.saturating_sub(low);
         match span.checked_add(1) {
@@ -56,7 +56,7 @@ impl Random {
         }
     }
 
-    /// True `per_million` times in a million.
+    /// Returns true `per_million` times in a million on average.
     pub fn chance(&mut self, per_million: u32) -> bool {
         self.bits() % 1_000_000 < u64::from(per_million)
     }
@@ -77,7 +77,7 @@ impl Random {
         }
     }
 
-    /// Numbers of their own for the user called `name`, so that one user more or less, or one that
+    /// A sequence of its own for the user called `name`, so that one user more or less, or one that
     /// draws more, does not change what the others get.
     pub fn fork(seed: u64, name: &str) -> Self {
         let folded = name
@@ -89,7 +89,7 @@ impl Random {
     }
 }
 
-/// The mix of SplitMix64, a bijection: equal results mean equal inputs.
+/// The mixing function of SplitMix64, a bijection: equal results mean equal inputs.
 #[inline]
 pub fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

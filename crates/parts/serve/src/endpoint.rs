@@ -1,4 +1,5 @@
-//! `/metrics` and `/healthz` on a thread of their own, with a limit on strangers and on their time.
+//! Serves `/metrics` and `/healthz` on a thread of its own, with limits on the number of
+//! connections and on their time.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,32 +20,32 @@ use crate::metrics::Registry;
 use crate::stream::Timed;
 use crate::token::Token;
 
-/// Prometheus, a probe and a browser at once, with some to spare. One more takes the place of the
-/// oldest: a scrape is answered within milliseconds, and a client that says nothing must not keep
-/// it out.
+/// The most connections at once: Prometheus, a probe and a browser, with some to spare. One more
+/// takes the place of the oldest, because a scrape is answered within milliseconds, and clients
+/// that send nothing must not keep it out.
 const CONNECTIONS: usize = 16;
-/// For a whole connection, handshake included.
+/// The default time limit of a whole connection, including its handshake.
 const WITHIN: Duration = Duration::from_secs(5);
-/// After an accept that failed, as for want of descriptors.
+/// The pause after an accept that failed, for example because there are no more descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 /// "Exposition formats" of the Prometheus documentation, text format 0.0.4.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 const PLAIN_TYPE: &str = "text/plain; charset=utf-8";
 
-/// Says whether all is well, or what is not.
+/// Returns `Ok` if the program is well, or else what is wrong.
 pub type Health = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
-/// What guards an endpoint, and how it answers for the program's health.
+/// The token, the encryption and the health check of an endpoint.
 #[derive(Clone)]
 pub struct Settings {
-    /// Asked for at `/metrics`; off loopback there must be one. `/healthz` asks for none, and tells
-    /// the reason only to who has it.
+    /// The token that `/metrics` requires; an endpoint that listens beyond loopback must have one.
+    /// `/healthz` needs none, but shows a reason only to clients that present it.
     pub token: Option<Token>,
-    /// TLS, where it is wanted (see [`crate::tls::server`]).
+    /// TLS settings (see [`crate::tls::server`]); `None` for plain HTTP.
     pub tls: Option<Arc<ServerConfig>>,
-    /// Well as long as there is an answer, without one.
+    /// The health check; without one the program counts as well as long as it answers.
     pub health: Option<Health>,
-    /// How long a connection may take in all.
+    /// The time limit of a whole connection, including its handshake.
     pub within: Duration,
 }
 
@@ -106,7 +107,7 @@ impl Endpoint {
         })
     }
 
-    /// Where it listens, with the port it got.
+    /// The address that it listens on, with the port that the system chose.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -115,7 +116,8 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::Release);
-        // A connection wakes the thread. When none comes about there is nothing to wait for either.
+        // The thread waits in `accept`, and a connection wakes it. If none can be made, the thread
+        // is left behind, because waiting for it might never end.
         let ip = match self.address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
@@ -123,7 +125,7 @@ impl Drop for Endpoint {
         };
         let woken = TcpStream::connect_timeout(&(ip, self.address.port()).into(), WITHIN);
         if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
-            // It never panics on purpose; a panic was printed when it came.
+            // An error means that the thread has panicked, which was printed then.
             let _ = thread.join();
         }
     }
@@ -155,7 +157,7 @@ impl Places {
         if open.len() >= CONNECTIONS
             && let Some((_, oldest)) = open.pop_front()
         {
-            // One that has gone by itself is down already, which is what is wanted.
+            // An error means that the connection has ended by itself.
             let _ = oldest.shutdown(Shutdown::Both);
         }
         open.push_back((number, socket));
@@ -165,7 +167,6 @@ impl Places {
         })
     }
 
-    /// A panic elsewhere cannot leave the list half changed.
     fn lock(&self) -> MutexGuard<'_, VecDeque<(u64, TcpStream)>> {
         self.open.lock()
     }
@@ -183,16 +184,20 @@ fn accept(listener: &TcpListener, server: &Arc<Server>, stopping: &AtomicBool) {
     let places = Arc::new(Places::default());
     for number in 0.. {
         let accepted = listener.accept();
+        // The connection that wakes this thread is made after the flag was set, so the flag is read
+        // after `accept`.
         if stopping.load(Ordering::Acquire) {
             return;
         }
         let taken = accepted.and_then(|(socket, _)| Ok((places.take(number, &socket)?, socket)));
         let Ok((place, socket)) = taken else {
+            // Without a pause, a lack of descriptors would make this loop use a whole processor.
             thread::sleep(PAUSE);
             continue;
         };
         let server = server.clone();
         let work = move || {
+            // The place is free again when this closure ends, also by a panic.
             let _place = place;
             server.serve(socket);
         };
@@ -258,6 +263,7 @@ impl Server {
                 http::answer(http::OK, METRICS_TYPE, &text, request.head_only)
             }
             "/metrics" => refusal(http::DENIED, request.head_only),
+            // A probe has no token, so it learns whether the program is well, but not the reason.
             "/healthz" => {
                 let health = self.settings.health.as_ref().map_or(Ok(()), |ask| ask());
                 let (status, body) = match health {

@@ -1,12 +1,12 @@
-//! Who may listen where.
+//! Keeps listeners without a token on this machine.
 
 use std::net::SocketAddr;
 
 use crate::error::ServeError;
 use crate::token::Token;
 
-/// Refuses an address that others than this machine reach, unless there is a token. Every listener
-/// asks.
+/// Refuses an address that other machines can reach, unless there is a token. Every listener calls
+/// this before it binds.
 ///
 /// # Errors
 /// [`ServeError::Unguarded`].

@@ -1,19 +1,19 @@
-//! As much of HTTP/1.1 as a scraper speaks (RFC 9112): the head of a request in, an answer out. No
-//! I/O.
+//! The part of HTTP/1.1 that a scraper uses (RFC 9112): parses the head of a request, and formats
+//! an answer. It does no I/O.
 
 use std::fmt::Write as _;
 
 /// Longest head of a request; a scraper's has a few hundred bytes.
 pub(crate) const HEAD_BYTES: usize = 8 << 10;
 
-/// What was asked.
+/// The parts of a request that matter here.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Request<'a> {
-    /// Whether only the head of the answer is wanted.
+    /// Whether the method was HEAD, so that the answer has no body.
     pub head_only: bool,
-    /// The path without what follows a question mark.
+    /// The path without its query.
     pub path: &'a str,
-    /// What came with `Authorization: Bearer`.
+    /// The token of `Authorization: Bearer`, if there is one.
     pub bearer: Option<&'a [u8]>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn head_length(bytes: &[u8]) -> Option<usize> {
     Some(end + 4)
 }
 
-/// Reads a complete head.
+/// Parses a complete head, or returns the status that refuses it.
 pub(crate) fn parse(head: &[u8]) -> Result<Request<'_>, Status> {
     let mut lines = head
         .split(|byte| *byte == b'\n')
@@ -66,6 +66,7 @@ pub(crate) fn parse(head: &[u8]) -> Result<Request<'_>, Status> {
             return Err(BAD);
         }
         if name.eq_ignore_ascii_case(b"authorization") {
+            // Of two tokens a proxy may have checked the other one.
             if bearer.is_some() {
                 return Err(BAD);
             }

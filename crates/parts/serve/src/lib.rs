@@ -1,16 +1,19 @@
 //! What every listener of ours needs: a metrics endpoint, a token, TLS, and the rule that a
-//! server which listens beyond this machine asks for a token.
+//! server which listens beyond this machine requires a token.
 //!
-//! What it is: [`Registry`] with counters, gauges and histograms that threads update by one atomic
-//! addition; [`Endpoint`], which serves them as Prometheus text at `/metrics`, and `/healthz`;
-//! [`Token`]; [`tls`] from PEM files; [`guard`]. What it is not: a web server. It knows GET, closes
-//! after each answer, and has a limit on everything a stranger can make it hold.
+//! [`Registry`] has counters, gauges and histograms that threads update by one atomic addition.
+//! [`Endpoint`] serves them as Prometheus text at `/metrics`, and answers `/healthz`. [`Token`],
+//! [`tls`] (from PEM files) and [`guard`] are for all servers.
+//!
+//! It is not a web server: it answers GET and HEAD, closes after each answer, and limits everything
+//! that an unauthenticated client can make it hold.
 //!
 //! ```
 //! use dyno_serve::{Endpoint, Registry, Settings};
 //!
 //! let registry = Registry::new();
-//! let appended = registry.counter("appended_records_total", "Records appended.", &[("topic", "a")])?;
+//! let labels = [("topic", "a")];
+//! let appended = registry.counter("appended_records_total", "Records appended.", &labels)?;
 //! appended.add(200);
 //!
 //! let endpoint = Endpoint::start("127.0.0.1:0".parse()?, registry, Settings::default())?;

@@ -1,5 +1,5 @@
-//! A connection with one deadline for all that happens on it: a timeout for each read alone would
-//! let a client that sends a byte now and then stay for ever.
+//! A connection with one deadline for all of its reads and writes. With a timeout for each read
+//! alone, a client that sends a byte now and then could stay for ever.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -32,6 +32,7 @@ impl Timed {
 
 impl Read for Timed {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        // Each call gets what is left of the whole time.
         self.socket.set_read_timeout(Some(self.left()?))?;
         self.socket.read(bytes)
     }

@@ -1,4 +1,4 @@
-//! TLS settings from PEM files, for listeners and for who connects to them.
+//! TLS settings from PEM files, for listeners and for their clients.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -84,6 +84,8 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ServeError>
     let all: Vec<_> = all
         .collect::<Result<_, _>>()
         .map_err(|error| bad(path, error))?;
+    // The parser accepts a file without certificates, so the error is raised here, where the file
+    // can be named.
     if all.is_empty() {
         return Err(bad(path, "there is no certificate in it"));
     }

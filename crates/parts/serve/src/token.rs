@@ -51,14 +51,14 @@ impl Token {
                 "it has {length} bytes, and {LEAST_BYTES} to {MOST_BYTES} are asked for"
             )));
         }
+        // Other characters cannot be sent in a header, so no client could ever present the token.
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(bad("it has other than visible ASCII characters".to_owned()));
         }
         Ok(Self(text.as_bytes().to_vec()))
     }
 
-    /// Whether `offered` is the token. The time depends on the length of `offered`
-    /// alone.
+    /// Whether `offered` is the token. The time depends on the length of `offered` alone.
     pub fn is(&self, offered: &[u8]) -> bool {
         self.0.ct_eq(offered).into()
     }

@@ -9,8 +9,8 @@ pub struct ClockFaults {
     pub bound_ns: u64,
     /// It runs too fast or too slow by at most this, in parts per million.
     pub drift_ppm: u32,
-    /// About how often its drift changes; half of the times it also steps, forwards or backwards.
-    /// 0: never.
+    /// About how often its drift changes, where 0 stands for never; half of the times it also
+    /// steps, forwards or backwards.
     pub change_every_ns: u64,
 }
 
@@ -36,12 +36,16 @@ impl SimClock {
             drift_ppm: 0,
             next_change_ns: 0,
         };
+        // A faulty clock is wrong from the first moment on, or a test that ends early would meet
+        // only right clocks.
         clock.change(0, true);
         clock
     }
 
     /// What it shows at `true_ns`. True time never goes back between calls; what is shown may.
     pub fn wall_ns(&mut self, true_ns: u64) -> u64 {
+        // Changes that fell between two calls are made up one by one, each at its own time, so that
+        // the clock shows the same however often it is asked.
         while self.next_change_ns <= true_ns {
             let at = self.next_change_ns;
             self.offset_ns = self.offset_at(at);
@@ -53,7 +57,10 @@ impl SimClock {
 
     /// How long the node waits, in true time, when it means to wait `for_ns`.
     pub fn stretch_ns(&mut self, true_ns: u64, for_ns: u64) -> u64 {
+        // This brings the drift up to date before it is used.
         self.wall_ns(true_ns);
+        // A clock that runs fast reaches its deadline early, hence the minus. In 128 bits the
+        // product cannot overflow.
         let extra = i128::from(for_ns) * i128::from(-self.drift_ppm) / 1_000_000;
         for_ns.saturating_add_signed(extra.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
     }
@@ -66,6 +73,7 @@ impl SimClock {
     }
 
     fn change(&mut self, at_ns: u64, steps: bool) {
+        // A quarter, so that twice the bound still fits.
         let bound = self.faults.bound_ns.min(i64::MAX as u64 / 4);
         if steps {
             self.offset_ns = self.random.between(0, 2 * bound) as i64 - bound as i64;

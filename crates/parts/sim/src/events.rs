@@ -19,7 +19,7 @@ struct Entry<E> {
 }
 
 impl<E> EventQueue<E> {
-    /// Nothing will happen.
+    /// A queue in which nothing will happen.
     pub fn new() -> Self {
         Self {
             heap: BinaryHeap::new(),
@@ -45,7 +45,7 @@ impl<E> EventQueue<E> {
         Some((entry.at_ns, entry.number, entry.event))
     }
 
-    /// When something happens next.
+    /// The time at which something happens next.
     pub fn next_ns(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse(entry)| entry.at_ns)
     }
@@ -55,7 +55,7 @@ impl<E> EventQueue<E> {
         self.heap.len()
     }
 
-    /// Whether nothing will happen.
+    /// Whether nothing will happen any more.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }

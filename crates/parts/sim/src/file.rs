@@ -55,12 +55,16 @@ impl SimFile {
         let mut state = self.disk.state();
         let number = state.next_write;
         state.next_write += 1;
+        // A write that a dead machine is given goes nowhere. It ends with an error, when it is
+        // looked for.
         if state.is_down() {
             return Ok(number);
         }
         let offset = offset_bytes as usize;
         let seen = state.files[self.file].seen.len();
         let beyond = (offset + block.len()).saturating_sub(seen) as u64;
+        // Room is looked at when the write begins, because bytes that are seen are counted as used
+        // from then on.
         if beyond > state.room_bytes() {
             let source = io::Error::from_raw_os_error(libc::ENOSPC);
             return Err(IoError::system("write to", &self.path, source));
@@ -136,6 +140,8 @@ impl Device for SimFile {
         }
         self.check(offset_bytes, block)?;
         let mut state = self.disk.state();
+        // The step itself may be the one at which the machine crashes. That write was going on and
+        // may be on the disk, while one after the crash may not.
         let was_down = state.is_down();
         let stepped = state.step("write to", &self.path);
         if was_down {
@@ -165,6 +171,7 @@ impl Device for SimFile {
         state.step("take room for", &self.path)?;
         let seen = state.files[self.file].seen.len();
         let len = len_bytes as usize;
+        // A refusal is an answer and not an error: callers go on without room that was taken ahead.
         if len > seen + MOST_AHEAD_BYTES || len.saturating_sub(seen) as u64 > state.room_bytes() {
             return Ok(false);
         }

@@ -19,23 +19,23 @@ impl NodeId {
 /// up to `slow_ns` more. Whole numbers only, so that every machine draws the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delay {
-    /// The least.
+    /// The least that any message takes.
     pub low_ns: u64,
-    /// The most of a usual message.
+    /// The most that a usual message takes.
     pub high_ns: u64,
-    /// One message in so many is slow; 0: none.
+    /// One message in so many is slow; with 0 none is.
     pub slow_one_in: usize,
-    /// What a slow one takes more, at most.
+    /// What a slow message takes beyond a usual one, at most.
     pub slow_ns: u64,
 }
 
 impl Delay {
-    /// Always the same.
+    /// Every message takes the same time.
     pub fn fixed(ns: u64) -> Self {
         Self::uniform(ns, ns)
     }
 
-    /// Each between the two as likely as any other.
+    /// Draws each message's time between the two, every value as likely as any other.
     pub fn uniform(low_ns: u64, high_ns: u64) -> Self {
         Self {
             low_ns,
@@ -45,7 +45,7 @@ impl Delay {
         }
     }
 
-    /// The same, with a tail.
+    /// Adds a tail: once in `slow_one_in` times a message takes up to `slow_ns` more.
     #[must_use]
     pub fn with_tail(self, slow_one_in: usize, slow_ns: u64) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Delay {
         }
     }
 
-    /// A draw.
+    /// Draws the time of one message.
     pub fn draw_ns(&self, random: &mut Random) -> u64 {
         let usual = random.between(self.low_ns, self.high_ns);
         if self.slow_one_in > 0 && random.one_in(self.slow_one_in) {
@@ -69,9 +69,9 @@ impl Delay {
 /// One direction between two nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// How long messages take.
+    /// How long messages take on it.
     pub delay: Delay,
-    /// Messages lost, per million.
+    /// Messages that are lost, per million.
     pub loss_per_million: u32,
     /// Messages that arrive twice, per million; the second has a delay of its own.
     pub duplicate_per_million: u32,
@@ -146,6 +146,7 @@ impl Network {
     /// When a message sent now arrives: never, once, or twice.
     pub fn arrivals(&mut self, now_ns: u64, from: NodeId, to: NodeId) -> [Option<u64>; 2] {
         let link = *self.links.get(&(from, to)).unwrap_or(&self.usual);
+        // A message of a node to itself is neither lost nor doubled, because no network carries it.
         if from != to && self.random.chance(link.loss_per_million) {
             return [None, None];
         }
@@ -160,6 +161,8 @@ impl Network {
             return drawn;
         }
         let last = self.last_ns.entry((from, to)).or_insert(0);
+        // A message that would overtake waits for the one before it, as bytes of one connection do.
+        // The time is kept per direction.
         *last = drawn.max(*last);
         *last
     }

@@ -54,6 +54,8 @@ impl Rare {
             return false;
         };
         let found = self.places.entry(place).or_insert_with(|| {
+            // Each place has numbers of its own, so that a new place in the code does not change
+            // what the others do under a known seed.
             let mut random = Random::fork(seed, place);
             let on = random.one_in(4);
             Place {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 
-/// Lines that are kept for who looks at a failure.
+/// Lines that are kept for a reader of a failure.
 const MOST_LINES: usize = 4096;
 
 /// Everything that happened, folded into 64 bits, and the last lines of it. Two runs of one seed
@@ -28,6 +28,8 @@ impl Trace {
     /// Adds what happened at `at_ns`.
     pub fn add(&mut self, at_ns: u64, what: fmt::Arguments<'_>) {
         self.entries += 1;
+        // The text is folded while it is printed, without a string in between: most runs keep no
+        // lines and only need the hash.
         let mut fold = Fold(self.hash ^ at_ns.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         // A `Fold` takes everything; an argument that fails to print is cut short in every run.
         let _ = fold.write_fmt(what);
@@ -45,7 +47,7 @@ impl Trace {
         self.hash
     }
 
-    /// How many they are.
+    /// How many entries were added, printed or not.
     pub fn entries(&self) -> u64 {
         self.entries
     }

@@ -1,8 +1,8 @@
 //! Types as bytes: little-endian numbers, lists with their count before them, and structs and enums
 //! as their fields in order.
 //!
-//! Reading assumes hostile bytes: nothing panics, nothing is allocated by a length that was not
-//! compared with the bytes that are there, and nesting has a limit.
+//! Reading assumes hostile bytes: it does not panic, it allocates nothing by a length that was not
+//! compared with the bytes that are there, and it limits nesting.
 //!
 //! ```
 //! use dyno_wire::{Protocol, Reader, Wire, wire_enum, wire_struct};
@@ -42,31 +42,30 @@ mod types;
 pub use reader::Reader;
 pub use types::{write_bytes, write_optional, write_short};
 
-/// Names what the bytes belong to and makes its errors.
+/// Names what the bytes belong to, and makes the errors for them.
 ///
-/// A crate has a protocol of its own, and so may encode the types of other crates too: Rust lets it
-/// implement [`Wire`] for them because its protocol is a parameter of the trait.
+/// Each crate has a protocol of its own, and can therefore encode types of other crates: Rust lets
+/// it implement [`Wire`] for them because its protocol is a parameter of the trait.
 pub trait Protocol: Sized {
     /// The error for bytes that do not parse.
     type Error;
 
-    /// Makes an error. `what` is said of the bytes, such as "end too early"; so many bytes were
-    /// left when that was seen.
+    /// Makes an error. `what` is a predicate of the bytes, such as "end too early"; `left_bytes`
+    /// were left when that was seen.
     fn damaged(what: &'static str, left_bytes: usize) -> Self::Error;
 }
 
 /// A type with one binary form in a protocol. `read` accepts exactly what `write` makes.
 pub trait Wire<P: Protocol>: Sized {
-    /// Appends the value.
+    /// Appends the value to `out`.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Reads a value from the front.
+    /// Reads a value from the front of the remaining bytes.
     ///
-    /// # Errors
-    /// [`Protocol::damaged`], for bytes that `write` does not make.
+    /// [`Protocol::damaged`] for bytes that `write` does not make.
     fn read(reader: &mut Reader<'_, P>) -> Result<Self, P::Error>;
 
-    /// Appends a list as a `Vec` of its elements is written: the count, then the elements.
+    /// Appends a list in the form of a `Vec` of its elements: the count, then the elements.
     fn write_list(list: &[Self], out: &mut Vec<u8>) {
         types::write_count(list.len(), out);
         for element in list {

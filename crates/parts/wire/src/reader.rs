@@ -2,10 +2,10 @@ use std::marker::PhantomData;
 
 use crate::{Protocol, Wire};
 
-/// Levels of nesting that a reader follows.
+/// Levels of nesting that a reader follows before it refuses the bytes.
 const DEPTH_MAX: u32 = 32;
 
-/// Reads bytes from the front.
+/// Reads values from the front of borrowed bytes.
 #[derive(Debug)]
 pub struct Reader<'a, P> {
     left: &'a [u8],
@@ -16,7 +16,7 @@ pub struct Reader<'a, P> {
 /// # Errors
 /// Those of all readers are [`Protocol::damaged`].
 impl<'a, P: Protocol> Reader<'a, P> {
-    /// Reads these bytes.
+    /// A reader of all of `bytes`.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl<'a, P: Protocol> Reader<'a, P> {
         }
     }
 
-    /// Borrows the next bytes.
+    /// Borrows the next `count` bytes.
     #[inline]
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], P::Error> {
         if count > self.left.len() {
@@ -37,7 +37,7 @@ impl<'a, P: Protocol> Reader<'a, P> {
         Ok(front)
     }
 
-    /// The next byte.
+    /// Reads the next byte as a number.
     #[inline]
     pub fn byte(&mut self) -> Result<u8, P::Error> {
         Ok(self.bytes(1)?[0])
@@ -68,7 +68,7 @@ impl<'a, P: Protocol> Reader<'a, P> {
         self.bytes(count.into())
     }
 
-    /// All bytes that were not read yet.
+    /// Borrows all bytes that were not read yet, and leaves none.
     #[inline]
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.left)
@@ -86,13 +86,13 @@ impl<'a, P: Protocol> Reader<'a, P> {
         value
     }
 
-    /// The error for what was just read.
+    /// The error for the bytes that were just read.
     #[cold]
     pub fn damaged(&self, what: &'static str) -> P::Error {
         P::damaged(what, self.left.len())
     }
 
-    /// Refuses bytes that go on behind the value.
+    /// Refuses bytes that continue behind the value.
     pub fn finish(self) -> Result<(), P::Error> {
         if self.left.is_empty() {
             return Ok(());

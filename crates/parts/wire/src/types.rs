@@ -1,4 +1,4 @@
-//! The types of the standard library.
+//! The forms of the types of the standard library.
 
 use crate::{Protocol, Reader, Wire};
 
@@ -7,14 +7,14 @@ pub(crate) fn write_count(count: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&(count as u32).to_le_bytes());
 }
 
-/// Writes bytes as a `Vec<u8>` of them is written, without a copy.
+/// Writes bytes in the form of a `Vec<u8>`, without making one.
 #[inline]
 pub fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     write_count(bytes.len(), out);
     out.extend_from_slice(bytes);
 }
 
-/// Writes bytes as an `Option<Vec<u8>>` of them is written, without a copy.
+/// Writes bytes in the form of an `Option<Vec<u8>>`, without making one.
 #[inline]
 pub fn write_optional(bytes: Option<&[u8]>, out: &mut Vec<u8>) {
     out.push(u8::from(bytes.is_some()));
@@ -23,7 +23,7 @@ pub fn write_optional(bytes: Option<&[u8]>, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes bytes behind a length of 16 bits. What is longer than that is cut, so the caller limits
+/// Writes bytes behind a length of 16 bits. Longer bytes are cut off at that, so the caller limits
 /// what it passes.
 pub fn write_short(bytes: &[u8], out: &mut Vec<u8>) {
     let count = bytes.len().min(usize::from(u16::MAX));
@@ -50,8 +50,8 @@ macro_rules! numbers {
 
 numbers!(u16 u32 u64 i64 f64);
 
-/// Eight bytes on every machine. A number that this machine cannot count to is read as the largest
-/// that it can.
+/// Eight bytes on every machine. A number that is too large for this machine is read as the largest
+/// that it has.
 impl<P: Protocol> Wire<P> for usize {
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(*self as u64).to_le_bytes());
@@ -74,7 +74,7 @@ impl<P: Protocol> Wire<P> for u8 {
         reader.byte()
     }
 
-    // Bytes are copied at once instead of one by one as the elements of other lists are.
+    // Bytes are copied at once, while the elements of other lists are written one by one.
     #[inline]
     fn write_list(list: &[Self], out: &mut Vec<u8>) {
         write_bytes(list, out);
@@ -132,7 +132,7 @@ impl<P: Protocol, T: Wire<P>> Wire<P> for Vec<T> {
     }
 }
 
-/// Without a count, because the type has it.
+/// There is no count, because the type has it.
 impl<P: Protocol, T: Wire<P> + Copy + Default, const N: usize> Wire<P> for [T; N] {
     fn write(&self, out: &mut Vec<u8>) {
         self.iter().for_each(|element| element.write(out));

@@ -1,5 +1,5 @@
-//! What lies in written files, by readers that are not ours: rows of each table, and a sum that
-//! does not depend on their order (FORMAT.md).
+//! Reads written files of TPC-H tables by readers that are not ours, and returns the rows of each
+//! table and a sum that does not depend on their order (FORMAT.md).
 
 mod orc;
 mod parquet;
@@ -16,33 +16,33 @@ use dyno_tpch::{Column, Kind, Table};
 
 use crate::Error;
 
-/// Rows have a weight by their key modulo this prime.
+/// The prime by which the keys of rows are reduced to their weights.
 const PRIME: u64 = 65_521;
 
-/// How closely texts are looked at.
+/// How much of each text counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Texts {
-    /// Length and three bytes of each.
+    /// The length and three bytes of each text.
     Bytes,
-    /// Of comments and addresses the length alone: DuckDB draws other letters for those.
+    /// Of comments and addresses only the length, because DuckDB draws other letters for those.
     Lengths,
 }
 
-/// Rows and their sum.
+/// The number of some rows, and their sum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) rows: u64,
     pub(crate) total: u64,
 }
 
-/// A share of a file: `number` of `of`.
+/// A share of a file, number `number` of `of`, counted from 0.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Share {
     pub(crate) number: u64,
     pub(crate) of: u64,
 }
 
-/// What a reader is handed beside the file.
+/// What a reader needs to know beside the file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) table: Table,
@@ -73,7 +73,7 @@ pub fn tables(
     for &table in tables {
         for path in files_of(folder, table, format)? {
             let bytes = path.metadata().map_err(|e| Error::io(&path, e))?.len();
-            // A small file is not worth a second look at its footer.
+            // A small file is not worth reading its footer several times.
             let of = if bytes > 4 << 20 { threads } else { 1 };
             tasks.extend((0..of).map(|number| {
                 let share = Share { number, of };
@@ -91,7 +91,8 @@ pub fn tables(
         count: 0,
         checksum: String::new(),
     };
-    // In the order of the tables' list, whatever the order asked for.
+    // In the order of the specification, whatever the order of the request, so that two checksums
+    // can be compared as text.
     for table in Table::ALL.into_iter().filter(|t| tables.contains(t)) {
         let mut whole = Sum::default();
         for ((_, wanted), sum) in tasks.iter().zip(&sums) {
@@ -146,6 +147,7 @@ fn all(tasks: &[(PathBuf, Wanted)], threads: usize, reader: Reader) -> Result<Ve
     });
     let mut done = done.into_inner().unwrap_or_default();
     done.sort_by_key(|(index, _)| *index);
+    // Results are only missing if a thread panicked while it held the lock.
     if done.len() != tasks.len() {
         return Err(Error::File {
             path: PathBuf::from("written files"),
@@ -162,7 +164,8 @@ fn all(tasks: &[(PathBuf, Wanted)], threads: usize, reader: Reader) -> Result<Ve
         .collect()
 }
 
-/// 1 + key mod 65521, where no two rows of a table have the same key.
+/// The weight of a row, 1 + key mod 65521. The key is made so that no two rows of a table have the
+/// same.
 fn weight(table: Table, first: u64, second: u64) -> u64 {
     let key = match table {
         Table::Lineitem => first.wrapping_mul(8).wrapping_add(second),
@@ -172,7 +175,7 @@ fn weight(table: Table, first: u64, second: u64) -> u64 {
     1 + key % PRIME
 }
 
-/// The columns that make a row's key.
+/// The indexes of the columns that make a row's key.
 fn key_columns(table: Table) -> (usize, Option<usize>) {
     match table {
         Table::Lineitem => (0, Some(3)),
@@ -181,12 +184,12 @@ fn key_columns(table: Table) -> (usize, Option<usize>) {
     }
 }
 
-/// What a column's values are multiplied with, so that two columns cannot change places.
+/// The factor of a column's values, so that two columns cannot change places unnoticed.
 fn factor(column: usize) -> u64 {
     2 * column as u64 + 1
 }
 
-/// Length, first, middle and last byte of a text.
+/// The length and the first, middle and last byte of a text, or its length alone.
 fn text_value(text: &[u8], bare: bool) -> u64 {
     let length = (text.len() as u64) << 24;
     match (text.first(), text.get(text.len() / 2), text.last()) {
@@ -209,7 +212,8 @@ fn is_text(column: &Column) -> bool {
 }
 
 impl Share {
-    /// The part of `whole` that this share is.
+    /// The range of `whole` that this share has. All shares together have all of it, without
+    /// overlap.
     fn of(self, whole: u64) -> std::ops::Range<u64> {
         let at =
             |number: u64| (u128::from(whole) * u128::from(number) / u128::from(self.of)) as u64;

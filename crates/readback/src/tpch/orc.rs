@@ -1,4 +1,4 @@
-//! ORC files, by `orc-rust`.
+//! Reads ORC files by the library `orc-rust`.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,7 +9,7 @@ use orc_rust::ArrowReaderBuilder;
 
 use super::{Sum, Wanted, factor, is_bare, key_columns, text_value, weight};
 
-/// Rows and sum of the stripes that begin in a share of the file's bytes.
+/// The rows and sum of the stripes that begin in a share of the file's bytes.
 pub(super) fn sum(path: &Path, wanted: Wanted) -> Result<Sum, String> {
     let file = File::open(path).map_err(|e| e.to_string())?;
     let length = file.metadata().map_err(|e| e.to_string())?.len();

@@ -1,4 +1,4 @@
-//! Parquet files, by the reader of the `parquet` crate.
+//! Reads Parquet files by the reader of the `parquet` crate.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,7 +12,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use super::{Sum, Wanted, factor, is_bare, key_columns, text_value, weight};
 use crate::spots::each;
 
-/// Rows and sum of a share of the row groups.
+/// The rows and sum of a share of the file's row groups.
 pub(super) fn sum(path: &Path, wanted: Wanted) -> Result<Sum, String> {
     read(path, wanted).map_err(|e| e.to_string())
 }
@@ -80,7 +80,7 @@ fn each_value(
                 .iter()
                 .for_each(|value| add(text_value(value.data(), bare)));
         }),
-        // Decimals as big-endian two's complement, which some writers prefer.
+        // Some writers store decimals as big-endian two's complement.
         ColumnReader::FixedLenByteArrayColumnReader(reader) => {
             each::<FixedLenByteArrayType>(reader, |values| {
                 values

@@ -155,6 +155,9 @@ impl Producer {
         let mut child = spawned.map_err(|e| failed("dyno pubsub produce", e))?;
         let pipe = child.stdin.take();
         let (files, rate, began) = (self.files.clone(), self.rate, self.began);
+        // The lines of a run must reach a process that was started again from the first one on,
+        // because the producer skips those that the topic has. So the thread reads the files itself
+        // and keeps no position.
         let feeding = thread::spawn(move || {
             // The pipe breaks when its reader is killed. The error is ignored, because another
             // thread then feeds the next process.
@@ -169,6 +172,7 @@ impl Producer {
         let Some((killed, _feeding)) = self.running.take() else {
             return Ok(false);
         };
+        // The old thread is not joined: its next write fails, since the pipe has lost its reader.
         drop(killed);
         self.spawn()?;
         Ok(true)
@@ -179,6 +183,9 @@ impl Producer {
         let Some((running, _)) = &mut self.running else {
             return Ok(true);
         };
+        // A successful end is the end of the input. Any other is a server that was away for a
+        // moment, which the chain must survive; a command that cannot start at all runs out of
+        // restarts.
         match running.0.try_wait() {
             Ok(Some(status)) if status.success() => {
                 self.running = None;
@@ -207,6 +214,8 @@ fn feed(
     to: &mut impl Write,
 ) -> std::io::Result<()> {
     const TOGETHER: u64 = 50;
+    // `began` is that of the whole chain. After a restart the lines that are due already are sent
+    // without a pause, so the rate that the case asks for is caught up.
     let mut line = 0_u64;
     for file in files {
         let text = fs::read(file)?;

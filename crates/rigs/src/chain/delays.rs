@@ -33,6 +33,8 @@ impl Seen {
         let Some(manifest) = Manifest::read(table)? else {
             return Ok(0);
         };
+        // The ledger is read while the watch replaces it. Each read sees one whole generation, so
+        // the time is taken after the read: a record counts as late rather than as early.
         let now = now_us();
         if manifest.generation != self.generation {
             self.generation = manifest.generation;
@@ -59,6 +61,8 @@ impl Seen {
         let mut connection = Connection::open(dsn).map_err(log)?;
         let topic_id = connection.topic(TOPIC).map_err(log)?.topic_id;
         let mut delays: Vec<(i64, u64)> = Vec::new();
+        // The append times are read after the run, so that reading the whole topic does not compete
+        // with the chain.
         for (partition, seen) in &self.upto {
             let mut offset = 0;
             loop {

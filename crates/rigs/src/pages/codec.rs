@@ -154,6 +154,7 @@ fn compare(pages: &[Page], found: &[Page]) -> Result<(), PagesError> {
 fn metrics(rates: &[f64], all: &[Times], lens: &[usize]) -> BTreeMap<String, f64> {
     // A store keeps a page uncompressed if its block would be longer.
     let packed: usize = lens.iter().map(|&len| len.min(PAGE_BYTES)).sum();
+    // A throughput over rounds of equal work is their harmonic mean: all bytes over all seconds.
     let mean = rates.len() as f64 / rates.iter().map(|rate| rate.recip()).sum::<f64>();
     let mut metrics = BTreeMap::from([
         ("throughput".to_string(), mean),

@@ -49,6 +49,8 @@ pub(crate) fn corpus(params: &mut Params<'_>, request: &Request) -> Result<Reply
             }
         }
     }
+    // The mixture has a random order, so that pages of one class, which compress alike, do not
+    // follow each other in it as they would in no memory.
     let mixed: Vec<Page> = shuffled(real.len(), seed)
         .iter()
         .map(|&at| real[at as usize])

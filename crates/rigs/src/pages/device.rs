@@ -154,6 +154,8 @@ fn serve(pages: u64, scratch: &Path) -> Result<Device, PagesError> {
         socket,
         process,
     };
+    // Until it has printed its address the process may not listen yet, or may have failed. Its
+    // stdout closes when it ends, so a failure ends this wait.
     let first = out.and_then(|out| BufReader::new(out).lines().next()?.ok());
     match first {
         Some(line) if line.starts_with("listening at ") => Ok(Device::Served(served)),
@@ -221,6 +223,7 @@ pub(crate) fn device(
         fill(&target, &source, scratch)?;
         content(&target, &source, scratch)?;
     }
+    // Counters before and after fio, so that filling and comparing do not count as served.
     let before = device.name().map(served).transpose()?;
     let told = fio::run(&target, &pattern, Some(seconds), scratch)?;
     let (windows, window_s) = fio::windows(scratch, seconds)?;
@@ -269,6 +272,8 @@ fn reached(
 
 fn open(path: &Path) -> Result<Worker<'static>, PagesError> {
     let mut options = OpenOptions::new();
+    // Direct I/O, because a cache of the device in this process's kernel would answer the
+    // comparison instead of the device.
     options.read(true).write(true).custom_flags(libc::O_DIRECT);
     let file = options
         .open(path)

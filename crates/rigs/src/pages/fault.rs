@@ -105,6 +105,8 @@ fn touched(
     loop {
         for page in &order {
             let page = *page as usize;
+            // Only the touch is between the two readings of the clock. Their cost is in every time,
+            // but it is small beside a fault.
             let start = Instant::now();
             let read = black_box(one(page));
             let took = start.elapsed();
@@ -163,6 +165,8 @@ fn region(source: &Source, touch: Touch, lasts: Duration) -> Result<Vec<u64>, Pa
             |number, read| read == words[number],
         )?,
     };
+    // Dirty pages that are still in memory go back to the store first, so that the check sees every
+    // page that was touched.
     region.store_all()?;
     match store.check()?.first() {
         None => Ok(times),

@@ -183,6 +183,8 @@ pub(super) fn metrics(
     let job = &told["jobs"][0];
     let of = |side: &str, name: &str| job[side][name].as_f64().unwrap_or(0.0);
     let iops = of("read", "iops") + of("write", "iops");
+    // fio exits with 0 after doing nothing, such as on a device of no size. A rate of zero would
+    // then be a figure.
     if iops == 0.0 {
         return Err(PagesError::Wrong("fio did nothing".to_string()));
     }

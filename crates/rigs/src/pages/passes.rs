@@ -35,7 +35,9 @@ impl Times {
         mut call: impl FnMut(usize) -> Result<(), E>,
     ) -> Result<(), E> {
         self.slices += 1;
+        // Every fourth slice is timed call by call and is left out of the rate.
         if self.slices.is_multiple_of(4) {
+            // One reading of the clock ends a call and begins the next.
             let mut last = Instant::now();
             for number in 0..calls {
                 call(number)?;

@@ -158,6 +158,8 @@ impl Worker<'_> {
                 (wanted, into) => Ok(lane.read_many(wanted, into)?),
             },
             Worker::File(file) => {
+                // Consecutive pages are one call, because direct I/O costs a trip through the block
+                // layer for each; a store in this process has no such cost to share.
                 let mut done = 0;
                 for run in wanted.chunk_by(|a, b| a + 1 == *b) {
                     let place = &mut into[done..done + run.len()];

@@ -47,9 +47,12 @@ pub(super) fn repeat(place: &Place, params: &StoreParams) -> Result<Ran, PagesEr
         Some(lasts) => measured_s < lasts.as_secs_f64(),
         None => (done as u64) < params.passes,
     };
+    // Whole passes only, because all of them do the same work and so their rates can be compared.
     while goes_on(rates.len(), measured_s) {
         let of_pass = one_pass(place, params, pass)?;
         pass += 1;
+        // Threads of a pass run at once, so the pass lasts as long as the slowest of them; their
+        // rates add up.
         measured_s += of_pass.iter().map(Times::lasted_s).fold(0.0, f64::max);
         rates.push(of_pass.iter().map(Times::rate).sum::<f64>());
         keep(&mut times, of_pass);
@@ -109,6 +112,8 @@ pub(super) fn one_pass(
                 scope.spawn(move || {
                     let starts = calls_of(params, thread, pass);
                     let worker = place.worker();
+                    // All threads pass the barrier before the result is looked at. One that left
+                    // early with an error would leave the others waiting for ever.
                     barrier.wait();
                     one_thread(&mut worker?, params, &starts, pass)
                 })

@@ -42,6 +42,8 @@ pub(crate) fn space(
     }
     // A thread's buffers live as long as the thread, so they count.
     let worker = place.worker()?;
+    // Measured after everything that the store allocates for good, and before the answer is read
+    // back, whose buffers are not the store's.
     let process = match peer {
         None => own_bytes()?.saturating_sub(before + buffers(churn)),
         Some(_) => 0,

@@ -151,6 +151,8 @@ fn open(peer: Option<&str>, params: &StoreParams) -> Result<Place, PagesError> {
         return Ok(place);
     }
     fill(&place, &params.source, &mut Times::default())?;
+    // What the pages take is known only when they are in a store. A limit in bytes by guess would
+    // be another share of memory for each class of pages.
     let held = place.held_bytes(pages)?;
     drop(place);
     Place::limited(pages, params.tiers, held * 100 / params.full_percent)
@@ -306,6 +308,8 @@ pub(super) fn answer(
     let mut worker = place.worker()?;
     let buffer = aligned(1);
     let mut failure = Ok(());
+    // All pages are hashed as they are read and again as they should be, so one comparison covers
+    // every byte and needs memory for one page.
     let found = hash_of(source.count(), |number| {
         if failure.is_ok() {
             failure = worker.read(&[number], buffer);

@@ -57,6 +57,8 @@ impl Zram {
         let number = text.trim().parse();
         let number = number.map_err(|_| PagesError::Refused(format!("zram answers `{text}`")))?;
         let zram = Zram { number };
+        // The owner is written down before the device gets a size. A rig that is killed from here
+        // on leaves a file by which the next one finds the device.
         fs::create_dir_all(OWNERS)
             .and_then(|()| fs::write(zram.owner(), process::id().to_string()))
             .map_err(|e| PagesError::system(OWNERS, e))?;
@@ -161,6 +163,8 @@ fn remove_strays() {
     for entry in fs::read_dir(OWNERS).into_iter().flatten().flatten() {
         let number = entry.file_name().to_string_lossy().parse();
         let owner = fs::read_to_string(entry.path()).unwrap_or_default();
+        // A process id may be in use again by another program; then the device stays until that one
+        // ends too. The other way round, a device in use would be removed.
         let alive = Path::new("/proc").join(owner.trim()).exists();
         if let (Ok(number), false) = (number, alive) {
             drop(Zram { number });

@@ -31,6 +31,7 @@ impl Backlog {
         let mut backlog = Backlog::default();
         while !shared.stop.load(Ordering::Relaxed) {
             thread::sleep(EVERY);
+            // The slowest group decides: a message has arrived when every group has it.
             let read = shared.read.iter().map(|n| n.load(Ordering::SeqCst)).min();
             let now_ns = shared.clock.now_ns();
             let sent = match (flow.rate, shared.writing_since_ns.get()) {
@@ -70,6 +71,8 @@ impl Backlog {
         if self.seen.len() < LOOKS_MIN {
             return None;
         }
+        // The second quarter is the base and not the first, which holds the start, when connections
+        // warm up and a backlog is normal.
         let quarter = self.seen.len() / 4;
         let mean = |from: usize| {
             let part = &self.seen[from..from + quarter];

@@ -50,6 +50,8 @@ pub(crate) fn capacity(
     let mut best = None;
     while let Some(rate) = search.next_rate() {
         let probed = parsed.under(rate, probe_s);
+        // A rate above the capacity costs one probe and not a stall: the backlog grows, and the
+        // flow still ends when its messages are read.
         let measured = probed.measure(&request.scratch)?;
         let verdict = judge(&measured, rate, quantile, bound_ms);
         search.tell(verdict.is_ok());
@@ -89,6 +91,8 @@ fn judge(
     bound_ms: f64,
 ) -> Result<f64, String> {
     let flowed = &measured.flowed;
+    // The backlog is judged before the latency. With one that grows, a quantile depends on the
+    // length of the probe.
     if let Some(grew) = flowed.backlog.grew(rate) {
         return Err(grew);
     }

@@ -73,6 +73,7 @@ pub(crate) fn commits(
     let wal_bytes = wal(&mut client)? - before;
     let row = client.query_one("SELECT count(*) FROM commits", &[]);
     let stored: i64 = row.map_err(FlowError::from)?.get(0);
+    // Both programs count for themselves, and the server has the last word.
     if stored.unsigned_abs() != done.count {
         let text = format!("{} rows are there after {} commits", stored, done.count);
         return Err(FlowError::Wrong(text).into());
@@ -113,6 +114,8 @@ pub(crate) fn pgbench_missing() -> Option<String> {
 /// Inserts from `clients` connections, each as fast as it is answered.
 fn by_us(server: &Server, clients: u64, seconds: u64) -> Result<Committed, FlowError> {
     let measured = Duration::from_secs(seconds);
+    // All connections are open and all statements prepared before the clock starts: a server forks
+    // a process for each.
     let mut ready = Vec::new();
     for _ in 0..clients {
         let mut client = connect(&server.dsn())?;

@@ -133,6 +133,8 @@ impl Flow {
             if let Some(every) = self.report {
                 scope.spawn(move || intervals::report(shared, every));
             }
+            // The clock starts when every reader is connected. Otherwise the first messages would
+            // wait for readers that join a group, and their latency would be that of joining.
             let readers = (self.groups * self.readers) as u64;
             while shared.ready.load(Ordering::SeqCst) < readers
                 && !shared.stop.load(Ordering::SeqCst)
@@ -145,6 +147,8 @@ impl Flow {
                 .get_or_init(|| shared.clock.now_ns());
             let writes = self.write_all(way, shared);
             let sent_ns = self.schedule_ends_ns(since_ns, shared.clock.now_ns());
+            // Failed writers stop everything, because readers would otherwise wait for messages
+            // that never come.
             if writes.is_err() {
                 shared.stop.store(true, Ordering::SeqCst);
             }
@@ -160,6 +164,7 @@ impl Flow {
             let backlog = backlog.map(|b| b.until(sent_ns));
             (writes, read, backlog, used_before)
         });
+        // An error of any thread is the reason for what the others report, so it comes first.
         if let Ok(mut wrong) = shared.wrong.lock()
             && let Some(error) = wrong.take()
         {
@@ -289,6 +294,8 @@ impl Flow {
                 flowed.messages + self.before
             ));
         }
+        // Lost and repeated messages may cancel each other out in the count, so digests are
+        // compared too. Every group must have every message, hence the product.
         if flowed.read.digest != flowed.written_digest.wrapping_mul(groups) {
             return wrong("what was read is not what was written".to_string());
         }

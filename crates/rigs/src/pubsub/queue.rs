@@ -211,6 +211,8 @@ impl Reader for EngineClient {
             return Ok(0);
         }
         let late = self.queue.acknowledge(&claimed)?;
+        // A claim that ran out goes to another reader as well. The flow would then count a message
+        // twice, so it is an error of the set-up here.
         if !late.is_empty() {
             return Err(FlowError::Wrong(format!(
                 "{} messages were claimed for too long and come again",

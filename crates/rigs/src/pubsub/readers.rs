@@ -92,6 +92,8 @@ fn read_one(
     while !shared.stop.load(Ordering::Relaxed)
         && counted.load(Ordering::Relaxed) < shared.wanted.load(Ordering::Relaxed)
     {
+        // `wanted` may still be unknown while writers write for a time; it is set when they have
+        // ended, and the loop looks again.
         let started_ns = shared.clock.now_ns();
         let mut wrong = None;
         let count = from.poll(&mut |partition, message| {

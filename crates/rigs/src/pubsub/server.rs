@@ -71,6 +71,8 @@ struct OwnDatabase {
 
 impl Drop for OwnDatabase {
     fn drop(&mut self) {
+        // FORCE, because connections of threads that failed may still be open, and a database with
+        // connections cannot be dropped.
         let statement = format!("DROP DATABASE {} WITH (FORCE)", self.name);
         let dropped =
             connect(&self.admin).and_then(|mut client| Ok(client.batch_execute(&statement)?));
@@ -172,6 +174,8 @@ impl Server {
             return Ok(());
         }
         let mut client = connect(&self.dsn)?;
+        // Standbys must be streaming before commits wait for them, because every commit on a server
+        // that waits for a standby which never came would hang.
         for name in &names {
             standby::wait_streaming(&mut client, name, STREAMING_MAX)?;
         }

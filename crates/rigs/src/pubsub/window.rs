@@ -70,6 +70,8 @@ fn write_one(
         shared.written.fetch_add(count as u64, Ordering::SeqCst);
         ahead += count;
         let ended_ns = shared.clock.now_ns();
+        // Acknowledgements come in order but not batch by batch, so messages are added up until a
+        // whole batch is covered, and the latency of a batch ends with its last message.
         while ahead >= batch
             && let Some(started_ns) = under_way.pop_front()
         {
@@ -87,6 +89,7 @@ fn write_one(
     };
     let writers = flow.writers as u64;
     let batches = flow.messages / batch as u64;
+    // Without a number of messages this is a share of a number that is never reached.
     let own = batches / writers + u64::from((writer as u64) < batches % writers);
     let end_ns = flow
         .lasts

@@ -106,6 +106,8 @@ impl Engine {
                 (nodes.target(), Process::Etcd { _nodes: nodes }, says)
             }
         };
+        // The order of the fields is the order of dropping: the client closes, then its server
+        // stops, then the process that holds the server's log.
         Ok(Engine {
             db: open(&target, &how)?,
             says,

@@ -68,8 +68,12 @@ fn reply(params: &TpccParams, request: &Request) -> Result<Reply, TpccError> {
     let load_s = began.elapsed().as_secs_f64();
     let (tables, population) = load::ready(db)?;
     let memory = engine.stat("memory_bytes")?;
+    // Conditions are checked before the run, so that a fault of the load is not taken for one of
+    // the transactions.
     hold("before the run", db, &tables, &population.scale)?;
     let before = Stored::count(db)?;
+    // The warm-up is compared as well: its orders are in the database, and an engine that loses one
+    // there is as wrong as one that loses it later.
     let warmed = whole(measure(db, &tables, &warm_up, &AtomicBool::new(false))?)?;
     let measured = whole(measure(db, &tables, plan, &AtomicBool::new(false))?)?;
     let checkpoints = engine.stat("checkpoints_total")?;

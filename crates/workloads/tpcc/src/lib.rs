@@ -1,11 +1,11 @@
 //! The five transactions of TPC-C with their population and checks, on any engine of
 //! `dyno-txn-api`.
 //!
-//! What it is: the workload of the specification, revision 5.11, as a library: rows
-//! ([`population`]), inputs ([`input`]), transactions ([`transactions`]), loading ([`load`]),
-//! driving ([`drive`]), checks ([`checks`]). What it is not: an audited benchmark. Its figures are
-//! transactions per second, unaudited, and not comparable with published results: there are no
-//! terminals unless they are asked for, and nothing is priced.
+//! This is the workload of the specification, revision 5.11, as a library: rows ([`population`]),
+//! inputs ([`input`]), transactions ([`transactions`]), loading ([`load`]), driving ([`drive`]) and
+//! checks ([`checks`]). It is not an audited benchmark. Its figures are transactions per second,
+//! which are not audited and not comparable with published results: there are no terminals unless
+//! they are requested, and nothing is priced.
 //!
 //! ```
 //! use dyno_tpcc::{Population, Scale, checks, load, transactions};

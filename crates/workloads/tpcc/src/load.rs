@@ -81,8 +81,11 @@ pub fn load(
         Some((_, true)) => return Ok(Loaded { rows: 0, bytes: 0 }),
         _ => {}
     }
+    // The mark comes before the first row. If the load is interrupted, a run on the partial
+    // database is refused, and only the same population can be loaded again.
     mark(db, &tables, population, false)?;
     let parts = parts(&population.scale);
+    // Loaders take the next part as they become free, because parts take different times.
     let next = AtomicUsize::new(0);
     let wrong = Mutex::new(None);
     thread::scope(|scope| {
@@ -103,6 +106,7 @@ pub fn load(
     if let Some(error) = wrong.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }
+    // All loaders have waited for their answers, so every row is committed by now.
     mark(db, &tables, population, true)?;
     Ok(Loaded {
         rows: progress.rows.load(Ordering::Relaxed),
@@ -259,6 +263,8 @@ impl<'a> Loader<'a> {
             }
         }
         self.send()?;
+        // A part counts as written only when all its answers are there. An error in one of them
+        // ends the load.
         while !self.under_way.is_empty() {
             self.settle(DEADLINE)?;
         }
@@ -301,6 +307,7 @@ impl<'a> Loader<'a> {
             self.settle(DEADLINE)?;
         }
         self.ticket += 1;
+        // The operations are kept until the answer is there, to be sent again if it is an error.
         let request = Request::Operations(operations.clone());
         self.under_way.insert(self.ticket, operations);
         self.pipeline.submit(self.ticket, request)

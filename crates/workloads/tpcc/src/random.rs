@@ -15,6 +15,8 @@ impl Random {
     pub fn of(seed: u64, path: &[u64]) -> Random {
         let mut random = Random(seed);
         for step in path {
+            // The multiplication spreads the numbers of parts, so the streams of parts with similar
+            // numbers are unrelated.
             random = Random(random.bits() ^ step.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         }
         random
@@ -85,6 +87,8 @@ impl Skew {
                 (65..=119).contains(&delta) && delta != 96 && delta != 112
             })
             .collect();
+        // The list is never empty: for each constant of the load, 65 more or 65 less is a constant,
+        // too.
         let pick = random.within(0, allowed.len() as u32 - 1) as usize;
         Skew {
             last_name: allowed[pick],
@@ -111,6 +115,8 @@ impl Skew {
 
 /// `NURand(A, x, y)` of clause 2.1.6.
 fn nurand(random: &mut Random, a: u32, c: u32, low: u32, high: u32) -> u32 {
+    // The bitwise OR prefers numbers with many bits set, which makes some of them hot. `c` then
+    // decides which ones.
     let mixed = random.within(0, a) | random.within(low, high);
     (mixed + c) % (high - low + 1) + low
 }

@@ -8,22 +8,22 @@ use std::borrow::Cow;
 pub struct Address {
     /// First line of the street, 10 to 20 characters.
     pub street_1: String,
-    /// Second line of the street.
+    /// Second line of the street, 10 to 20 characters.
     pub street_2: String,
-    /// Name of the city.
+    /// Name of the city, 10 to 20 characters.
     pub city: String,
-    /// State, two letters.
+    /// Abbreviation of the state, two letters.
     pub state: String,
-    /// Zip code, nine digits.
+    /// Zip code of nine digits, which ends with 11111.
     pub zip: String,
 }
 
-/// A row of WAREHOUSE.
+/// A row of WAREHOUSE, with its sum of payments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warehouse {
     /// Number of the warehouse, from 1.
     pub id: u32,
-    /// Name of the warehouse.
+    /// Name of the warehouse, 6 to 10 characters.
     pub name: String,
     /// Address of the warehouse.
     pub address: Address,
@@ -33,14 +33,14 @@ pub struct Warehouse {
     pub ytd: i64,
 }
 
-/// A row of DISTRICT.
+/// A row of DISTRICT, with its sum of payments and its next order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct District {
     /// Number of its warehouse.
     pub warehouse: u32,
     /// Number within the warehouse, from 1.
     pub id: u32,
-    /// Name of the district.
+    /// Name of the district, 6 to 10 characters.
     pub name: String,
     /// Address of the district.
     pub address: Address,
@@ -52,7 +52,7 @@ pub struct District {
     pub next_order: u32,
 }
 
-/// A row of CUSTOMER.
+/// A row of CUSTOMER, with the sums that payments and deliveries change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Customer {
     /// Number of the customer's warehouse.
@@ -61,21 +61,21 @@ pub struct Customer {
     pub district: u32,
     /// Number within the district, from 1.
     pub id: u32,
-    /// The customer's first name.
+    /// The customer's first name, 8 to 16 characters.
     pub first: String,
-    /// The customer's middle name.
+    /// The customer's middle name, which is `OE` for all of them.
     pub middle: String,
     /// Last name, made of three syllables.
     pub last: String,
     /// Address of the customer.
     pub address: Address,
-    /// Telephone number, 16 digits.
+    /// Telephone number of 16 digits, without separators.
     pub phone: String,
     /// Time of the first purchase.
     pub since: i64,
     /// Credit: `GC` (good) or `BC` (bad).
     pub credit: String,
-    /// Credit limit in cents.
+    /// Credit limit in cents, the same for all customers.
     pub credit_limit: i64,
     /// Discount in hundredths of a percent.
     pub discount: u32,
@@ -125,7 +125,7 @@ pub struct Waiting {
     pub order: u32,
 }
 
-/// A row of ORDER.
+/// A row of ORDER, which is written once and gets a carrier later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Order {
     /// Number of its warehouse.
@@ -146,7 +146,7 @@ pub struct Order {
     pub all_local: bool,
 }
 
-/// A row of ORDER-LINE.
+/// A row of ORDER-LINE, one item of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderLine<'a> {
     /// Number of its warehouse.
@@ -171,22 +171,22 @@ pub struct OrderLine<'a> {
     pub info: Cow<'a, str>,
 }
 
-/// A row of ITEM.
+/// A row of ITEM, which all warehouses share and nothing changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// Number of the item, from 1.
     pub id: u32,
-    /// Number of the item's image.
+    /// Number of the item's image, which nothing else refers to.
     pub image: u32,
-    /// Name of the item.
+    /// Name of the item, 14 to 24 characters.
     pub name: String,
-    /// Price in cents.
+    /// Price in cents, from 100 to 10,000.
     pub price: i64,
     /// Free text, 26 to 50 letters.
     pub data: String,
 }
 
-/// A row of STOCK.
+/// A row of STOCK, one item in one warehouse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stock {
     /// Number of its warehouse.

@@ -40,6 +40,7 @@ pub fn zip(random: &mut Random) -> String {
 pub fn data(random: &mut Random) -> String {
     let mut text = letters(random, 26, 50);
     if random.percent(10) {
+        // The text has at least 26 letters, so there always is room for the word.
         let at = random.within(0, text.len() as u32 - 8) as usize;
         text.replace_range(at..at + 8, "ORIGINAL");
     }

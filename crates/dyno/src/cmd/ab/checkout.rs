@@ -17,6 +17,8 @@ impl Checkouts {
     /// Checks both revisions out below a folder for temporary files, and builds them.
     pub fn make(base: &str, head: &str, build: &str, stop: &Stop) -> anyhow::Result<Checkouts> {
         let folder = std::env::temp_dir().join(format!("dyno-ab-{}", std::process::id()));
+        // Made before the first worktree, so that what exists is removed when the second one cannot
+        // be made or a build fails.
         let made = Checkouts {
             base: folder.join("base"),
             head: folder.join("head"),
@@ -48,6 +50,8 @@ impl Checkouts {
 impl Drop for Checkouts {
     fn drop(&mut self) {
         for dir in [&self.base, &self.head] {
+            // Removing the directory alone would leave the worktree registered in the user's
+            // repository.
             if dir.exists()
                 && let Err(error) = git(&["worktree", "remove", "--force"], dir, None)
             {

@@ -18,7 +18,7 @@ use checkout::Checkouts;
 const BLOCKS_MAX: u32 = 200;
 
 pub fn run(args: &AbArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    // The worktrees go when this is dropped.
+    // Held until the measurement is over, because dropping it removes the worktrees.
     let checkouts = match &args.git {
         Some((base, head)) => Some(Checkouts::make(base, head, &args.old, stop)?),
         None => None,
@@ -61,6 +61,8 @@ pub fn run(args: &AbArgs, stop: &Stop) -> anyhow::Result<Exit> {
         _ => plain(args, &outcome),
     };
     terminal::print(&text)?;
+    // Three answers, three exit codes: a script must be able to tell `not slower` from `could not
+    // tell`.
     Ok(match outcome.answer {
         Answer::NotSlower => Exit::Done,
         Answer::Slower => Exit::No,
@@ -107,7 +109,7 @@ fn cells(figure: &Figure) -> [String; 7] {
     ]
 }
 
-/// Memory is not fast.
+/// The verdict in the words of its unit: less memory is smaller and not faster.
 fn verdict(figure: &Figure) -> &'static str {
     match (figure.unit, figure.verdict) {
         ("B", "faster") => "smaller",

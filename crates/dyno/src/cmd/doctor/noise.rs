@@ -57,6 +57,8 @@ fn measured(scratch: &Path) -> anyhow::Result<Vec<Seen>> {
         once(&flags)?;
         let mut pairs = Vec::new();
         for block in 0..BLOCKS {
+            // The arms take turns, so a machine that slows down over the ten pairs does not make
+            // one of them look slower.
             let (first, second) = (once(&flags)?, once(&flags)?);
             pairs.push(match block % 2 {
                 0 => (first, second),
@@ -79,6 +81,8 @@ fn once(flags: &[&str]) -> anyhow::Result<f64> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
+    // stderr is read to the end by `output`, so a child that prints much cannot block on a full
+    // pipe while the clock runs.
     let start = Instant::now();
     let output = command
         .output()

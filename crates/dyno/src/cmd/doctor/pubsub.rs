@@ -111,7 +111,8 @@ fn compare(args: &DoctorArgs, dsn: &Dsn) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// Who is not a superuser is not told; sizes are then those of the disk here.
+/// The server's data directory, if it is on this machine and the user may see it, which takes a
+/// superuser. Otherwise sizes are those of the current directory's disk.
 fn data_directory(connection: &mut Connection) -> Option<PathBuf> {
     let row = connection
         .client()

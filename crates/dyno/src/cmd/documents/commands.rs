@@ -21,6 +21,8 @@ pub fn documents() -> Vec<Document> {
     let mut lab = page("Commands of the lab");
     let mut documents = Vec::new();
     for command in visible(&root) {
+        // A command with others below it that can also be used alone, such as `history`, belongs to
+        // the lab's page. An engine always has a command below it.
         let engine = command.has_subcommands() && !OF_THE_LAB.contains(&command.get_name());
         if engine {
             let mut text = page(&format!("`dyno {}`", command.get_name()));
@@ -146,6 +148,8 @@ fn after(command: &Command, text: &mut String) {
     let Some(help) = command.get_after_help() else {
         return;
     };
+    // An indented line is an example and goes into a block, where Markdown changes nothing of it.
+    // Any other line is a paragraph.
     let mut in_examples = false;
     for line in help.to_string().lines() {
         let example = line.starts_with("  ");

@@ -37,6 +37,7 @@ fn words(text: &str) -> Vec<String> {
             }
             _ => words.push(word.to_owned()),
         }
+        // An odd number of backquotes opens or closes a span of code.
         open ^= word.matches('`').count() % 2 == 1;
     }
     words

@@ -17,7 +17,7 @@ use crate::args::DocumentsArgs;
 use crate::exit::Exit;
 use crate::terminal;
 
-/// A document below the tree's root, and its whole text.
+/// A document: its path below the tree's root, and its whole text.
 struct Document {
     path: PathBuf,
     text: String,
@@ -27,6 +27,7 @@ pub fn run(args: &DocumentsArgs) -> anyhow::Result<Exit> {
     let mut stale = Vec::new();
     for document in documents(&args.tree)? {
         let path = args.tree.join(&document.path);
+        // Compared before writing, so that a renewed tree has new times only where a text changed.
         if fs::read_to_string(&path).is_ok_and(|text| text == document.text) {
             continue;
         }

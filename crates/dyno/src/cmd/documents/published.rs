@@ -10,9 +10,9 @@ use dyno_report::{Headline, Report, Standing, build_stored, headline};
 
 use super::markdown::{paragraph, table};
 
-/// A committed record.
+/// A committed record, and how much of it may still be quoted.
 pub struct Record {
-    /// Below `results`, with slashes.
+    /// The path below `results`, such as `epyc-2-cores/2026-11-21-wspr`.
     path: String,
     report: Report,
     standing: Standing,
@@ -21,6 +21,8 @@ pub struct Record {
 impl Record {
     fn open(results: &Path, folder: &Path) -> anyhow::Result<Record> {
         let stored = RunDir::open(folder)?;
+        // A withdrawal that cannot be understood is an error: taking it for none would publish
+        // figures that were taken back.
         let standing = Standing::of(stored.withdrawn.as_ref()).with_context(|| {
             let folder = folder.display();
             format!("the heading of WITHDRAWN.md in {folder} does not say how much is withdrawn")

@@ -52,8 +52,11 @@ fn about(snapshot: &Snapshot) -> String {
     )
 }
 
-/// Runs a stranger's statement. With the rows: whether there were more.
+/// Runs a statement that a language model wrote, so it is not trusted. Returns the rows, and
+/// whether there were more than the bound.
 fn query(args: &AskArgs, statement: &str) -> anyhow::Result<(Rows, bool)> {
+    // The bounds are those of the child process. A statement that takes all of its memory or never
+    // ends cannot harm this one.
     let mut command = sql::command()?;
     // The statement may begin with a dash, as a comment does.
     command.args(["query", "--format", "csv", "--select-only"]);

@@ -21,7 +21,8 @@ pub fn address(place: &Path) -> anyhow::Result<Option<Address>> {
     }
 }
 
-/// What only a server understands is not passed over in silence.
+/// Refuses options that only a server understands, because ignoring them silently would mislead the
+/// user.
 pub fn refuse_options(args: &ServerLoadArgs) -> anyhow::Result<()> {
     let given = [
         ("--connections", args.connections.is_some()),
@@ -44,6 +45,8 @@ pub fn load(
     options: &Options,
     progress: &Progress,
 ) -> anyhow::Result<LoadReport> {
+    // One archive is sent over two connections, so that its parts compress and insert side by side.
+    // Several archives are loaded side by side already.
     let few = if inputs.len() == 1 { 2 } else { 1 };
     let settings = Settings {
         password: secrets::clickhouse_password(server.access.password_file.as_deref())?,
@@ -75,7 +78,7 @@ pub fn as_text(server: &ServerReport) -> String {
     text
 }
 
-/// The same for programs.
+/// The same as an object, for programs.
 pub fn as_json(server: &ServerReport) -> Value {
     json!({
         "blocks": server.blocks,

@@ -39,6 +39,8 @@ pub fn run(args: &FetchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let mut done = Vec::new();
     for name in &files {
         bar.say(name);
+        // A file that fails does not end the download: the others are independent of it, and the
+        // exit code and the table name it.
         let outcome = fetch.file(name, stop.flag(), &|_| {});
         bar.add(1);
         match &outcome {

@@ -27,6 +27,8 @@ pub fn run(args: &GenerateArgs, stop: &Stop) -> anyhow::Result<Exit> {
 
 /// Generates archives of a feed that is read line by line.
 fn archives(format: &RowFormat, args: &GenerateArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    // Refused and not ignored: a user who asks for four threads and gets one would measure the
+    // wrong thing.
     if args.plain || args.threads.is_some() {
         bail!(
             "--plain and --threads are for wspr; {} has one form, made by one thread",

@@ -21,7 +21,7 @@ use crate::exit::Exit;
 use crate::progress::WorkBar;
 use crate::terminal;
 
-/// Between two looks at the counters.
+/// Time between two readings of the counters.
 const TICK: Duration = Duration::from_millis(100);
 
 pub fn run(args: &LoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
@@ -50,6 +50,8 @@ pub fn run(args: &LoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
     } else {
         terminal::print(&as_text(&report, args))?;
     }
+    // Damage of other archives is told after the result and does not fail the load, which did what
+    // it was asked.
     for damage in damage(&args.into) {
         eprintln!("warning: {damage}; load {} again", damage.source);
     }
@@ -113,6 +115,8 @@ fn watched(
     let progress = Progress::default();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
+        // The bar is drawn by a thread of its own. The load runs on this one, and counts in atomics
+        // that cost it nothing.
         let watcher = scope.spawn(|| {
             let bar = WorkBar::new(bytes, "bytes");
             while !done.load(Ordering::Relaxed) {
@@ -143,6 +147,8 @@ fn watched(
                 Ok(loaded?)
             }),
         };
+        // The watcher is woken, so that a load of a millisecond does not last a tick. A flag alone
+        // would be seen only after the tick.
         done.store(true, Ordering::Relaxed);
         watcher.thread().unpark();
         report

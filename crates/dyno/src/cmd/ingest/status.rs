@@ -23,6 +23,7 @@ pub fn run(args: &StatusArgs) -> anyhow::Result<Exit> {
         as_text(&snapshot, &args.table)
     };
     terminal::print(&text)?;
+    // The table is printed even if it is damaged, because its rows tell which archives are whole.
     let damage = snapshot.damage();
     for damage in &damage {
         eprintln!(
@@ -90,7 +91,7 @@ fn as_text(snapshot: &Snapshot, path: &Path) -> String {
     )
 }
 
-/// Where a watch would go on.
+/// Where a watch continues: the next offset, and the offsets before it that are not in the table.
 fn stands(stream: &str, position: &Position) -> String {
     let missing: Vec<String> = position
         .missing

@@ -1,5 +1,4 @@
-//! What a process says about the store that it has: the answer to `status`, and to a question about
-//! itself.
+//! What a process reports about its store: the answers to `status` and to `about`.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -16,11 +15,11 @@ use serde_json::{Value, json};
 use super::device;
 use super::place::Place;
 
-/// What answers questions.
+/// Answers requests on the control socket. Shared with the metrics, which show the same figures.
 #[derive(Debug)]
 pub struct StatusService(pub Arc<About>);
 
-/// A store with all that is around it.
+/// A store with everything that serves it, for reports.
 #[derive(Debug)]
 pub struct About {
     pub place: Place,
@@ -31,7 +30,7 @@ pub struct About {
     pub work: Arc<Work>,
     pub disk: Arc<Disk>,
     pub metrics: Option<SocketAddr>,
-    /// Its memory stays as it is, since the system swaps to it.
+    /// Whether the store may not give memory back, because the system swaps to it.
     pub fixed: bool,
 }
 
@@ -43,7 +42,7 @@ pub enum Front {
 }
 
 impl About {
-    /// What does not need a look at the pages.
+    /// The part of the answer that reads no page, so it is quick even while the store is busy.
     pub fn itself(&self) -> Value {
         let front = match &self.front {
             Front::Nbd(_) => "nbd",
@@ -72,7 +71,7 @@ impl About {
         }
     }
 
-    /// Everything.
+    /// The whole answer. Takes the store's statistics, which visits every entry of the index.
     pub fn status(&self) -> anyhow::Result<Value> {
         let store = self.disk.store();
         let stats = store.stats()?;
@@ -208,7 +207,7 @@ fn count(figure: &AtomicU64) -> u64 {
 }
 
 fn locked(server: &Mutex<Server>) -> MutexGuard<'_, Server> {
-    // Its calls leave it whole.
+    // This mutex has no poisoning: a panic of another holder leaves the server usable.
     server.lock()
 }
 

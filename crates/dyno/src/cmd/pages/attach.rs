@@ -35,15 +35,20 @@ pub fn run(args: &PagesAttachArgs) -> anyhow::Result<Exit> {
         refuse_with_swap(args)?;
     }
     store::check_metrics(args.metrics)?;
-    // Before a front is looked for, which says that it cannot open this and that without being
-    // asked for it.
+    // Checked before a front is chosen. Without root the choice would report drivers that cannot be
+    // opened, which is not the reason.
     ensure!(
         args.front != FrontArg::Auto || place::user()? == 0,
         "attach needs root, as it makes a block device; `dyno pages serve` needs none"
     );
     let front = Front::choose(args)?;
+    // The lock covers everything from looking at what is there to the finished device. Two commands
+    // of one name could otherwise both find nothing, and the second would take over the first one's
+    // folder.
     let _lock = place.lock(LOCK_WAIT)?;
     refuse_living(&place)?;
+    // A holder that answers has pages in it. Making a new store over them would lose data that
+    // waits for a daemon.
     if let Ok(holder) = Client::connect(&place.hold()) {
         return attach_again(args, &place, &holder);
     }
@@ -66,7 +71,7 @@ pub fn run(args: &PagesAttachArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A store that a process serves is left alone.
+/// Refuses a name whose store a process serves.
 fn refuse_living(place: &Place) -> anyhow::Result<()> {
     let name = place.name();
     if let Ok(about) = control::ask(&place.control(), "about") {
@@ -87,7 +92,8 @@ fn refuse_living(place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The daemon is gone and its memory is there: what waits for it goes on.
+/// Starts a daemon for a store whose daemon is gone but whose memory is held. Requests that wait on
+/// the device then continue.
 fn attach_again(args: &PagesAttachArgs, place: &Place, holder: &Client) -> anyhow::Result<Exit> {
     let memory = holder
         .get(MEMORY)
@@ -108,8 +114,8 @@ fn attach_again(args: &PagesAttachArgs, place: &Place, holder: &Client) -> anyho
     Ok(Exit::Done)
 }
 
-/// What two dead processes left behind stands in the way, and is of no use: the memory went with
-/// the holder.
+/// Removes what a dead holder and a dead daemon left behind. It is of no use, because the memory
+/// was lost with the holder, and it would be in the way of a new store.
 fn clear_remains(place: &Place) -> anyhow::Result<()> {
     if !place.exists() {
         return Ok(());
@@ -124,7 +130,8 @@ fn clear_remains(place: &Place) -> anyhow::Result<()> {
     place.remove()
 }
 
-/// What takes memory while pages are written, when the system has none left.
+/// Refuses options that allocate memory while pages are written: when the system swaps, it has none
+/// left, and the write would wait for itself.
 fn refuse_with_swap(args: &PagesAttachArgs) -> anyhow::Result<()> {
     ensure!(
         !args.store.share,
@@ -145,11 +152,14 @@ fn attach(args: &PagesAttachArgs, front: Front, place: &Place) -> anyhow::Result
     let file = store::file_of(&args.store)?;
     let store = Store::create(store::settings(&args.store, file.as_ref())?)?;
     let holder = start_holder(place)?;
+    // The file is handed over before the memory: a daemon that finds the memory must find the file
+    // that the memory's entries point into.
     if let Some(file) = &file {
         holder.put(FILE, b"", file.as_fd())?;
     }
     let note = Kept::of(args, front, store.settings().limit_bytes)?.note();
     holder.put(MEMORY, &note, store.memory_file())?;
+    // Dropped before a daemon opens the same memory, so that one process at a time has the store.
     drop(store);
     if front == Front::Ublk {
         start_daemon(&own_program()?, place, false)?;
@@ -160,13 +170,15 @@ fn attach(args: &PagesAttachArgs, front: Front, place: &Place) -> anyhow::Result
     holder.put(CONNECTION, b"", connection.file())?;
     drop(connection);
     start_daemon(&own_program()?, place, false)?;
+    // The loop device is attached last: attaching opens the file, which the daemon has to answer.
     let device = LoopDevice::attach(&place.mount().join(DEVICE), LoopOptions::default())?;
     let path = device.path().to_path_buf();
     device::note(place, &path)?;
     Ok(path)
 }
 
-/// Starts a holder. It stays when this process ends, and so would a pipe that is read to its end.
+/// Starts a holder, which outlives this process. Its stderr is a file: a caller that reads a pipe
+/// to its end would otherwise wait for the holder too.
 pub fn start_holder(place: &Place) -> anyhow::Result<Client> {
     let mut command = Command::new(own_program()?);
     command.args(["pages", "hold"]).arg(place.hold());
@@ -195,7 +207,8 @@ pub fn detach(args: &PagesNameArgs) -> anyhow::Result<Exit> {
 /// Ends the device, the mount, the daemon and the holder, in this order.
 fn end(place: &Place) -> anyhow::Result<()> {
     device::end(place, WAIT)?;
-    // It ends when its file system or its device has, and writes to its log until then.
+    // The daemon ends after its device, and writes to its log until then. Removing the folder
+    // before that would fail, or leave a log behind.
     let until = Instant::now() + WAIT;
     while let Some(process) = place.server() {
         ensure!(

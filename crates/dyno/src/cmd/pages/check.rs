@@ -50,7 +50,7 @@ pub fn run(args: &PagesCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
     })
 }
 
-/// A process of the check: it writes until it is killed.
+/// Runs a child of the check, which writes until it is killed.
 pub fn job() -> anyhow::Result<Exit> {
     check::job()?;
     Ok(Exit::Done)

@@ -27,7 +27,7 @@ pub enum Front {
 }
 
 impl Front {
-    /// The one that was asked for, or the best that there is; which of them is said on stderr.
+    /// The requested front, or the best one that this kernel has, which is then printed to stderr.
     pub fn choose(args: &PagesAttachArgs) -> anyhow::Result<Front> {
         match (args.front, args.swap) {
             (FrontArg::Fuse, swap) => {
@@ -76,8 +76,8 @@ pub fn of_place(place: &Place) -> Option<PathBuf> {
     Some(PathBuf::from(text.lines().next()?.trim()))
 }
 
-/// Notes the device, with the number that the system counts up whenever a device stands for
-/// something new.
+/// Writes down the device's path and its sequence number, which the kernel increments whenever a
+/// device name gets a new backing.
 pub fn note(place: &Place, device: &Path) -> anyhow::Result<()> {
     let number = sequence(device).map_or_else(String::new, |number| number.to_string());
     let text = format!("{}\n{number}\n", device.display());
@@ -85,8 +85,8 @@ pub fn note(place: &Place, device: &Path) -> anyhow::Result<()> {
     fs::write(&at, text).with_context(|| format!("cannot write to {}", at.display()))
 }
 
-/// Whether the device that is noted still stands for this store: its name may be another's by now,
-/// when it was taken away behind our back.
+/// Whether the noted device still belongs to this store. If another program detached it, its name
+/// may stand for another file by now.
 fn is_ours(place: &Place, device: &Path) -> bool {
     let backing = LoopDevice::of_path(device.to_path_buf()).backing_file();
     let stands = match Device::number_of(device) {
@@ -96,7 +96,8 @@ fn is_ours(place: &Place, device: &Path) -> bool {
     let noted = fs::read_to_string(place.device()).unwrap_or_default();
     let noted: Option<u64> = noted.lines().nth(1).and_then(|line| line.parse().ok());
     match (noted, sequence(device), backing) {
-        // Linux 5.15 and later count.
+        // Linux 5.15 and later have the number. It decides alone, because a loop device of another
+        // file has the same name and may even have a file of the same name behind it.
         (Some(noted), Some(now), _) => stands && noted == now,
         (_, _, Some(file)) => place.has(&file),
         _ => stands,
@@ -134,7 +135,7 @@ fn openers(device: &Path) -> Vec<String> {
     processes.filter_map(|entry| named(entry.path())).collect()
 }
 
-/// Where it is mounted.
+/// The first place at which the device is mounted.
 pub fn mounted_at(device: &Path) -> Option<String> {
     let name = device.display().to_string();
     let mounts = fs::read_to_string("/proc/mounts").ok()?;
@@ -145,7 +146,7 @@ pub fn mounted_at(device: &Path) -> Option<String> {
     })
 }
 
-/// A device that is in use is not emptied or taken away.
+/// Refuses to empty or remove a device that is in use.
 pub fn refuse_used(device: &Path) -> anyhow::Result<()> {
     let name = device.display().to_string();
     if let Some(at) = mounted_at(device) {
@@ -154,7 +155,8 @@ pub fn refuse_used(device: &Path) -> anyhow::Result<()> {
     if is_swap(device)? {
         bail!("{name} is swapped to: swapoff {name} first");
     }
-    // An exclusive look at a block device fails while the system has it in use in any other way.
+    // Opening a block device exclusively fails while the kernel uses it in any other way, such as
+    // below another device. It says nothing of ordinary processes, which are looked for below.
     let mut options = File::options();
     match options.read(true).custom_flags(libc::O_EXCL).open(device) {
         Err(error) if error.kind() == ErrorKind::ResourceBusy => {
@@ -179,7 +181,7 @@ fn is_swap(device: &Path) -> anyhow::Result<bool> {
         .any(|line| line.split_whitespace().next() == Some(&name)))
 }
 
-/// Has the system swap to it.
+/// Makes the device swap space and lets the system swap to it.
 pub fn swap_on(device: &Path) -> anyhow::Result<()> {
     tool("mkswap", device)?;
     tool("swapon", device)
@@ -199,14 +201,15 @@ fn tool(program: &str, device: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ends a device, in whichever state it is; `wait` at most for its file system. A device of that
-/// name that is not this store's any more is left alone.
+/// Ends a device in whatever state it is, and waits at most `wait` for its file system. A device
+/// that no longer belongs to this store is left alone.
 pub fn end(place: &Place, wait: Duration) -> anyhow::Result<()> {
     let until = Instant::now() + wait;
     match of_place(place) {
         Some(device) if is_ours(place, &device) => {
             if is_swap(&device)? {
-                // What was swapped out comes back first, or the device stays.
+                // Swapped pages come back into memory first. If they do not fit, swapoff fails and
+                // the device stays, because its pages are the only copy.
                 tool("swapoff", &device)?;
             }
             refuse_used(&device)?;
@@ -214,7 +217,8 @@ pub fn end(place: &Place, wait: Duration) -> anyhow::Result<()> {
                 Some(number) => delete(number)?,
                 None => LoopDevice::of_path(device.clone()).detach()?,
             }
-            // A process that opened it just now keeps it, and its pages with it.
+            // A process that opened it between the check and now keeps the device and its pages.
+            // Then it is named, and the command fails instead of removing the store below it.
             while is_ours(place, &device) {
                 if Instant::now() >= until {
                     refuse_used(&device)?;
@@ -230,7 +234,8 @@ pub fn end(place: &Place, wait: Duration) -> anyhow::Result<()> {
         ),
         None => {}
     }
-    // The loop device lets go of the file a moment after it was told to.
+    // The loop device releases its file a moment after it was detached, so the first attempts may
+    // find the file system busy.
     while is_mounted(&place.mount())? {
         match unmount(&place.mount()) {
             Err(error) if Instant::now() >= until => return Err(error.into()),
@@ -240,7 +245,7 @@ pub fn end(place: &Place, wait: Duration) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a device or a file system of this store is there, whatever became of its processes.
+/// Whether a device or a mount of this store exists, alive or not.
 pub fn is_left(place: &Place) -> anyhow::Result<bool> {
     let device = of_place(place).is_some_and(|device| is_ours(place, &device));
     Ok(device || is_mounted(&place.mount())?)

@@ -1,5 +1,5 @@
-//! What a device was made as. The holder keeps it as the note beside the memory, so that a daemon
-//! that comes later serves the same device in the same way. FORMAT.md has the names.
+//! The options with which a device was made. The holder keeps them as a note beside the memory, so
+//! that a later daemon serves the same device in the same way. FORMAT.md has the names.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::args::{CodecArg, PagesAttachArgs, WriteBackArg};
 const MAGIC: &str = "dyno-pages-device";
 const VERSION: u64 = 1;
 
-/// All that is not in the memory itself.
+/// Everything that a daemon needs and the memory itself does not hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kept {
     pub front: Front,
@@ -29,7 +29,7 @@ pub struct Kept {
     pub metrics: Option<SocketAddr>,
     pub codec: CodecArg,
     pub level: i32,
-    /// Not in notes of earlier versions, nor is the next one.
+    /// Absent in notes of earlier programs, like the limit.
     size: Option<u64>,
     limit: Option<u64>,
     share: bool,
@@ -55,7 +55,7 @@ impl Kept {
             level: args.store.level,
             file_pages: store::file_pages(&args.store)?,
             write_back: args.store.writeback,
-            // As the note has it.
+            // Rounded to the milliseconds of the note, so that a comparison finds no difference.
             idle: Duration::from_millis(args.store.idle.as_millis() as u64),
             cpu: args.store.cpu,
         })
@@ -126,8 +126,8 @@ impl Kept {
         })
     }
 
-    /// What `args` say otherwise, in words. What they leave to a default that depends on the
-    /// machine is not compared.
+    /// Names the options in which `args` differ. A limit that `args` leave to its default is not
+    /// compared, because the default depends on the machine.
     pub fn differences(&self, args: &PagesAttachArgs) -> Vec<String> {
         let mut all = Vec::new();
         let mut compare = |name: &str, has: String, asked: String| {
@@ -184,6 +184,7 @@ impl Kept {
                 let path = store::path_of(std::os::fd::AsFd::as_fd(&held.file));
                 (path, pages)
             }),
+            // Size and limit are those of the memory, which a reopened store reads from it.
             ..Settings::new(1, 1)
         }
     }

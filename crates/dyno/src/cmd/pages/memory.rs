@@ -1,4 +1,4 @@
-//! How much memory this machine has for a store, and what a store may want of it.
+//! How much memory this machine has for a store, and how much a store may ask for.
 
 use std::fs;
 use std::path::Path;
@@ -39,6 +39,7 @@ fn group_bytes(groups: &str, read: impl Fn(&Path) -> Option<String>) -> Option<u
             "memory" => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
             _ => continue,
         };
+        // A group is bounded by those above it too, so the least of all of them counts.
         for group in Path::new(group).ancestors() {
             let inside = group.strip_prefix("/").unwrap_or(group);
             let text = read(&Path::new(base).join(inside).join(file)).unwrap_or_default();

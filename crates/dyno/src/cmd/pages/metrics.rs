@@ -1,4 +1,4 @@
-//! What a store holds, for Prometheus; looked at when it is asked for.
+//! What a store holds, for Prometheus. Figures are read when they are scraped.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use dyno_serve::{Endpoint, Registry, Settings};
 
 use super::about::{About, resident_bytes};
 
-/// Looks up a figure.
+/// Reads one figure from what a process reports and from the store's statistics.
 type Figure = fn(&About, &Stats) -> u64;
 
 /// Names, what they are, and where they come from. Those that end with _total only rise.
@@ -148,6 +148,8 @@ pub fn endpoint(at: SocketAddr, about: &Arc<About>) -> anyhow::Result<Endpoint> 
             gauge.set(i64::try_from(figure(&about, &stats)).unwrap_or(i64::MAX));
         }
         for (counter, figure) in &counters {
+            // A counter of the registry can only rise. A figure that was read before another scrape
+            // raised it is smaller, and then nothing is added.
             counter.add(figure(&about, &stats).saturating_sub(counter.get()));
         }
     });

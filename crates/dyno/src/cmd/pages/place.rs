@@ -1,5 +1,5 @@
-//! Where a store that is served or attached is found again: a folder of its name, with its sockets
-//! in it.
+//! How commands find a store that is served or attached: a folder of its name, with its sockets in
+//! it.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use dyno_pages_fuse::DEVICE;
 
-/// Another folder for all stores, for tests and containers. Every command of one store needs the
-/// same.
+/// Names another folder for all stores, for tests and containers. All commands of one store must
+/// have the same value.
 pub const DIR_VARIABLE: &str = "DYNO_PAGES_DIR";
 const TICK: Duration = Duration::from_millis(20);
-/// How long a look at a lock may stand in the way.
+/// How long a command that only tests a lock may hold it.
 const LOOK_WAIT: Duration = Duration::from_secs(2);
 
 /// The folder of one store.
@@ -26,7 +26,7 @@ pub struct Place {
     dir: PathBuf,
 }
 
-/// The folder that has those of all stores of this user.
+/// The folder that holds those of all stores of this user.
 pub fn base() -> anyhow::Result<PathBuf> {
     let of_login = env::var_os("XDG_RUNTIME_DIR");
     match env::var_os(DIR_VARIABLE) {
@@ -43,8 +43,8 @@ pub fn base() -> anyhow::Result<PathBuf> {
     }
 }
 
-/// For root it is the same whether a login set XDG_RUNTIME_DIR or systemd did not; what lies there
-/// also outlives the login.
+/// Root has one folder, whether the command runs in a login, which sets XDG_RUNTIME_DIR, or under
+/// systemd, which does not. That folder also outlives the login.
 fn base_of(user: u32, of_login: Option<&OsStr>) -> anyhow::Result<PathBuf> {
     if user == 0 {
         return Ok(PathBuf::from("/run/dyno-pages"));
@@ -63,7 +63,7 @@ pub fn user() -> anyhow::Result<u32> {
 }
 
 impl Place {
-    /// Of `name`: below the run-time folder of the user, or of the system for root.
+    /// The folder of the store `name`, which need not exist.
     pub fn of(name: &str) -> anyhow::Result<Place> {
         let plain = name
             .bytes()
@@ -77,7 +77,7 @@ impl Place {
         })
     }
 
-    /// Those that there are, by name.
+    /// The stores whose folders exist, in the order of their names.
     pub fn all() -> anyhow::Result<Vec<Place>> {
         let base = base()?;
         let entries = match fs::read_dir(&base) {
@@ -93,7 +93,7 @@ impl Place {
         Ok(all)
     }
 
-    /// The one whose holder listens at `socket`.
+    /// The folder of the store whose holder listens at `socket`.
     pub fn of_holder(socket: &Path) -> anyhow::Result<Place> {
         let dir = socket
             .parent()
@@ -103,18 +103,18 @@ impl Place {
         })
     }
 
-    /// The store's name.
+    /// The store's name, which is that of its folder.
     pub fn name(&self) -> String {
         let name = self.dir.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 
-    /// Whether anything of it is there.
+    /// Whether the folder exists, and so possibly a store.
     pub fn exists(&self) -> bool {
         self.dir.exists()
     }
 
-    /// Makes it, for its owner alone.
+    /// Makes the folder, accessible to its owner alone.
     pub fn make(&self) -> anyhow::Result<()> {
         let failed = || format!("cannot make {}", self.dir.display());
         fs::create_dir_all(&self.dir).with_context(failed)?;
@@ -165,7 +165,8 @@ impl Place {
                     let dir = self.dir.clone();
                     return Ok(NameLock { file, path, dir });
                 }
-                // Its last owner has removed the file in between.
+                // The last owner removed the file between our open and our lock, so this lock is on
+                // a file that no other command will open. The loop opens the new one.
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(TICK),
                 Err(TryLockError::WouldBlock) => {
@@ -181,7 +182,7 @@ impl Place {
         }
     }
 
-    /// Says that this process serves the store, for as long as the answer lives.
+    /// Marks the store as served by this process until the returned value is dropped.
     pub fn serve(&self) -> anyhow::Result<Serves> {
         let path = self.serving();
         let failed = || format!("cannot lock {}", path.display());
@@ -189,7 +190,8 @@ impl Place {
         let options = options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(&path).with_context(failed)?;
         let until = Instant::now() + LOOK_WAIT;
-        // A command that only looks whether there is a server has the lock for a moment.
+        // A command that tests whether there is a server holds a shared lock for a moment. A lock
+        // that lasts is a real server's.
         while file.try_lock().is_err() {
             if Instant::now() >= until {
                 bail!(
@@ -204,7 +206,8 @@ impl Place {
         Ok(Serves { _file: file })
     }
 
-    /// The process that serves it, if one does, whether it answers or not.
+    /// The process that serves the store, whether it answers or not. The kernel drops the lock when
+    /// the process dies, so a stale file is never taken for a server.
     pub fn server(&self) -> Option<u32> {
         let file = File::options().read(true).open(self.serving()).ok()?;
         match file.try_lock_shared() {
@@ -228,12 +231,12 @@ impl Place {
         text.trim().to_string()
     }
 
-    /// Where the process answers that has the store.
+    /// The socket of the process that serves the store.
     pub fn control(&self) -> PathBuf {
         self.dir.join("control")
     }
 
-    /// Where the process answers that holds its memory.
+    /// The socket of the process that holds its memory.
     pub fn hold(&self) -> PathBuf {
         self.dir.join("hold")
     }
@@ -255,7 +258,7 @@ impl Place {
         file == dir.join("mount").join(DEVICE) || file == Path::new("/").join(DEVICE)
     }
 
-    /// What its process says.
+    /// The file to which its processes write their messages.
     pub fn log(&self) -> PathBuf {
         self.dir.join("log")
     }
@@ -266,7 +269,7 @@ impl Place {
     }
 }
 
-/// The lock of a name. When the store is gone with it, its file goes too.
+/// The lock of a name. Dropping it removes its file if the store is gone.
 #[derive(Debug)]
 pub struct NameLock {
     file: File,
@@ -276,15 +279,15 @@ pub struct NameLock {
 
 impl Drop for NameLock {
     fn drop(&mut self) {
-        // While it is locked: a command that waits for the lock sees that the file is another one
-        // now.
+        // Removed while it is still locked. A command that waits for the lock then finds that its
+        // file is no longer at the path, and opens the new one.
         if !self.dir.exists() && is_at(&self.file, &self.path) {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// The word of a process that it serves a store.
+/// Keeps the lock that marks a store as served.
 #[derive(Debug)]
 pub struct Serves {
     _file: File,

@@ -18,7 +18,7 @@ impl Group {
     }
 }
 
-/// The whole answer.
+/// The answer to `status` as lines of text.
 pub fn status(all: &Value) -> String {
     let mut out = Group {
         text: String::new(),

@@ -25,14 +25,14 @@ pub fn run(args: &PubsubBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     bench::run("pubsub", suite(args, &settings)?, &args.bench, stop)
 }
 
-/// What the flags come to, with the mode's own where nothing was said.
+/// The parsed flags, with the defaults of the mode filled in.
 struct BenchSettings {
     readers: u64,
     groups: u64,
     write_batch: u64,
     read_batch: u64,
     messages: u64,
-    /// How long to write, where it is not a number of messages that was asked for.
+    /// How long to write, in seconds; 0 to write a number of messages.
     seconds: u64,
     cursors: String,
     dsn: Option<String>,
@@ -61,7 +61,8 @@ impl BenchSettings {
             groups: if queue { 1 } else { args.consumer_groups },
             write_batch,
             read_batch: args.read_batch.unwrap_or(if queue { 50 } else { 200 }),
-            // Whole batches, so that every system writes the same.
+            // Whole batches, so that every system writes the same messages, and at least one batch
+            // for each writer, so that none of them is idle.
             messages: wanted.div_ceil(write_batch).max(args.writers) * write_batch,
             seconds: free.map_or(0, |duration| duration.as_secs().max(1)),
             cursors: args.cursors.clone().unwrap_or_else(|| cursors.to_owned()),
@@ -72,6 +73,8 @@ impl BenchSettings {
 
 /// The connection string that --host and the flags beside it stand for.
 fn dsn(args: &PubsubBenchArgs) -> Option<String> {
+    // Single quotes and backslashes are escaped as libpq wants it. A host or a database name with a
+    // space would otherwise end the value and begin another option.
     let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
     let mut dsn = format!("host={}", quoted(args.host.as_deref()?));
     if let Some(port) = args.port {
@@ -162,12 +165,12 @@ fn merge(into: &mut Value, from: Value) {
 /// What is measured, and how much of it.
 struct Load {
     workload: &'static str,
-    /// Parameters of the workload.
+    /// Parameters of the workload that only this kind of load has.
     params: Value,
     metric: &'static str,
     unit: &'static str,
     better: &'static str,
-    /// For the estimate.
+    /// Units of work for the estimate of a run's length.
     units: u64,
     /// Keys of the case: the count to expect, and the rate that is offered.
     keys: Value,
@@ -281,7 +284,8 @@ fn params(args: &PubsubBenchArgs, settings: &BenchSettings, load: &Load) -> anyh
     Ok(params)
 }
 
-/// Whether the text itself has a password: one that `PGPASSWORD` gave is not in it.
+/// Whether the text itself has a password. The parsed connection string may have one from
+/// `PGPASSWORD`, which is not written into a record.
 fn holds_password(dsn: &str) -> bool {
     let without_user = dsn
         .split_once("://")

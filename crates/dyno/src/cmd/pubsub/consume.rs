@@ -13,9 +13,9 @@ use super::message_json;
 use crate::args::PubsubConsumeArgs;
 use crate::exit::Exit;
 
-/// Between two looks whether to stop, while nothing comes.
+/// How long a poll waits for records, and so how late a request to stop is noticed.
 const WAIT: Duration = Duration::from_millis(200);
-/// How long the log may be away before the command gives up; as long as a producer tries.
+/// How long the log may be unreachable before the command gives up, as long as a producer retries.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub fn run(args: &PubsubConsumeArgs, stop: &Stop) -> anyhow::Result<Exit> {
@@ -42,7 +42,7 @@ pub fn run(args: &PubsubConsumeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What to do about a group that stands where nothing can be read.
+/// Adds the remedy to the error of a group whose position retention has removed.
 fn with_remedy(error: Error, topic: &str, group: &str) -> Error {
     if error.kind() != Code::OffsetOutOfRange {
         return error;
@@ -54,7 +54,7 @@ fn with_remedy(error: Error, topic: &str, group: &str) -> Error {
     Error::with_retry(error.kind(), error.retry(), text)
 }
 
-/// A member at work.
+/// A member of the group while it reads.
 struct Reading<'a> {
     args: &'a PubsubConsumeArgs,
     consumer: Consumer,
@@ -82,8 +82,10 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Commits what was written, and asks for more.
+    /// Commits what was written, and polls for more.
     fn next(&mut self) -> Result<Vec<Message>> {
+        // Committed before the next poll and not behind each line: a commit waits for stable
+        // storage. A kill in between repeats at most the lines of one poll.
         self.commit()?;
         let messages = self.consumer.poll(WAIT)?;
         self.away_since = None;
@@ -96,6 +98,9 @@ impl Reading<'_> {
         }
         let upto: Vec<(i32, i64)> = self.written.iter().map(|(p, o)| (*p, *o)).collect();
         match self.consumer.commit_upto(&upto) {
+            // Another member owns these partitions now and reads the records again. The lines were
+            // written, so this is a repetition and not a loss, and the command goes on with its
+            // other partitions.
             Err(error) if error.kind() == Code::WrongGeneration => {
                 eprintln!(
                     "dyno: {error}: their last records will be read again by their new owner"
@@ -107,7 +112,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// While the log is away it is tried again, for a while.
+    /// Waits and returns if the error may pass, until [`PATIENCE`] is over.
     fn bear(&mut self, error: Error) -> Result<()> {
         if error.retry() == Retry::Never {
             return Err(with_remedy(error, &self.args.topic, &self.args.group));
@@ -123,14 +128,15 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Whether nothing is left of the topic that the group has not committed.
+    /// Whether the group has committed every record of the topic.
     fn has_read_everything(&mut self) -> anyhow::Result<bool> {
         let groups = Log::open(&self.args.place)?.groups(&self.args.topic)?;
         let own = groups.iter().find(|state| state.group == self.args.group);
         Ok(own.is_none_or(|state| state.lag() == 0))
     }
 
-    /// Writes as many as are still wanted. What cannot be written is not committed.
+    /// Writes as many records as are still wanted. Records that cannot be written are not
+    /// committed.
     fn write(&mut self, messages: &[Message]) -> anyhow::Result<()> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX);
         let messages = &messages[..messages.len().min(most)];
@@ -139,6 +145,8 @@ impl Reading<'_> {
             self.line(&mut stdout, message)
                 .context("cannot write to stdout")?;
         }
+        // Flushed before the offsets are noted. An offset that is committed while its line is still
+        // in a buffer would lose the line at a kill.
         stdout.flush().context("cannot write to stdout")?;
         self.left -= messages.len() as u64;
         for message in messages {
@@ -156,7 +164,8 @@ impl Reading<'_> {
         to.write_all(b"\n")
     }
 
-    /// Commits the last, and leaves the group.
+    /// Commits the last records and leaves the group, so that another member need not wait for the
+    /// lease.
     fn close(mut self) -> Result<()> {
         while let Err(error) = self.commit() {
             self.bear(error)?;

@@ -1,5 +1,5 @@
-//! Standard input in blocks of whole lines, read by a thread of its own, so that Ctrl-C is heard
-//! while were not typed.
+//! Standard input in blocks of whole lines. A thread of its own reads it, so that Ctrl-C is noticed
+//! while no line is typed.
 
 use std::io::{self, ErrorKind, Read};
 use std::mem;
@@ -9,13 +9,13 @@ use std::thread;
 use dyno_pubsub::record::RECORD_BYTES_MAX;
 
 const READ_BYTES: usize = 64 << 10;
-/// A line of JSON may be longer than its record: six signs for a byte, and as much for everything
-/// else.
+/// A line of JSON may be longer than its record: up to six characters for a byte, and room for the
+/// names of the fields.
 const LINE_BYTES: usize = 8 * RECORD_BYTES_MAX;
-/// Blocks that wait to be sent.
+/// Blocks that may wait to be sent; the reader then waits, so a fast input takes no memory.
 const BLOCKS: usize = 4;
 
-/// Blocks of lines, the last without an end perhaps. After an error comes nothing.
+/// Starts the reader. The last block may lack its line end. Nothing follows an error.
 pub fn blocks(mut input: impl Read + Send + 'static) -> io::Result<Receiver<io::Result<Vec<u8>>>> {
     let (sender, receiver) = sync_channel(BLOCKS);
     let read = move || {
@@ -23,7 +23,8 @@ pub fn blocks(mut input: impl Read + Send + 'static) -> io::Result<Receiver<io::
         loop {
             let next = next_block(&mut input, &mut block);
             let last = !matches!(next, Ok(Some(_)));
-            // The receiver is gone when the sending has failed.
+            // The receiver is gone if sending records failed; then the rest of the input is not
+            // read.
             if let Some(next) = next.transpose()
                 && sender.send(next).is_err()
             {
@@ -57,6 +58,7 @@ fn next_block(input: &mut impl Read, rest: &mut Vec<u8>) -> io::Result<Option<Ve
             let after = rest.split_off(had + end + 1);
             return Ok(Some(mem::replace(rest, after)));
         }
+        // Input without a line end, such as a binary file, would otherwise fill the memory.
         if rest.len() > LINE_BYTES {
             let text = format!("a line has more than {LINE_BYTES} bytes");
             return Err(io::Error::new(ErrorKind::InvalidData, text));

@@ -1,4 +1,4 @@
-//! The log where the arguments say that it is: behind a broker, or on a server of SQL.
+//! The log that the arguments name: behind a broker, or directly on a PostgreSQL server.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use dyno_serve::tls;
 use crate::args::{BROKER_DEFAULT, PubsubPlaceArgs};
 use crate::secrets;
 
-/// What topics and groups are asked of.
+/// A connection to administer topics and groups.
 pub enum Log {
     Server(Box<Connection>),
     Broker(Client),
@@ -32,17 +32,17 @@ pub fn address(place: &PubsubPlaceArgs) -> anyhow::Result<Address> {
     Ok(Address::Broker(broker.to_owned()))
 }
 
-/// What the broker asks for, where it asks.
+/// The token for a broker that requires one.
 pub fn token(place: &PubsubPlaceArgs) -> anyhow::Result<Option<String>> {
     secrets::token(place.token_file.as_deref())
 }
 
-/// What a broker's certificate is checked by, where TLS is wanted.
+/// The roots that a broker's certificate must lead to; `None` without TLS.
 pub fn tls(place: &PubsubPlaceArgs) -> anyhow::Result<Option<Arc<ClientConfig>>> {
     Ok(place.tls_ca.as_deref().map(tls::client).transpose()?)
 }
 
-/// Says what to do where nothing answers at the broker's address.
+/// Adds the remedy to the error of a broker that cannot be reached.
 pub fn without_broker(place: &PubsubPlaceArgs, error: Error) -> Error {
     if place.dsn.is_some() || error.kind() != Code::ServerLost {
         return error;
@@ -83,7 +83,8 @@ impl Log {
             Log::Server(connection) => connection.create_topic(name, options).map(|_| ()),
             Log::Broker(client) => {
                 client.ask(&CreateTopic::of(name, options))?;
-                // Said by a request of its own: a broker is told the rest when a topic is made.
+                // The request that creates a topic lacks these two options, so they follow in a
+                // second one. If that fails, the topic exists with their defaults.
                 let defaults = TopicOptions::default();
                 let range_records = Some(options.range_records);
                 let changes = TopicChanges {
@@ -131,7 +132,7 @@ impl Log {
         }
     }
 
-    /// All topics by name.
+    /// All topics, in the order of their names.
     pub fn topics(&mut self) -> dyno_pubsub::Result<Vec<TopicState>> {
         match self {
             Log::Server(connection) => connection.topic_states(),
@@ -139,7 +140,7 @@ impl Log {
         }
     }
 
-    /// All queues by name.
+    /// All queues, in the order of their names.
     pub fn queues(&mut self) -> dyno_pubsub::Result<Vec<QueueState>> {
         match self {
             Log::Server(connection) => connection.queue_states(),
@@ -166,7 +167,7 @@ impl Log {
         }
     }
 
-    /// Sets a group to another place.
+    /// Moves a group to another position.
     pub fn reset_group(
         &mut self,
         topic: &str,
@@ -195,8 +196,7 @@ impl Log {
         }
     }
 
-    /// Since when the records of each partition are kept; nothing where an older broker does not
-    /// tell.
+    /// Since when the records of each partition are kept; empty if the broker is too old to tell.
     pub fn kept(&mut self) -> dyno_pubsub::Result<Vec<Kept>> {
         match self {
             Log::Server(connection) => connection.kept(),
@@ -207,7 +207,7 @@ impl Log {
         }
     }
 
-    /// The broker's name and what it counts; nothing without a broker.
+    /// The broker's name and counters; `None` without a broker.
     pub fn broker(&mut self) -> dyno_pubsub::Result<Option<(String, Vec<Counter>)>> {
         let Log::Broker(client) = self else {
             return Ok(None);

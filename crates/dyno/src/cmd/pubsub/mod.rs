@@ -25,7 +25,7 @@ use crate::terminal;
 
 pub fn run(args: &PubsubArgs, stop: &Stop) -> anyhow::Result<Exit> {
     match &args.command {
-        // These own servers, and stop them in order.
+        // These commands own servers, which they must stop in order, so they are not ended early.
         PubsubCommand::Serve(_)
         | PubsubCommand::Bench(_)
         | PubsubCommand::Check(_)
@@ -47,7 +47,7 @@ pub fn run(args: &PubsubArgs, stop: &Stop) -> anyhow::Result<Exit> {
     done.map_err(with_retry)
 }
 
-/// Adds what an error of the log means for a caller that would try again.
+/// Adds to an error of the log whether the command may be run again.
 fn with_retry(error: anyhow::Error) -> anyhow::Error {
     let of_log = error.chain().find_map(|e| e.downcast_ref::<Error>());
     match of_log.map(Error::retry) {

@@ -17,10 +17,10 @@ use crate::args::PubsubProduceArgs;
 use crate::exit::Exit;
 use crate::terminal;
 
-/// Between two looks at the receipts and at the wish to stop, while no line comes.
+/// Time between two checks of the receipts and for a request to stop, while no line arrives.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Why no more lines are sent, when nothing failed.
+/// Why no more lines are sent, if nothing failed.
 enum End {
     OfInput,
     /// Lines after this one were not sent.
@@ -47,7 +47,8 @@ pub fn run(args: &PubsubProduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let began = Instant::now();
     let mut receipts = Receipts::default();
     let ended = send_all(args, &producer, &blocks, &mut receipts, stop);
-    // Its failures are those of the receipts.
+    // A failure of the flush is also the outcome of the receipts that it concerns, which name their
+    // lines.
     let _ = producer.flush();
     receipts.settle();
     terminal::print(&said(args, &receipts, began.elapsed()))?;
@@ -65,7 +66,8 @@ pub fn run(args: &PubsubProduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     }
 }
 
-/// Sends until the input ends, it is asked to stop, a line is of no use, or one was refused.
+/// Sends lines until the input ends, a stop is requested, a line cannot be parsed, or one is
+/// refused.
 fn send_all(
     args: &PubsubProduceArgs,
     producer: &Producer,
@@ -79,6 +81,8 @@ fn send_all(
         if stop.asked() {
             return Ok(End::Asked { last_line });
         }
+        // A refused line ends the sending at once. Lines behind it would otherwise be stored in
+        // front of it when the user repeats the command.
         receipts.settle_known();
         if receipts.first_refused.is_some() {
             return Ok(End::Asked { last_line });
@@ -114,23 +118,24 @@ fn send_all(
     }
 }
 
-/// Which lines each partition has been given: the same in every run.
+/// Assigns lines to partitions in the same way in every run, and skips those that an earlier run
+/// has sent.
 #[derive(Default)]
 struct Turns {
     given: BTreeMap<u32, Given>,
 }
 
-/// What one partition has been given.
+/// The lines that one partition has been assigned.
 #[derive(Default)]
 struct Given {
     lines: u64,
-    /// The last line that is known to be the one that was sent, with all before it.
+    /// The last line that is known to be the one that was sent, like all before it.
     same_until: u64,
 }
 
 impl Turns {
-    /// The partition of a line, unless the line is there. Fails where another line was sent in its
-    /// place.
+    /// The partition to send a line to; `None` if an earlier run has sent it. Fails if another line
+    /// was sent in its place.
     fn place(
         &mut self,
         producer: &Producer,
@@ -141,6 +146,8 @@ impl Turns {
         let partition = match (record.partition, &record.key) {
             (Some(partition), _) => partition,
             (None, Some(key)) => key::partition_of(key, partitions),
+            // Lines without a key take turns by their number, and not by batch as they do without
+            // --resume: the assignment must not depend on timing, which batches do.
             (None, None) => u32::try_from((line - 1) % u64::from(partitions)).unwrap_or(0),
         };
         let given = self.given.entry(partition).or_default();
@@ -167,7 +174,7 @@ impl Turns {
         Ok(None)
     }
 
-    /// Fewer lines than were sent are other lines as well.
+    /// Fails if the input ended before all lines that were sent: it is another input then.
     fn check_end(&self, producer: &Producer) -> anyhow::Result<()> {
         for partition in 0..producer.partitions() {
             let sent = producer.sent_before(partition);

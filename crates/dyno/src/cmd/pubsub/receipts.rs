@@ -1,10 +1,10 @@
-//! What became of the lines that were sent.
+//! The outcomes of the lines that were sent.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use dyno_pubsub::{Error, Place, Receipt, Result};
 
-/// Lines whose outcome is not known yet, and the counts of those that are.
+/// Lines whose outcome is not known yet, and counts of those whose outcome is.
 #[derive(Default)]
 pub struct Receipts {
     /// In the order of lines, from 1.
@@ -24,7 +24,7 @@ impl Receipts {
         self.waiting.push_back((line, receipt));
     }
 
-    /// Counts what is known, up to the first line of which nothing is known yet.
+    /// Counts known outcomes, up to the first line whose outcome is not known yet.
     pub fn settle_known(&mut self) {
         while let Some((line, outcome)) = self.front() {
             self.waiting.pop_front();
@@ -37,7 +37,7 @@ impl Receipts {
         Some((*line, receipt.outcome()?))
     }
 
-    /// Waits for all.
+    /// Waits until every outcome is known, and counts them.
     pub fn settle(&mut self) {
         for (line, receipt) in std::mem::take(&mut self.waiting) {
             self.count(line, receipt.wait());
@@ -56,9 +56,11 @@ impl Receipts {
         }
     }
 
-    /// A line that was not taken, or whose outcome is a failure.
+    /// Counts a line that the producer did not accept, or whose outcome is a failure.
     pub fn refuse(&mut self, line: u64, error: Error) {
         self.refused += 1;
+        // Outcomes of several partitions come in any order, so the first refused line is the one
+        // with the least number and not the one that is heard of first.
         let first = self.first_refused.as_ref().map(|(first, _)| *first);
         if first.is_none_or(|first| line < first) {
             self.first_refused = Some((line, error));

@@ -84,7 +84,8 @@ fn alter(args: &PubsubTopicAlterArgs) -> anyhow::Result<()> {
     terminal::print(&format!("topic {} is changed", args.name))
 }
 
-/// The rule of the schema, so that a slip is told before anything is connected to.
+/// Checks a name by the rule of the schema, so that a mistake is reported before a connection is
+/// made.
 fn check_name(name: &str) -> anyhow::Result<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if (1..=100).contains(&name.len()) && name.bytes().all(allowed) {
@@ -95,7 +96,7 @@ fn check_name(name: &str) -> anyhow::Result<()> {
     )
 }
 
-/// Milliseconds; -1 for ever.
+/// Retention in milliseconds; -1 keeps records forever, `None` leaves it as it is.
 fn retention_ms(args: &PubsubRetentionArgs) -> Option<i64> {
     let ms = args.retention?.as_millis();
     Some(if ms == 0 {
@@ -105,7 +106,7 @@ fn retention_ms(args: &PubsubRetentionArgs) -> Option<i64> {
     })
 }
 
-/// Bytes of a partition; -1 without limit.
+/// Retention in bytes of a partition; -1 sets no limit, `None` leaves it as it is.
 fn retention_bytes(args: &PubsubRetentionArgs) -> Option<i64> {
     let bytes = args.retention_bytes?;
     Some(if bytes == 0 {
@@ -151,7 +152,7 @@ fn list(args: &PubsubStatusArgs) -> anyhow::Result<()> {
     terminal::print(format!("{table}\n{}", elsewhere(&topics)).trim_end())
 }
 
-/// A line for each cluster that has partitions which this server has not.
+/// A line for each cluster that holds partitions which are not on this server.
 pub fn elsewhere(topics: &[TopicState]) -> String {
     let mut lines = String::new();
     for state in topics {
@@ -166,12 +167,13 @@ pub fn elsewhere(topics: &[TopicState]) -> String {
     lines
 }
 
-/// Records that are there.
+/// How many records the partition holds.
 pub fn records(partition: &dyno_pubsub::Partition) -> i64 {
     partition.next_offset - partition.first_offset
 }
 
-/// How long ago the oldest record that is left of a topic was appended, by this machine's clock.
+/// How long ago the oldest remaining record of a topic was appended, by this machine's clock. Empty
+/// if the topic has no record.
 fn age_of_oldest(topic: &str, kept: &[Kept]) -> String {
     let of_topic = kept.iter().filter(|kept| kept.topic == topic);
     let oldest = of_topic.filter_map(|kept| kept.oldest_at_us).min();

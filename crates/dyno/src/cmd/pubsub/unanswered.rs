@@ -1,4 +1,4 @@
-//! The end of a client's command that was asked to stop while a server leaves it without an answer.
+//! Ends a client's command that should stop while it waits for a server's answer.
 
 use std::thread;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use dyno_suite::Stop;
 
 /// The exit code of a command that was interrupted, as after a second Ctrl-C.
 const INTERRUPTED: i32 = 130;
-/// Between two looks whether to stop.
+/// Time between two checks for a request to stop.
 const TICK: Duration = Duration::from_millis(50);
-/// How long a command may take to finish what it has begun: to send what it has read, to store its
-/// cursors.
+/// How long a command may take to finish what it has begun: to send the lines that it has read, to
+/// store its cursors.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Ends the process when a stop was asked for and the command has not come to its end within

@@ -49,7 +49,7 @@ pub fn run(args: &TpccCheckArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Checks the conditions, and says meanwhile that it does.
+/// Checks the consistency conditions, with a spinner meanwhile.
 pub fn conditions(
     db: &dyn Database,
     tables: &Tables,

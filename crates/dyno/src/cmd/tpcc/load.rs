@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::progress::WorkBar;
 use crate::terminal;
 
-/// Between two looks at how far it is.
+/// Time between two readings of the progress.
 const TICK: Duration = Duration::from_millis(100);
 
 pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
@@ -32,6 +32,8 @@ pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
         let loading = scope.spawn(|| load::load(&*db, population, args.threads, &progress));
         while !loading.is_finished() {
             bar.at(progress.rows.load(Ordering::Relaxed));
+            // The load looks at the flag between transactions, so what is loaded is whole and the
+            // same command continues it.
             if stop.asked() {
                 progress.stop.store(true, Ordering::Relaxed);
             }

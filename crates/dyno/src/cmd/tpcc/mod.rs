@@ -1,4 +1,4 @@
-//! `dyno tpcc ...`: the transactions of TPC-C on whichever engine.
+//! `dyno tpcc ...`: the transactions of TPC-C on any engine.
 
 mod check;
 mod load;

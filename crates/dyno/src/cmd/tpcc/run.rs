@@ -1,4 +1,4 @@
-//! `dyno tpcc run`: transactions for a while, between two checks.
+//! `dyno tpcc run`: transactions for some time, with a check before and after.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,13 +18,15 @@ use crate::databases;
 use crate::exit::Exit;
 use crate::terminal;
 
-/// The time in inputs of runs that are to be compared: 2026-01-02.
+/// The entry time in the inputs of runs that are compared: 2026-01-02.
 const FIXED_MS: i64 = 1_767_312_000_000;
 
 pub fn run(args: &TpccRunArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let db = databases::open_with(&args.on, database_options()?)?;
     let (tables, population) = load::ready(&*db)?;
     let before = conditions(&*db, &tables, &population.scale)?;
+    // A database that breaks a condition before the run would break it after the run too, and the
+    // transactions would be blamed.
     if !before.is_empty() {
         terminal::print(&told::wrong("before the run", &before))?;
         return Ok(Exit::No);
@@ -32,6 +34,8 @@ pub fn run(args: &TpccRunArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let run = run_number(args, paid(&*db, &tables)?);
     let plan = plan(args, population.scale, population.seed, run);
     let measured = measure(&*db, &tables, &plan, stop.flag())?;
+    // The figures are printed although they cover a part of the run, marked as incomplete, because
+    // a run of an hour that ended after 59 minutes still tells something.
     if let Some(error) = &measured.cut_short {
         terminal::print(&told::report(args, &measured)?)?;
         anyhow::bail!("{}, so the figures are incomplete: {error}", ended(error));
@@ -45,7 +49,7 @@ pub fn run(args: &TpccRunArgs, stop: &Stop) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What an error that ended a run says of the engine.
+/// What an error that ended a run says about the engine.
 fn ended(error: &Error) -> &'static str {
     match error.kind() {
         Code::Unavailable => "the engine was lost in mid-run",
@@ -84,10 +88,9 @@ fn plan(args: &TpccRunArgs, scale: Scale, loaded_with: u64, run: u64) -> Plan {
     }
 }
 
-/// What tells this run from others on the same database, by which rows of HISTORY are told apart;
-/// the same for runs that are to be compared, which begin with equal databases. Each payment adds
-/// to what was `paid` before, so a later run that adds rows to HISTORY never begins with the sum of
-/// an earlier one that did.
+/// A number for this run, which is part of the keys of HISTORY. It must differ between runs on one
+/// database, and be equal for runs that are compared, which begin with equal databases. The sum
+/// `paid` so far does both: each payment adds to it, so no later run begins with the same sum.
 fn run_number(args: &TpccRunArgs, paid: u64) -> u64 {
     match args.transactions {
         Some(_) => Random::of(args.seed, &[0x4B, paid]).bits(),

@@ -1,4 +1,4 @@
-//! What a run prints.
+//! The output of `dyno tpcc run`, as text and as JSON.
 
 use dyno_report::quantity;
 use dyno_rigs::tpcc::{Measured, OfKind};
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use crate::args::TpccRunArgs;
 use crate::terminal;
 
-/// Below every figure.
+/// The note that is printed below all figures.
 const NOT_AUDITED: &str =
     "After TPC-C, unaudited: transactions a second by type, not comparable with published results.";
 
-/// Violations, and no figure.
+/// The violations of conditions, without any figure.
 pub fn wrong(when: &str, violations: &[Violation]) -> String {
     let mut text = format!("the database is wrong {when}, so there is no throughput:\n");
     for violation in violations {

@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::progress::WorkBar;
 use crate::{sql, terminal};
 
-/// Between two looks at the counters.
+/// Time between two readings of the counters.
 const TICK: Duration = Duration::from_millis(100);
 
 pub fn run(args: &TpchGenArgs, stop: &Stop) -> anyhow::Result<Exit> {
@@ -37,7 +37,7 @@ pub fn run(args: &TpchGenArgs, stop: &Stop) -> anyhow::Result<Exit> {
     if args.json {
         terminal::print(&serde_json::to_string_pretty(&as_json(&report))?)?;
     } else if to_stdout {
-        // The bytes of the file are there already.
+        // Standard output has the bytes of the file.
         eprintln!("{}", summary(&report));
     } else {
         terminal::print(&as_text(&report))?;
@@ -81,7 +81,8 @@ fn layout(args: &TpchWhatArgs) -> Layout {
     layout
 }
 
-/// Writes in this process, or in that of the SQL engine, which has Arrow, where the mode needs it.
+/// Writes in this process, or in that of the SQL engine if the mode needs Arrow, which only that
+/// program has.
 fn write(job: &Job, elsewhere: Option<Command>, progress: &Progress) -> Result<Report, Error> {
     match elsewhere {
         Some(program) => run_in(program, job, progress),
@@ -92,7 +93,8 @@ fn write(job: &Job, elsewhere: Option<Command>, progress: &Progress) -> Result<R
 /// Writes with a bar over the rows.
 fn watched(job: &Job, stop: &Stop) -> anyhow::Result<Report> {
     let elsewhere = if job.is_of_another_program() {
-        // What is wrong with the job itself is said first.
+        // A mistake in the job is reported before a missing SQL engine, because building the engine
+        // would not mend it.
         job.check()?;
         let mut program = sql::command()?;
         program.args(["tpch", "write"]);
@@ -107,6 +109,8 @@ fn watched(job: &Job, stop: &Stop) -> anyhow::Result<Report> {
         while !writer.is_finished() {
             bar.at(progress.rows());
             bar.say(&quantity(progress.bytes() as f64, "B"));
+            // The writer notices the request by itself; the loop shows its progress until it has
+            // ended.
             if stop.asked() {
                 progress.stop();
             }
@@ -120,7 +124,7 @@ fn watched(job: &Job, stop: &Stop) -> anyhow::Result<Report> {
     })
 }
 
-/// What the bar counts to: exact but for `lineitem`, whose rows it would take time to count.
+/// The length of the bar. It is exact except for `lineitem`, whose rows would take time to count.
 fn expected_rows(job: &Job) -> u64 {
     let generator = Generator::new(job.scale);
     let rows = |&table: &Table| match table {

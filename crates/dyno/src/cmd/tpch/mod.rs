@@ -24,7 +24,7 @@ pub fn run(args: &TpchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     }
 }
 
-/// Runs the SQL engine, which says by itself what went wrong, and takes over its exit code.
+/// Runs the SQL engine, which prints its own errors, and returns its exit code.
 fn hand_over(mut command: Command, args: &TpchSqlArgs) -> anyhow::Result<Exit> {
     if let Some(threads) = args.threads {
         command.args(["--threads", &threads.to_string()]);

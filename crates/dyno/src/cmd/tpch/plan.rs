@@ -10,7 +10,7 @@ use crate::terminal;
 
 /// Processors of a task in a cluster, unless the caller says.
 const DEFAULT_THREADS: u64 = 4;
-/// What a task may take beside its own bound, in bytes.
+/// Memory that a task may use beyond its --memory, in bytes.
 const HEADROOM_BYTES: u64 = 128 << 20;
 
 pub fn run(args: &TpchPlanArgs) -> anyhow::Result<Exit> {
@@ -59,13 +59,14 @@ impl Plan<'_> {
         words.extend(threads.map(|threads| format!("--threads {threads}")));
         words.extend(choices(what));
         if self.in_objects() {
-            // An object has no receipt that tells a task tried again to keep it.
+            // A folder has receipts, by which a task that is started again keeps finished files.
+            // Objects have none, so the task writes them again, with the same bytes.
             words.push("--overwrite".to_string());
         }
         words.join(" ")
     }
 
-    /// Where a path that does not begin at the root begins.
+    /// A comment that says what a relative path is relative to.
     fn relative(&self, from: &str) -> String {
         match &self.job.place {
             Place::Folder(path) if path.is_relative() => {
@@ -104,6 +105,8 @@ impl Plan<'_> {
     /// One part after the other, each on all cores unless told otherwise: they share a machine.
     fn parallel(&self) -> anyhow::Result<String> {
         let command = self.command("{}", self.args.what.threads);
+        // The one pair of braces is parallel's own. Any other would be replaced by the part's
+        // number, inside a path as well.
         if command.matches('{').count() > 1 {
             bail!("GNU parallel takes braces for its own: choose a --out without them");
         }
@@ -123,6 +126,8 @@ impl Plan<'_> {
     fn kubernetes(&self) -> anyhow::Result<String> {
         let part = "$((JOB_COMPLETION_INDEX + 1))";
         let command = self.command(part, Some(self.threads()));
+        // Kubernetes expands $(NAME) in commands, so a dollar sign of the user's would not reach
+        // the shell as it stands.
         if command.matches('$').count() > 1 {
             bail!("Kubernetes takes a dollar sign for its own: choose a --out without one");
         }
@@ -161,6 +166,7 @@ impl Plan<'_> {
                 string(secret)?
             ));
         }
+        // Kubernetes refuses a mount path that is relative or has a colon.
         if !out.starts_with('/') || out.contains(':') {
             bail!("--out {out}: a volume is mounted at an absolute path without a colon");
         }
@@ -181,7 +187,7 @@ fn string(text: &str) -> serde_json::Result<String> {
     serde_json::to_string(text)
 }
 
-/// What decides the bytes, and the place.
+/// The flags that decide the bytes and the place, so that every task writes what one process would.
 fn choices(what: &TpchWhatArgs) -> Vec<String> {
     let mut words = vec![
         format!("--mode {}", what.mode),
@@ -213,7 +219,7 @@ fn choices(what: &TpchWhatArgs) -> Vec<String> {
     words
 }
 
-/// For a POSIX shell.
+/// Quotes a word for a POSIX shell, if it needs quotes.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

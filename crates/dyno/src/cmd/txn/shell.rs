@@ -52,6 +52,8 @@ pub fn run(args: &TxnShellArgs, stop: &Stop) -> anyhow::Result<Exit> {
             }
         }
     }
+    // A transaction that is open at the end of the input is not committed: the line that would have
+    // said so never came.
     if let Some(open) = open {
         eprintln!("the transaction that was begun is rolled back");
         Transaction::rollback(open)?;
@@ -86,6 +88,8 @@ fn command<'a>(db: &'a dyn Database, open: &mut Open<'a>, line: &str) -> Result<
             transaction.rollback().map(|()| done)
         }
         ["explain", table, key] => explain(db, table, &bytes_of(key)?),
+        // A command inside `begin` and `commit` runs in the open transaction. Outside of them each
+        // line is a transaction of its own, which `transact` repeats on a conflict.
         _ => match open {
             Some(transaction) => act(&mut **transaction, &words),
             None => db.transact(|transaction| act(transaction, &words)),
@@ -127,7 +131,7 @@ fn act(transaction: &mut dyn Operations, words: &[&str]) -> Result<String> {
     }
 }
 
-/// What is said of a command that lacks something, or has too much.
+/// The operands of each command, for messages about too few or too many.
 const USES: [(&str, &str); 10] = [
     ("create", "needs TABLE, and nothing else"),
     ("tables", "takes nothing else"),

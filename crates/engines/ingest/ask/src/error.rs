@@ -1,6 +1,6 @@
-//! What can go wrong between a question and its answer.
+//! Errors between a question and its answer.
 
-/// An error of asking. None of them holds the endpoint's key.
+/// Why a question has no answer. No variant holds the key of the endpoint.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     /// The text is not the address of an endpoint.
@@ -8,52 +8,52 @@ pub enum AskError {
     Address {
         /// As it was given, without a password.
         address: String,
-        /// Why.
+        /// What is wrong with the address.
         reason: String,
     },
-    /// Nothing came back.
+    /// The server could not be reached, or did not answer in time.
     #[error("the endpoint {server}: {reason}")]
     Unreachable {
-        /// Host and port.
+        /// Host and port of the server.
         server: String,
-        /// In words.
+        /// What happened, in a few words.
         reason: String,
     },
-    /// It did not want to.
+    /// The server answered with an error.
     #[error("the endpoint {server} answered with status {status}: {said}")]
     Refused {
-        /// Host and port.
+        /// Host and port of the server.
         server: String,
-        /// Of HTTP.
+        /// The HTTP status of the answer.
         status: u16,
-        /// The beginning of what it said.
+        /// The beginning of its message.
         said: String,
     },
-    /// What came back is not what the interface promises.
+    /// The answer does not follow the interface.
     #[error("the endpoint {server} does not speak the OpenAI interface: {reason}")]
     Answer {
-        /// Host and port.
+        /// Host and port of the server.
         server: String,
-        /// In words.
+        /// What happened, in a few words.
         reason: String,
     },
     /// The model wrote no statement.
     #[error("the model wrote no SQL, but: {said}")]
     NoSql {
-        /// The beginning of what it wrote.
+        /// The beginning of its answer.
         said: String,
     },
     /// The statement could not be run, nor could those that the model wrote when it was told so.
     #[error("the statement of the model cannot be run ({tries} tried): {reason}\n{sql}")]
     NotRun {
-        /// The last one.
+        /// The statement that was tried last.
         sql: String,
-        /// What the SQL engine said.
+        /// The error of the SQL engine for it.
         reason: String,
-        /// Statements tried.
+        /// How many statements were tried.
         tries: usize,
     },
-    /// What the SQL engine printed is not a table.
+    /// The output of the SQL engine is not a table.
     #[error("the SQL engine's answer is not a table: {0}")]
     Rows(String),
 }

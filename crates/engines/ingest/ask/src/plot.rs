@@ -1,14 +1,14 @@
-//! Rows as bars, for a terminal.
+//! Draws rows as bars on a terminal.
 
 use crate::rows::Rows;
 
-/// More rows are no plot.
+/// The most rows that are drawn; with more there is no plot.
 const MOST_ROWS: usize = 60;
-/// Columns of the longest bar.
+/// Columns of the terminal that the longest bar takes.
 const BAR: usize = 50;
-/// Longer labels are cut.
+/// The most characters of a label; longer ones are cut.
 const MOST_LABEL: usize = 24;
-/// A bar's end, in eighths of a column.
+/// The end of a bar, by how many eighths of a column it fills.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 /// A bar for each row: its length is the last column of numbers, its label the other columns.
@@ -26,6 +26,7 @@ pub fn bars(rows: &Rows) -> Option<String> {
     let labels: Vec<String> = rows.values.iter().map(|row| label(row, column)).collect();
     let wide = |label: &String| label.chars().count();
     let width = labels.iter().map(wide).max()?;
+    // Bars begin at zero, unless there are negative numbers.
     let least = numbers.iter().copied().fold(0.0, f64::min);
     let most = numbers.iter().copied().fold(0.0, f64::max);
     let mut text = format!("{}\n", rows.columns[column]);

@@ -1,4 +1,4 @@
-//! What the model is told.
+//! The messages that the model is sent.
 
 use crate::Question;
 use crate::endpoint::{Message, Role};
@@ -43,7 +43,7 @@ pub(crate) fn opening(question: &Question<'_>) -> Vec<Message> {
     ]
 }
 
-/// What follows a statement that could not be run.
+/// The messages that follow a statement that could not be run.
 pub(crate) fn mending(sql: &str, reason: &str) -> [Message; 2] {
     let said = format!("```sql\n{sql}\n```");
     let told = format!("That cannot be run: {reason}\nWrite it again, in a ```sql fence.");

@@ -5,9 +5,9 @@ use crate::error::AskError;
 /// A small table of texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// Names, as many as each row has values.
+    /// The names of the columns, as many as each row has values.
     pub columns: Vec<String>,
-    /// Values as text; an empty one is NULL or an empty text.
+    /// The values of each row as text; an empty one is NULL or the empty string.
     pub values: Vec<Vec<String>>,
 }
 

@@ -61,6 +61,7 @@ impl FromStr for Address {
             }
         };
         let (servers, table) = rest.split_once('/').unwrap_or((rest, ""));
+        // The last `@` counts, because the name of a user may contain one.
         let (user, servers) = servers.rsplit_once('@').unwrap_or(("default", servers));
         if user.contains(':') {
             return Err(wrong(
@@ -68,6 +69,7 @@ impl FromStr for Address {
                  use CLICKHOUSE_PASSWORD or --password-file",
             ));
         }
+        // The user is sent in a header, which takes visible characters only.
         if user.is_empty() || !user.bytes().all(|b| b.is_ascii_graphic() && b != b'%') {
             return Err(wrong("its user is empty or has strange characters"));
         }
@@ -76,6 +78,8 @@ impl FromStr for Address {
             .map(|server| with_port(server, tls))
             .collect::<Option<_>>()
             .ok_or_else(|| wrong("a server in it is not HOST or HOST:PORT"))?;
+        // Named twice, a server would count as two shards. Each would get a stage of an archive,
+        // and the swap of the second stage would replace the rows of the first.
         let mut sorted = servers.clone();
         sorted.sort_unstable();
         sorted.dedup();

@@ -39,6 +39,7 @@ impl Exception {
     pub fn into_error(self, server: &str, user: &str, action: &str) -> Error {
         let (server, action) = (server.to_owned(), action.to_owned());
         let Exception { code, message } = self;
+        // Servers report a full disk under several codes, so the text decides, too.
         let no_space = message.contains("No space left") || message.contains("errno: 28");
         match code {
             // UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, AUTHENTICATION_FAILED

@@ -49,6 +49,8 @@ impl FeedRows {
             }
             room -= bits;
             for (key, rank) in keys.iter_mut().zip(ranks) {
+                // A column may need all 64 bits; then no other column precedes it, and there is
+                // nothing to shift.
                 *key = key.checked_shl(bits).unwrap_or(0) | rank;
             }
         }
@@ -98,6 +100,7 @@ impl Encode for FeedRows {
     ) -> Vec<u32> {
         let keys = self.keys(rows);
         let mut order = self.order.by(keys.into_iter()).to_vec();
+        // The first column names the archive. The others are those of the feed, in its order.
         for (column, (field, values)) in columns[1..].iter().zip(rows.columns()) {
             if field.kind != Kind::Moment || !column.is_time() {
                 continue;
@@ -147,6 +150,7 @@ impl Encode for FeedRows {
                     numbers(column, field.kind, &integers(field, values), order, out);
                 }
                 (Values::Words { codes, words }, text) => {
+                    // A missing value gets a code of its own, behind those of the dictionary.
                     let list: Vec<&[u8]> = words.iter().chain([&b""[..]]).collect();
                     let nothing = words.len() as u32;
                     let codes: Vec<u32> = places(field, values, rows.len())

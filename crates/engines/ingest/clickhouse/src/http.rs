@@ -123,6 +123,8 @@ impl Client {
     ) -> std::result::Result<String, Failure> {
         let mut url = self.url.clone();
         url.query_pairs_mut().extend_pairs(settings);
+        // The credentials go into headers, because servers and proxies write addresses into their
+        // logs.
         let request = http::Request::post(url.as_str())
             .header("X-ClickHouse-User", &self.user)
             .header("X-ClickHouse-Key", &self.password.0)
@@ -130,6 +132,7 @@ impl Client {
             .map_err(|_| Failure::Unsendable(action.to_owned()))?;
         let answer = self.agent.run(request).map_err(|e| reason(&e))?;
         let (head, mut body) = answer.into_parts();
+        // Whatever answers at this address may do so without end, so the memory for it has a limit.
         let text = body.with_config().limit(MOST_ANSWER_BYTES).read_to_vec();
         let text = text.map_err(|e| reason(&e))?;
         let text = String::from_utf8_lossy(&text).into_owned();
@@ -141,6 +144,8 @@ impl Client {
             return Ok(text);
         }
         let exception = Exception::of(code, &text);
+        // ClickHouse gives each exception a code. Without one, a proxy or another service has
+        // answered.
         if exception.code == 0 {
             return Err(Failure::NotClickHouse(head.status.as_u16(), shown(&text)));
         }

@@ -98,6 +98,8 @@ impl Texts {
         let Words { words, codes, .. } = *column;
         let code = |row: u32| codes[row as usize] as usize;
         match text {
+            // The widths of the contract are copied from a table of padded strings, because padding
+            // each row anew takes longer.
             Text::Fixed(16) => {
                 let table = self.padded::<16>(words);
                 gather(order, out, |row| table[code(row)]);
@@ -143,6 +145,7 @@ impl Texts {
         self.places.resize(words.len(), UNSEEN);
         self.used.clear();
         let of_rows = order.iter().map(|&row| codes[row as usize]);
+        // The format gives index 0 to missing values, so their code is entered before all others.
         for code in nothing.into_iter().chain(of_rows) {
             let place = &mut self.places[code as usize];
             if *place == UNSEEN {

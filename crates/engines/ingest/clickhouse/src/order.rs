@@ -41,6 +41,9 @@ impl Order {
                 let time = u64::from(time - earliest);
                 let band = bands[frequency as usize];
                 let rank = u64::from(self.ranks.ranks[callsign as usize]);
+                // Time and band need 38 bits, which leaves 26 for the rank of the callsign. With
+                // more callsigns the order would only be worse, and the server would sort the block
+                // again.
                 (time << band_bits | band) << rank_bits | rank
             });
         self.keyed.clear();
@@ -86,6 +89,8 @@ fn sort(keyed: &mut Vec<(u64, u32)>, spare: &mut Vec<(u64, u32)>) {
     let all = keyed.iter().fold(0, |all, &(key, _)| all | key);
     spare.clear();
     spare.resize(keyed.len(), (0, 0));
+    // Each pass keeps the order that the passes before it have made among equal digits. So the
+    // digits go from the lowest to the highest.
     let mut shift = 0;
     while shift < u64::BITS && all >> shift != 0 {
         let from = shift;

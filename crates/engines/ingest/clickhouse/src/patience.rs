@@ -73,6 +73,7 @@ impl<'a> Waiting<'a> {
             if self.patience.is_over() {
                 return Err(Error::Stopped);
             }
+            // Short sleeps let a stop request end a long wait soon.
             thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
         }
         Ok(())

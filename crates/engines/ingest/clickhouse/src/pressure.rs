@@ -66,6 +66,8 @@ impl Pressure {
             };
             match waiting.wait(busy) {
                 Ok(()) => waited_s = waiting.seconds(),
+                // Time is up. The server now delays the insert or refuses it, which the sender
+                // handles.
                 Err(Error::Busy { .. }) => break,
                 Err(other) => return Err(other),
             }

@@ -76,6 +76,7 @@ impl<'a> Quarantine<'a> {
     /// Adds one row. An error in sending it is returned by [`Self::finish`].
     pub fn add(&mut self, row: &BadRow<'_>) {
         self.rows += 1;
+        // The archive will not be committed any more, so the rows are only counted.
         if self.failure.is_some() {
             return;
         }
@@ -131,6 +132,7 @@ impl<'a> Quarantine<'a> {
         }
         let frames = out.finish(Vec::new());
         let rows = rows as u64;
+        // If the insert fails, these rows are lost here. The load of the archive fails then, too.
         self.lines.clear();
         self.reasons.clear();
         self.raws.clear();

@@ -180,6 +180,7 @@ impl Wanted {
 
 /// A type without `Nullable`, and whether it had it.
 fn without_nullable(kind: &str) -> (String, bool) {
+    // The word may stand inside another type: `LowCardinality(Nullable(String))`.
     match kind.split_once("Nullable(") {
         Some((before, inner)) => {
             let inner = inner.strip_suffix(')').unwrap_or(inner);
@@ -262,6 +263,8 @@ pub(crate) fn create(
 /// feature.
 pub(crate) fn make(client: &Client, action: &str, sql: &str) -> Result<()> {
     match client.query(action, sql) {
+        // Servers that no longer know the setting would refuse it, so it is sent only to those that
+        // ask for it by name.
         Err(Error::Refused { message, .. }) if message.contains(DICTIONARY_SETTING) => {
             let settings = [(DICTIONARY_SETTING, "1")];
             client.query_with(&settings, action, sql).map(drop)

@@ -70,6 +70,8 @@ impl Sender {
     /// Sends blocks until there are no more or one fails. Returns the rows that the stage has then.
     pub fn run(mut self, blocks: &Mutex<Receiver<Block>>, shared: &Shared) -> u64 {
         loop {
+            // A sender waits for a block while it holds the lock, and the others wait for the lock.
+            // That costs nothing, because each of them would wait for a block as well.
             let next = blocks.lock().recv();
             let Ok(block) = next else { break };
             if shared.has_failed() {
@@ -81,6 +83,8 @@ impl Sender {
             }
             shared.spare.lock().push_back(block.frames);
         }
+        // A server that was killed may have lost a block that it had acknowledged, so the stage is
+        // counted once more at the end.
         if !shared.has_failed()
             && let Err(error) = self.check()
         {
@@ -101,6 +105,7 @@ impl Sender {
             report.merge_wait_s += pressed.waited_s;
             report.parts_most = report.parts_most.max(pressed.parts_most);
         }
+        // The limit of time is for all attempts at this block together.
         let mut waiting = Waiting::new(&self.patience);
         while let Err(failure) = self.client.insert(&self.sql, &id, &block.frames) {
             let error = failure.into_error(&self.client, "insert a block");
@@ -137,6 +142,8 @@ impl Sender {
                 message: format!("query {id} goes on for {:.0} s", waiting.seconds()),
             })?;
         }
+        // No attempt is running any more, so this count is final: the block is in it or will never
+        // be.
         let found = self.count()?;
         if found == self.sent {
             Ok(false)

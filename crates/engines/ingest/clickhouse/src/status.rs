@@ -35,6 +35,7 @@ pub fn status(address: &Address, password: &Password) -> Result<Status> {
         quoted(&address.database),
         quoted(&ledger)
     );
+    // Reading a table that is missing would give an error that does not say what to do.
     if home.number("look for the ledger", &sql)? == 0 {
         return Err(Error::Schema {
             table: address.full_name(""),

@@ -91,6 +91,8 @@ impl Tables<'_> {
                 self.database,
                 quoted(id)
             );
+            // Attaching a partition twice would double its rows. So after a lost answer the count
+            // decides whether the first attempt has attached it.
             let mut tried = false;
             self.patience.with(|| {
                 if std::mem::replace(&mut tried, true)
@@ -123,11 +125,14 @@ impl Tables<'_> {
             "SELECT name {} AND active AND partition_id = {id}",
             self.of_parts(table)
         );
+        // The names are read before the swap, because after it the parts are no longer listed as
+        // active.
         let action = "look at the parts to replace";
         let before = self.patience.with(|| self.client.rows(action, &sql))?;
         let database = self.database;
         let sql = match share.rows {
             0 => format!("ALTER TABLE {database}.{table} DROP PARTITION ID {id}"),
+            // This links the parts of the stage and leaves them there, so that it can be repeated.
             _ => format!(
                 "ALTER TABLE {database}.{table} REPLACE PARTITION ID {id} FROM {database}.{}",
                 share.stage

@@ -1,20 +1,20 @@
-//! What can go wrong while collecting.
+//! Errors of collecting, and what to do about each.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why collecting cannot begin or go on. What was written stays.
+/// Why collecting cannot begin or continue. What was written stays.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
-    /// The address is not a broker's: mend it.
+    /// The address is not that of a broker: correct it.
     #[error("{text:?} is not a broker: {reason}; write mqtt://HOST:PORT/TOPIC or mqtts://...")]
     Address {
-        /// What was given.
+        /// The address as it was given, without a password.
         text: String,
-        /// What is wrong with it.
+        /// What is wrong with the address.
         reason: &'static str,
     },
-    /// Whom to trust was not said where it matters, or said where it does not.
+    /// Certificates to trust are missing for TLS, or were given for a connection without it.
     #[error("{}", match tls {
         true => "mqtts:// needs --tls-ca PEM with the roots to trust; Debian's are in /etc/ssl/certs/ca-certificates.crt",
         false => "--tls-ca is for mqtts://, and the address says mqtt://",
@@ -23,27 +23,27 @@ pub enum CollectError {
         /// Whether the address asks for TLS.
         tls: bool,
     },
-    /// The broker does not let us in, is not whom we trust, or does not know the topic: waiting
-    /// would not help.
+    /// The broker refuses us or the topic, or its certificate is not trusted. Waiting would not
+    /// help.
     #[error("the broker refuses: {reason}")]
     Refused {
-        /// Its reason.
+        /// The reason of the broker, or of TLS.
         reason: String,
     },
-    /// Another process collects into this folder: take another one.
+    /// Another process collects into this folder: choose another one.
     #[error("{} is being written by another collector", folder.display())]
     Busy {
-        /// The folder.
+        /// The folder that both were given.
         folder: PathBuf,
     },
-    /// The system refused an operation: mend its cause and start again.
+    /// A system call failed: repair its cause and start again.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried: `write`.
+        /// The operation, such as `write`.
         action: &'static str,
-        /// On what.
+        /// The file or folder of the operation.
         path: PathBuf,
-        /// Why not.
+        /// The error that the operating system returned.
         source: io::Error,
     },
 }

@@ -1,10 +1,10 @@
-//! Files of an hour each.
+//! Writes one file for each hour.
 //!
-//! While its hour lasts a file is `NAME.jsonl.open`, plain lines; then it becomes
-//! `NAME.jsonl.closing`, is compressed aside, synced, and takes its name. A closing file whose name
-//! is taken has been compressed already. Whatever a killed process left is taken up by the next
-//! one: the line that was not finished is cut off and counted, an hour that is over is compressed,
-//! the current one goes on.
+//! During its hour a file is `NAME.jsonl.open`, with plain lines. Then it is renamed to
+//! `NAME.jsonl.closing`, compressed to a partial file and synced, and that gets the final name. If
+//! there is a file of the final name already, the closing one has been compressed. The next process
+//! finishes what a killed one left: it cuts off and counts an unfinished line, compresses an hour
+//! that is over, and continues the current one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -18,12 +18,11 @@ use flate2::write::GzEncoder;
 
 use crate::CollectError;
 
-/// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;
 const OPEN: &str = ".jsonl.open";
 const CLOSING: &str = ".jsonl.closing";
 const DONE: &str = ".jsonl.gz";
-/// gzip's own default.
+/// The compression level that gzip itself uses by default.
 const LEVEL: u32 = 6;
 
 /// The files of a folder, one of which is being written.
@@ -31,7 +30,7 @@ const LEVEL: u32 = 6;
 pub struct Hours {
     folder: PathBuf,
     current: Option<Current>,
-    /// Compresses the hour before.
+    /// The thread that compresses the file of the hour before.
     finishing: Option<JoinHandle<Result<PathBuf, CollectError>>>,
     _lock: File,
 }
@@ -43,18 +42,18 @@ struct Current {
     out: BufWriter<File>,
 }
 
-/// What was found of an earlier process.
+/// What an earlier process had left behind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Files taken up or compressed.
+    /// Files that were continued or compressed.
     pub files: u32,
-    /// Bytes of lines that were not finished, cut off.
+    /// Bytes of unfinished lines, which were cut off.
     pub torn_bytes: u64,
 }
 
 impl Hours {
-    /// Opens a folder, which is made when missing, for the one collector that writes there, and
-    /// takes up what an earlier one left.
+    /// Locks a folder for the one collector that writes there, and finishes what an earlier one
+    /// left. The folder is created if it is missing.
     ///
     /// # Errors
     /// [`CollectError::Busy`], [`CollectError::Io`].
@@ -70,6 +69,7 @@ impl Hours {
         let mut found = Found::default();
         for path in files_that_end_in(folder, CLOSING)? {
             found.files += 1;
+            // These were closed but perhaps not compressed. Nothing is appended to them any more.
             compress(&path)?;
         }
         for path in files_that_end_in(folder, OPEN)? {
@@ -101,7 +101,8 @@ impl Hours {
         self.append_here(capture)
     }
 
-    /// Appends a line to the file that is being written, whatever the hour; without one it is gone.
+    /// Appends a line to the current file, whatever the hour. If there is no current file, the line
+    /// is dropped.
     ///
     /// # Errors
     /// [`CollectError::Io`].
@@ -121,8 +122,8 @@ impl Hours {
             .is_some_and(|current| current.hour < hour_of(now_ms))
     }
 
-    /// Hands to the system what is still in memory: a process that is killed afterwards loses none
-    /// of it.
+    /// Passes to the operating system what is still in memory, so that a killed process does not
+    /// lose it. Nothing is synced before the hour ends.
     ///
     /// # Errors
     /// [`CollectError::Io`].
@@ -142,8 +143,10 @@ impl Hours {
     /// [`CollectError::Io`], also of the file before.
     pub fn end_hour(&mut self) -> Result<(), CollectError> {
         self.flush()?;
+        // At most one file is being compressed. If that took a whole hour, this one waits for it.
         self.wait()?;
         if let Some(current) = self.current.take() {
+            // The buffer was flushed above, so nothing is lost here without an error.
             drop(current.out);
             let closing = closing(&current.path)?;
             self.finishing = Some(std::thread::spawn(move || compress(&closing)));
@@ -151,7 +154,7 @@ impl Hours {
         Ok(())
     }
 
-    /// Ends the file, waits until it has its name, and gives that.
+    /// Ends the file, waits until it has its final name, and returns that.
     ///
     /// # Errors
     /// [`CollectError::Io`].
@@ -221,7 +224,7 @@ fn files_that_end_in(folder: &Path, end: &str) -> Result<Vec<PathBuf>, CollectEr
     Ok(files)
 }
 
-/// Cuts off a last line without a line feed, and says how many bytes it had.
+/// Cuts off a last line that has no line feed, and returns how many bytes it had.
 fn cut_torn_line(path: &Path) -> Result<u64, CollectError> {
     const STEP: u64 = 64 * 1024;
     let failed = |e| CollectError::io("mend", path, e);
@@ -231,6 +234,7 @@ fn cut_torn_line(path: &Path) -> Result<u64, CollectError> {
         .open(path)
         .map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
+    // A line may be long, so its beginning is searched from the end of the file, step by step.
     let mut end = length;
     while end > 0 {
         let from = end.saturating_sub(STEP);
@@ -249,8 +253,8 @@ fn cut_torn_line(path: &Path) -> Result<u64, CollectError> {
     Ok(length - end)
 }
 
-/// Gives a file that is over the name that it closes under: a process that ends in mid-hour leaves
-/// a file of the part that it saw, so the name may be taken.
+/// Renames a file whose hour is over to its closing name. A process that ends within the hour
+/// leaves a file of its part, so the name has a number if another part has it.
 fn closing(open: &Path) -> Result<PathBuf, CollectError> {
     let stem = stem_of(open, OPEN);
     let numbered = |number: u32, end: &str| match number {
@@ -258,6 +262,8 @@ fn closing(open: &Path) -> Result<PathBuf, CollectError> {
         _ => open.with_file_name(format!("{stem}-{number}{end}")),
     };
     let mut number = 1;
+    // An earlier process may have closed its part of this hour, and no name is ever used for two
+    // parts.
     while [CLOSING, DONE]
         .iter()
         .any(|end| numbered(number, end).exists())
@@ -269,19 +275,22 @@ fn closing(open: &Path) -> Result<PathBuf, CollectError> {
     Ok(path)
 }
 
-/// Compresses a closing file, and gives its name. One without a line leaves nothing.
+/// Compresses a closing file, and returns its final name. A file without a line is only removed.
 fn compress(closing: &Path) -> Result<PathBuf, CollectError> {
     let failed = |e| CollectError::io("compress", closing, e);
     let stem = stem_of(closing, CLOSING);
     let done = closing.with_file_name(format!("{stem}{DONE}"));
     let aside = closing.with_file_name(format!("{stem}{DONE}.partial"));
     let mut plain = File::open(closing).map_err(failed)?;
+    // A finished file means that a killed process had only to remove the plain one.
     if plain.metadata().map_err(failed)?.len() > 0 && !done.exists() {
         let file = File::create(&aside).map_err(|e| CollectError::io("create", &aside, e))?;
         let mut gzip = GzEncoder::new(BufWriter::new(file), Compression::new(LEVEL));
         io::copy(&mut plain, &mut gzip).map_err(failed)?;
         let file = gzip.finish().map_err(failed)?;
         let file = file.into_inner().map_err(|e| failed(e.into_error()))?;
+        // The compressed file is durable under its name before the plain one is removed, so a power
+        // cut leaves at least one of them.
         file.sync_all().map_err(failed)?;
         fs::rename(&aside, &done).map_err(failed)?;
         let folder = done.parent().unwrap_or(Path::new("."));

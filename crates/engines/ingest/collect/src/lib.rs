@@ -1,14 +1,14 @@
-//! Collects PSK Reporter's live feed: every message of an MQTT broker, as it came, into files of an
-//! hour each that [`dyno_ingest_feeds::psk`] loads.
+//! Collects the live feed of PSK Reporter: every message of an MQTT broker, unchanged, in hourly
+//! files that [`dyno_ingest_feeds::psk`] loads.
 //!
-//! QoS 0 gives no second chance, so nothing stands between the socket and the file: a message is
-//! stamped, put into a line of JSON with its topic and raw text, and written. What happens to the
-//! connection becomes lines, too, and gaps in the messages' numbers are counted. A file appears
-//! under its name when its hour is over and it is compressed; until then it is plain lines, of
-//! which a process that is killed leaves all but the last second's.
+//! With QoS 0 a broker sends each message only once, so as little as possible happens between the
+//! socket and the file: a message gets its time of arrival, and is written as a line of JSON with
+//! its topic and raw text. Events of the connection become lines, too, and gaps in the numbers of
+//! messages are counted. A file appears under its name when its hour is over and it is compressed.
+//! Until then it is plain lines, of which a killed process loses at most those of the last second.
 //!
-//! It speaks the part of MQTT 3.1.1 that a subscriber needs, over TCP or TLS: QoS above 0 is not
-//! there.
+//! The crate implements the part of MQTT 3.1.1 that a subscriber needs, over TCP or TLS, with QoS 0
+//! only.
 
 mod broker;
 mod collector;

@@ -1,4 +1,4 @@
-//! The bytes between us and a broker, encrypted where the address says so.
+//! The connection to a broker, plain or encrypted.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -15,8 +15,8 @@ pub(crate) enum Link {
 }
 
 impl Link {
-    /// Shakes hands on `socket` with the broker called `host`, within a limit for each of its
-    /// answers.
+    /// Makes the TLS handshake on `socket` with the broker called `host`, which may take `within`
+    /// for each of its answers.
     pub(crate) fn tls(
         mut socket: TcpStream,
         config: Arc<ClientConfig>,
@@ -33,7 +33,7 @@ impl Link {
         Ok(Link::Tls(Box::new(StreamOwned::new(state, socket))))
     }
 
-    /// The socket below.
+    /// The socket that carries the bytes, for its time limits.
     pub(crate) fn socket(&self) -> &TcpStream {
         match self {
             Link::Plain(socket) => socket,
@@ -42,7 +42,7 @@ impl Link {
     }
 }
 
-/// The reason, where the other side's certificate is not one to trust.
+/// The reason, if the handshake failed because the certificate of the other side is not trusted.
 pub(crate) fn distrust(error: &io::Error) -> Option<String> {
     let tls = error.get_ref()?.downcast_ref::<Error>()?;
     matches!(tls, Error::InvalidCertificate(_)).then(|| format!("TLS: {tls}"))

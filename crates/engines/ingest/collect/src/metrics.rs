@@ -1,10 +1,10 @@
-//! What a collector counts.
+//! The metrics of a collector.
 
 use dyno_serve::{Counter, Gauge, Registry, ServeError};
 
 use crate::sequence::Account;
 
-/// The numbers of a collector, for Prometheus.
+/// Counters and gauges of a collector, for Prometheus.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     pub(crate) messages: Counter,
@@ -57,7 +57,7 @@ impl Metrics {
         })
     }
 
-    /// Adds what changed between two looks at an account.
+    /// Adds the difference between two states of an account.
     pub(crate) fn account(&self, before: &Account, now: &Account) {
         self.gaps.add(now.gaps - before.gaps);
         self.late.add(now.late - before.late);

@@ -1,8 +1,9 @@
-//! Gaps in the numbers of messages, which are what QoS 0 lost, or what a filter left out.
+//! Finds gaps in the numbers of messages: messages that were lost with QoS 0, or that a filter left
+//! out.
 
 use serde::{Deserialize, Serialize};
 
-/// Keeps account of the numbers of messages.
+/// Tracks the numbers of messages.
 #[derive(Debug, Default)]
 pub struct Sequence {
     /// The highest number so far, over all accounts.
@@ -10,16 +11,16 @@ pub struct Sequence {
     account: Account,
 }
 
-/// What came since the last account.
+/// The messages since the last account, by their numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Messages.
+    /// Messages with or without a number.
     pub received: u64,
     /// Of them, messages without a number.
     pub unnumbered: u64,
-    /// The first number.
+    /// The number of the first message that has one.
     pub first: Option<i64>,
-    /// The highest number.
+    /// The highest number so far, also of earlier accounts.
     pub last: Option<i64>,
     /// Places where numbers are left out.
     pub gaps: u64,
@@ -35,7 +36,7 @@ struct Numbered {
 }
 
 impl Sequence {
-    /// Notes a message, and gives its number.
+    /// Counts a message, and returns its number.
     pub fn note(&mut self, payload: &[u8]) -> Option<i64> {
         let number = serde_json::from_slice::<Numbered>(payload)
             .ok()
@@ -48,6 +49,8 @@ impl Sequence {
         };
         account.first.get_or_insert(number);
         match self.highest {
+            // A number below the highest fills a place that was counted as missing, or comes a
+            // second time.
             Some(highest) if number <= highest => {
                 account.late += 1;
                 account.missing = account.missing.saturating_sub(1);
@@ -63,12 +66,12 @@ impl Sequence {
         Some(number)
     }
 
-    /// The account so far; the next one begins behind it and knows where numbers had got to.
+    /// Returns the account so far and begins the next one, which continues from the highest number.
     pub fn close(&mut self) -> Account {
         std::mem::take(&mut self.account)
     }
 
-    /// The account that is being kept.
+    /// The account since the last [`Sequence::close`].
     pub fn account(&self) -> &Account {
         &self.account
     }

@@ -8,7 +8,7 @@ use crate::value::DAY_MS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day(i64);
 
-/// Whether there is such a day.
+/// Whether the Gregorian calendar has this day.
 pub fn is_day(year: u16, month: u16, day: u16) -> bool {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let days = match month {
@@ -22,7 +22,7 @@ pub fn is_day(year: u16, month: u16, day: u16) -> bool {
 }
 
 impl Day {
-    /// The day of a date that there is.
+    /// The day of a date, which [`is_day`] must accept.
     pub fn new(year: u16, month: u16, day: u16) -> Day {
         // Years that begin in March have their odd day last (Hinnant, days_from_civil).
         let year = i64::from(year) - i64::from(month <= 2);
@@ -31,7 +31,7 @@ impl Day {
         Day(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
     }
 
-    /// The day of a moment.
+    /// The UTC day that contains a moment.
     pub fn of_ms(moment_ms: i64) -> Day {
         Day(moment_ms.div_euclid(DAY_MS))
     }
@@ -41,13 +41,15 @@ impl Day {
         self.0 * DAY_MS
     }
 
-    /// So many days later.
+    /// The day `days` later, or earlier if that is negative.
     pub fn plus(self, days: i64) -> Day {
         Day(self.0 + days)
     }
 
-    /// Year, month and day.
+    /// Year, month (from 1) and day of the month.
     pub fn date(self) -> (i64, u8, u8) {
+        // This is the inverse of `new`: days since 0000-03-01, so that the leap day is the last of
+        // its year.
         let shifted = self.0 + 719_468;
         let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
         let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;

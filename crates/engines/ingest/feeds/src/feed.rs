@@ -9,16 +9,16 @@ use crate::rows::Rows;
 /// A source of archives. To add one, describe it in a file beside the others, and enter it in
 /// [`crate::FEEDS`].
 pub struct Feed {
-    /// What it is called on the command line and in the ledger.
+    /// The name that commands and the ledger use.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// A description in a few words.
     pub about: &'static str,
     /// What one archive covers, with its article: a day, a log.
     pub covers: &'static str,
     /// Whether a line means the same outside its file, so that the records of a log can be lines of
     /// this feed.
     pub lines_stand_alone: bool,
-    /// Which archive a file is, by its name.
+    /// The identity of the archive in a file, by the file's name.
     pub archive: fn(&Path) -> String,
     /// Whether text that begins like this is of this feed and of no other.
     pub claims: fn(&str) -> bool,
@@ -35,6 +35,8 @@ impl Feed {
     pub fn identity(&self, given: Option<&str>, path: &Path) -> String {
         let archive = given.map_or_else(|| (self.archive)(path), str::to_owned);
         let prefix = format!("{}/", self.name);
+        // An identity that already has the prefix comes from the ledger, and a second prefix would
+        // make it another archive.
         match self.rows.is_none() || archive.starts_with(&prefix) {
             true => archive,
             false => prefix + &archive,
@@ -56,7 +58,7 @@ pub struct RowFormat {
     pub layout: Layout,
     /// Makes a reader for the lines of one archive.
     pub reader: fn() -> Box<dyn Reader>,
-    /// What a generated archive is called.
+    /// The file name of a generated archive.
     pub file_name: fn(&Batch) -> String,
     /// How its archives are packed.
     pub packing: Packing,
@@ -80,11 +82,11 @@ pub fn stem(path: &Path) -> String {
 
 /// Turns the lines of one archive into rows.
 pub trait Reader: Send {
-    /// Takes one line without its line feed and adds the rows that it is. After an error there are
-    /// none of it.
+    /// Parses one line, which comes without its line feed, and adds its rows. After an error it has
+    /// added none.
     ///
     /// # Errors
-    /// Why the line is not a row, or why the archive cannot be this feed's.
+    /// Why the line is not a row, or why the archive cannot be of this feed.
     fn line(&mut self, line: &[u8], rows: &mut Rows) -> Result<Line, Refusal>;
 
     /// Counts a line that is too long to be read. It goes into quarantine without the reader.
@@ -96,27 +98,27 @@ pub trait Reader: Send {
     }
 }
 
-/// What a database wants to know beside the columns.
+/// How a database sorts and types the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// The columns that rows are sorted by, integers, moments and words; together they should tell
-    /// what is asked for together.
+    /// The columns that rows are sorted by: integers, moments and words. Rows that are often
+    /// queried together should be neighbours.
     pub order: &'static [&'static str],
     /// The moments that are whole seconds from 1970 to 2106, which every database has a type for. A
     /// row with another one there is a bad row of such a database.
     pub seconds: &'static [&'static str],
 }
 
-/// What a line was.
+/// What a line that is not bad consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
-    /// One row or several.
+    /// The line is one row or several.
     Rows,
-    /// None, and no mistake: blank, a header, a comment.
+    /// The line has no row and is not bad: it is blank, a header or a comment.
     Nothing,
 }
 
-/// Why a line is not taken.
+/// Why a line is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// The line goes into quarantine for this reason.
@@ -131,20 +133,20 @@ impl From<String> for Refusal {
     }
 }
 
-/// A column.
+/// A column of a feed's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// Name.
+    /// Name of the column.
     pub name: &'static str,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: Kind,
     /// Whether a row may be without a value.
     pub nullable: bool,
-    /// What it says, with its unit.
+    /// What the column means, with its unit.
     pub about: &'static str,
 }
 
-/// What the values of a column are.
+/// The kind of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Integers of 8, 16, 32 or 64 bits; unsigned ones of 64 bits go to 2^63 - 1.
@@ -175,7 +177,7 @@ impl Field {
         }
     }
 
-    /// A column with gaps.
+    /// A column in which rows may lack a value.
     pub const fn nullable(name: &'static str, kind: Kind, about: &'static str) -> Field {
         Field {
             name,
@@ -187,12 +189,12 @@ impl Field {
 }
 
 impl Kind {
-    /// Signed, of so many bits.
+    /// Signed integers of `bits` bits.
     pub const fn signed(bits: u8) -> Kind {
         Kind::Integer { bits, signed: true }
     }
 
-    /// Not negative, of so many bits.
+    /// Unsigned integers of `bits` bits.
     pub const fn unsigned(bits: u8) -> Kind {
         Kind::Integer {
             bits,
@@ -200,7 +202,7 @@ impl Kind {
         }
     }
 
-    /// Least and greatest integer; none for text.
+    /// The least and the greatest value, both included; `None` for text.
     pub fn range(self) -> Option<(i64, i64)> {
         match self {
             Kind::Integer { bits, signed: true } => {

@@ -1,4 +1,4 @@
-//! Makes archives of a feed that look like the published ones, from a seed.
+//! Generates archives of a feed that look like the published ones, from a seed.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -19,7 +19,7 @@ use crate::calendar::Day;
 /// gzip's own default, which published archives have.
 const LEVEL: u32 = 6;
 
-/// How archives are packed.
+/// How archives are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
     /// A ZIP archive with one file.
@@ -27,13 +27,13 @@ pub enum Packing {
         /// What the file's name ends in instead of `zip`.
         extension: &'static str,
     },
-    /// One gzip member.
+    /// A gzip file with one member.
     Gzip,
-    /// As it is.
+    /// Uncompressed text.
     Plain,
 }
 
-/// What to make.
+/// The parameters of the archives to generate.
 #[derive(Debug, Clone)]
 pub struct Making {
     /// Rows in all archives together, as near as the feed's lines allow.
@@ -42,41 +42,41 @@ pub struct Making {
     pub archives: u32,
     /// The day of the first one.
     pub start: Day,
-    /// Decides everything else.
+    /// The seed that determines everything else.
     pub seed: u64,
     /// Share of lines with a planted oddity, 0 to 1. Above 0 a `.planted.ndjson` beside each
     /// archive lists them ([`Planted`]).
     pub quirks: f64,
 }
 
-/// One archive to make.
+/// The parameters of one archive.
 #[derive(Debug, Clone)]
 pub struct Batch {
-    /// Which of all, from 0.
+    /// The number of the archive, from 0.
     pub number: u32,
-    /// Its rows.
+    /// Rows of this archive, as near as the feed's lines allow.
     pub rows: u64,
     /// The day of the first archive.
     pub start: Day,
-    /// Decides its bytes together with the number.
+    /// The seed, which determines its bytes together with the number.
     pub seed: u64,
-    /// Share of odd lines.
+    /// Share of lines with a planted oddity, 0 to 1.
     pub quirks: f64,
 }
 
 impl Batch {
-    /// Randomness for a purpose.
+    /// A random stream of this archive; each `purpose` has its own.
     pub fn random(&self, purpose: u64) -> Random {
         Random::keyed(self.seed, &[purpose, u64::from(self.number)])
     }
 }
 
-/// A line, with what a loader makes of it.
+/// A generated line, with what a loader must make of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeLine {
     /// Its bytes without a line feed.
     pub bytes: Vec<u8>,
-    /// Rows that it becomes.
+    /// The number of rows that a loader makes of it.
     pub rows: u32,
     /// Whether it goes into quarantine.
     pub bad: bool,
@@ -123,22 +123,22 @@ pub struct Planted {
     pub kind: String,
     /// Whether the line goes into quarantine.
     pub bad: bool,
-    /// Rows that it becomes.
+    /// The number of rows that a loader makes of it.
     pub rows: u32,
 }
 
-/// What was made.
+/// Totals of what was generated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Rows that a loader makes of it.
     pub rows: u64,
-    /// Lines for quarantine.
+    /// Lines that a loader puts into quarantine.
     pub bad: u64,
-    /// Bytes of all lines.
+    /// Bytes of all lines before compression.
     pub bytes: u64,
-    /// Bytes of all files.
+    /// Bytes of all archive files.
     pub file_bytes: u64,
-    /// Oddities.
+    /// Planted oddities of all archives.
     pub planted: u64,
     /// The archives in their order.
     pub files: Vec<PathBuf>,
@@ -211,6 +211,7 @@ fn archive(
     aside.push(".partial");
     let aside = PathBuf::from(aside);
     let failed = |e| Error::io("write", &path, e);
+    // The lines go to a partial file, so that a killed run leaves no archive that looks complete.
     let made = lines(format, batch, &aside, &path, progress, stop, summary);
     match made {
         Ok(planted) => {
@@ -218,6 +219,8 @@ fn archive(
                 let list = folder.join(format!("{name}.planted.ndjson"));
                 fs::write(&list, planted).map_err(|e| Error::io("write", &list, e))?;
             }
+            // The list is there before the archive, so a reader that finds the archive finds its
+            // list, too.
             fs::rename(&aside, &path).map_err(failed)?;
             summary.file_bytes += fs::metadata(&path).map_err(failed)?.len();
             summary.files.push(path);
@@ -231,7 +234,7 @@ fn archive(
     }
 }
 
-/// Writes the lines, and gives back the list of what was planted.
+/// Writes the lines, and returns the list of what was planted.
 fn lines(
     format: &RowFormat,
     batch: &Batch,
@@ -314,7 +317,7 @@ impl Packed {
     }
 }
 
-/// A callsign that could be one, from a seed of its own.
+/// A random callsign of a plausible form.
 pub(crate) fn callsign(random: &mut Random) -> String {
     const PREFIXES: [&str; 16] = [
         "K", "W", "N", "AA", "DL", "G", "JA", "VE", "I", "EA", "F", "OH", "UA", "PY", "VK", "3A",

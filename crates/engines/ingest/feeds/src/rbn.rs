@@ -58,10 +58,10 @@ const HEADER: [&str; 13] = [
     "callsign", "de_pfx", "de_cont", "freq", "band", "dx", "dx_pfx", "dx_cont", "mode", "db",
     "date", "speed", "tx_mode",
 ];
-/// Fields before 2011.
+/// The number of fields before 2011.
 const EARLY: usize = 11;
 
-/// The feed.
+/// Spots of the Reverse Beacon Network: each day is an archive.
 pub const FEED: Feed = Feed {
     name: "rbn",
     about: "Reverse Beacon Network",
@@ -108,7 +108,7 @@ struct Spots {
     /// Fields of the header, once it came.
     header: Option<usize>,
     lines: u64,
-    /// What the trailer says.
+    /// The number of rows that the trailer states.
     rows: Option<u64>,
 }
 
@@ -128,7 +128,9 @@ impl Reader for Spots {
             }
         }
         self.lines += 1;
+        // The line was counted before it is refused, because the trailer counts all of them.
         let text = text.map_err(|_| "it is not UTF-8".to_owned())?;
+        // Quotes are rare, and fields without them need no copy.
         if text.contains('"') {
             let fields = quoted_fields(text)?;
             self.spot(fields.iter().map(|field| field.as_str()), rows)?;
@@ -160,6 +162,7 @@ impl Spots {
         let mut fields = [""; HEADER.len()];
         let mut count = 0;
         for field in given {
+            // Fields beyond the last are counted and not kept; the count then refuses the line.
             if let Some(place) = fields.get_mut(count) {
                 *place = field.trim();
             }
@@ -176,7 +179,7 @@ impl Spots {
         }
     }
 
-    /// A header of other names would put values into the wrong columns without a word.
+    /// Checks a header. With other names, values would be put into the wrong columns unnoticed.
     fn header(&mut self, line: &str) -> Result<Line, Refusal> {
         let names: Vec<&str> = line.split(',').map(str::trim).collect();
         if !matches!(names.len(), EARLY | 13) || names[..] != HEADER[..names.len()] {

@@ -1,4 +1,4 @@
-//! Which feed a text is of, by how it begins.
+//! Recognises the feed of a text by its first lines.
 
 use std::path::Path;
 
@@ -10,11 +10,12 @@ use dyno_ingest::table::WSPR;
 
 use crate::{FEEDS, Feed};
 
-/// Lines that are looked at.
+/// How many lines are examined.
 const LINES: usize = 50;
 
 /// The name of the feed that claims a text by its first lines; none where no feed does.
 pub fn feed_of_text(text: &[u8]) -> Option<&'static str> {
+    // A claim parses the lines that it is given, so it gets only the first ones.
     let text = beginning(text);
     let found = FEEDS.iter().find(|feed| (feed.claims)(&text));
     found.map(|feed| feed.name)
@@ -22,6 +23,8 @@ pub fn feed_of_text(text: &[u8]) -> Option<&'static str> {
 
 /// The name of another feed that claims the text; `None` if `feed` claims it, or no feed.
 pub(crate) fn other_than(feed: &Feed, text: &[u8]) -> Option<&'static str> {
+    // The feed that was named comes first: a text may look like two feeds, and then the caller
+    // decides.
     if (feed.claims)(&beginning(text)) {
         return None;
     }

@@ -23,34 +23,34 @@ pub struct Column {
     pub values: Values,
 }
 
-/// Values of one kind.
+/// The values of a column, by their kind.
 pub enum Values {
     /// Of [`Kind::Integer`], [`Kind::Moment`] and [`Kind::Thousandths`].
     Integers(Vec<i64>),
-    /// Of [`Kind::Word`].
+    /// Values of [`Kind::Word`]: codes into a dictionary.
     Words {
-        /// Places in `words`.
+        /// Codes of the values, which are indexes into `words`.
         codes: Vec<u32>,
-        /// What they stand for.
+        /// The dictionary of distinct values.
         words: Strings,
     },
-    /// Of [`Kind::Text`].
+    /// Values of [`Kind::Text`], which are stored one by one.
     Texts {
         /// Where each begins in `bytes`, and where the last one ends.
         offsets: Vec<u32>,
-        /// One after the other.
+        /// The texts, one directly after the other.
         bytes: Vec<u8>,
     },
 }
 
-/// A value on its way into a row.
+/// A value for one column of a new row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cell<'a> {
-    /// No value.
+    /// The row has no value here; only nullable fields accept it.
     Nothing,
     /// For integers, moments and thousandths.
     Integer(i64),
-    /// For words and texts.
+    /// A value of a word or text column.
     Text(&'a str),
 }
 
@@ -79,7 +79,7 @@ impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
 }
 
 impl Rows {
-    /// No rows of a feed with these columns.
+    /// Creates an empty set of rows with these columns.
     pub fn new(fields: &'static [Field]) -> Rows {
         let columns = fields.iter().map(|field| Column {
             present: Vec::new(),
@@ -111,6 +111,8 @@ impl Rows {
     /// # Panics
     /// When a cell does not fit its field, which is a bug of the feed.
     pub fn push(&mut self, cells: &[Cell<'_>]) {
+        // A column with one value more or less would shift all later rows, so this is checked in
+        // releases, too.
         assert_eq!(cells.len(), self.fields.len(), "a cell for each field");
         for ((field, column), cell) in self.fields.iter().zip(&mut self.columns).zip(cells) {
             if field.nullable {
@@ -135,6 +137,7 @@ impl Rows {
                 (Values::Texts { offsets, bytes }, Cell::Text(text)) => {
                     bytes.extend_from_slice(text.as_bytes());
                     self.text_bytes += text.len();
+                    // The reader limits the bytes of a chunk to 1 GiB, so the offset fits.
                     offsets.push(bytes.len() as u32);
                 }
                 (_, cell) => panic!("column {} cannot hold {cell:?}", field.name),
@@ -143,12 +146,12 @@ impl Rows {
         self.rows += 1;
     }
 
-    /// How many there are.
+    /// The number of rows since the last clear.
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
@@ -158,7 +161,7 @@ impl Rows {
         self.fields.iter().zip(&self.columns)
     }
 
-    /// Forgets the rows; the dictionaries stay.
+    /// Removes the rows and keeps the dictionaries.
     pub fn clear(&mut self) {
         self.rows = 0;
         self.text_bytes = 0;
@@ -180,6 +183,7 @@ impl Rows {
     /// # Panics
     /// When there are rows, whose codes would mean nothing.
     pub fn clear_dictionaries(&mut self) {
+        // The codes of rows that stay would point into the new dictionary.
         assert!(self.is_empty(), "rows have codes");
         for column in &mut self.columns {
             if let Values::Words { words, .. } = &mut column.values {

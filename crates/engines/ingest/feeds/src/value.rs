@@ -2,10 +2,10 @@
 
 use crate::calendar::{Day, is_day};
 
-/// Milliseconds of a day.
+/// Milliseconds of a day; Unix time has no leap seconds.
 pub const DAY_MS: i64 = 86_400_000;
 
-/// What a message shows of foreign text.
+/// Foreign text for a message: its beginning, in quotes and escaped.
 pub fn shown(text: &str) -> String {
     let mut shown: String = text.chars().take(40).collect();
     if shown.len() < text.len() {
@@ -17,6 +17,8 @@ pub fn shown(text: &str) -> String {
 /// A decimal integer, with a minus sign where the type has negative numbers.
 pub fn integer<T: TryFrom<i64>>(text: &str, name: &str) -> Result<T, String> {
     let digits = text.strip_prefix('-').unwrap_or(text);
+    // Eighteen digits always fit into 64 bits. They are checked here because the parser would also
+    // accept a plus sign.
     let fits = (1..=18).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
     fits.then(|| text.parse::<i64>().ok())
         .flatten()
@@ -34,6 +36,8 @@ pub fn thousandths(text: &str, name: &str) -> Result<i64, String> {
         Some(digits) => (true, digits),
         None => (false, text),
     };
+    // The number stays an integer all the way, because a binary fraction would round some values
+    // wrongly.
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
     let plain = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
     let sizes = (1..=11).contains(&whole.len()) && (1..=9).contains(&fraction.len());
@@ -41,6 +45,7 @@ pub fn thousandths(text: &str, name: &str) -> Result<i64, String> {
         return Err(refused());
     }
     let number = |part: &str| part.parse::<i64>().map_err(|_| refused());
+    // At most 11 digits before the point and 9 behind it keep every product below 2^63.
     let billionths = number(fraction)? * 10i64.pow(9 - fraction.len() as u32);
     let value = number(whole)? * 1000 + (billionths + 500_000) / 1_000_000;
     Ok(if negative { -value } else { value })
@@ -93,6 +98,7 @@ pub fn quoted_fields(line: &str) -> Result<Vec<String>, String> {
 /// Year, month and day as 4, 2 and 2 digits with `separator` between them.
 pub fn day(text: &str, separator: u8) -> Option<Day> {
     let bytes = text.as_bytes();
+    // Both separators are ASCII, so the slices below begin and end at characters.
     if bytes.len() != 10 || bytes[4] != separator || bytes[7] != separator {
         return None;
     }

@@ -6,7 +6,7 @@ use dyno_ingest::table::WSPR;
 
 use crate::feed::Feed;
 
-/// The feed.
+/// Spots of WSPR: each month is an archive.
 pub const FEED: Feed = Feed {
     name: WSPR,
     about: "spots of WSPR",

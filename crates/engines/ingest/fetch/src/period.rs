@@ -1,4 +1,4 @@
-//! Which archives a period has.
+//! The archives of a period.
 
 use dyno_ingest_feeds::calendar::{Day, is_day};
 
@@ -7,32 +7,32 @@ use crate::FetchError;
 /// A feed whose archives are published one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Published {
-    /// A month a file, from 2008-03.
+    /// One file for each month, from 2008-03.
     Wspr,
-    /// A day a file, from 2009-02-21.
+    /// One file for each day, from 2009-02-21.
     Rbn,
 }
 
-/// Days or months, both ends included.
+/// Successive days or months of one feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Period {
     feed: Published,
-    /// The first day of each.
+    /// The first day of each file, in order.
     starts: Vec<Day>,
 }
 
-/// More files than that are more than anybody has published.
+/// The most files of a period, which is more than either feed has published.
 const FILES_MAX: usize = 20_000;
 
 impl Published {
-    /// The feed of that name, where its archives are published file by file.
+    /// The feed of that name; `None` if its archives are not published one by one.
     pub fn named(name: &str) -> Option<Published> {
         [Published::Wspr, Published::Rbn]
             .into_iter()
             .find(|feed| feed.name() == name)
     }
 
-    /// Its name.
+    /// The name that commands and the ledger use.
     pub fn name(self) -> &'static str {
         match self {
             Published::Wspr => "wspr",
@@ -40,7 +40,7 @@ impl Published {
         }
     }
 
-    /// Where its archives are, ending in a slash.
+    /// The URL of the folder of its archives, which ends in a slash.
     pub fn address(self) -> &'static str {
         match self {
             Published::Wspr => "https://wsprnet.org/archive/",
@@ -55,18 +55,19 @@ impl Published {
         }
     }
 
-    /// The begin of the next file's time.
+    /// The first day of the file after the one that begins at `start`.
     fn next(self, start: Day) -> Day {
         match self {
             Published::Rbn => start.plus(1),
             Published::Wspr => {
+                // From the first of a month, 31 days later is in the next one.
                 let later = start.plus(31);
                 later.plus(1 - i64::from(later.date().2))
             }
         }
     }
 
-    /// The begin of the file that has a day.
+    /// The first day of the file that has `day`.
     fn start_of(self, day: Day) -> Day {
         match self {
             Published::Rbn => day,
@@ -84,7 +85,7 @@ impl Published {
 }
 
 impl Period {
-    /// Reads `2026-01`, `2026-01-15`, `2026-01..2026-03` or `2026-01..`, which goes on to `today`.
+    /// Reads `2026-01`, `2026-01-15`, `2026-01..2026-03` or `2026-01..`, which ends with `today`.
     ///
     /// # Errors
     /// [`FetchError::Period`].
@@ -122,7 +123,7 @@ impl Period {
         Ok(Period { feed, starts })
     }
 
-    /// The names of its files, in their order.
+    /// The names of the files, the oldest first.
     pub fn files(&self) -> Vec<String> {
         self.starts
             .iter()

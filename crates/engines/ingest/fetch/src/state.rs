@@ -1,4 +1,4 @@
-//! What is known of a file beside it: which version of it the server had.
+//! Remembers, in a file beside each download, which version of it the server had.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -6,32 +6,33 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// A version of a file, as the server names it.
+/// One version of a file, as the server identifies it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Version {
-    /// Where it is from.
+    /// The URL that it was requested from.
     pub(crate) url: String,
-    /// Its entity tag.
+    /// The entity tag with its quotes, if the server sent one.
     pub(crate) etag: Option<String>,
-    /// When it was changed, in the server's words.
+    /// The value of `Last-Modified`, which is sent back as it is.
     pub(crate) last_modified: Option<String>,
-    /// Its length in bytes, where the server says.
+    /// Length of the whole file in bytes, if the server states it.
     pub(crate) bytes: Option<u64>,
 }
 
 impl Version {
-    /// What proves that it is the same still: a strong tag or a date. Weak tags stand for files
-    /// that only look the same (RFC 9110, 13.1.5).
+    /// The value for `If-Range`: a strong tag, or else a date. Weak tags may stand for files with
+    /// other bytes (RFC 9110, section 13.1.5).
     pub(crate) fn proof(&self) -> Option<&str> {
         let strong = self.etag.as_deref().filter(|tag| !tag.starts_with("W/"));
         strong.or(self.last_modified.as_deref())
     }
 
-    /// What was written of the version of the file at `path`; none where there is nothing that can
-    /// be read.
+    /// Reads the version of the file at `path`. `None` if it is missing, cannot be read, or is from
+    /// another URL.
     pub(crate) fn read(path: &Path, url: &str) -> Option<Version> {
         let text = fs::read(beside(path)).ok()?;
         let version: Version = serde_json::from_slice(&text).ok()?;
+        // The tag of one server means nothing to another one.
         (version.url == url).then_some(version)
     }
 

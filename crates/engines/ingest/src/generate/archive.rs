@@ -90,6 +90,8 @@ impl ArchiveFile {
     /// Ends the gzip member and starts another; a plain file has no members and goes on.
     pub(super) fn next_member(&mut self) -> io::Result<()> {
         if let Sink::Gzip(encoder) = &mut self.sink {
+            // The clone shares the file's offset, so the next member begins where this one ends.
+            // Everything buffered must be in the file before that.
             encoder.try_finish()?;
             encoder.get_mut().flush()?;
             let same_file = encoder.get_ref().get_ref().try_clone()?;
@@ -108,6 +110,8 @@ impl ArchiveFile {
         buffered.write_all(trailer)?;
         buffered.flush()?;
         let file = buffered.get_ref();
+        // A file under its final name is complete, also after a power cut: the contents are synced
+        // before the rename and the folder after it.
         file.sync_all()?;
         let bytes = file.metadata()?.len();
         fs::rename(&self.partial.path, path)?;

@@ -115,12 +115,15 @@ impl Generator {
             for _ in 0..workers.clamp(1, self.months as usize) {
                 scope.spawn(|| {
                     while !stop.load(Ordering::Relaxed) {
+                        // Workers take one month at a time, so a slow month does not hold up the
+                        // others. What a month contains does not depend on the worker.
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         if index >= self.months {
                             break;
                         }
                         let plan = self.plan(&world, first_month, index);
                         let done = month::write(&plan, folder, progress);
+                        // The other workers end after their current month, which stays.
                         stop.fetch_or(done.is_err(), Ordering::Relaxed);
                         results.lock().push((index, done));
                     }
@@ -185,6 +188,8 @@ impl Generator {
             files: Vec::new(),
         };
         for (_, result) in results {
+            // Of several errors the one of the earliest month is returned, so that a run fails
+            // alike each time.
             let done = result?;
             summary.bytes += done.bytes;
             summary.file_bytes += done.file_bytes;

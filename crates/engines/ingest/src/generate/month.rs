@@ -71,6 +71,8 @@ impl Planter {
         if self.rate == 0.0 || !self.random.chance(self.rate) {
             return 1;
         }
+        // The kinds take turns instead of being drawn, so that a small archive has as many of them
+        // as possible.
         let mut quirk = &QUIRKS[self.next_kind];
         self.next_kind = (self.next_kind + 1) % QUIRKS.len();
         if quirk.name == LONG_LINE {

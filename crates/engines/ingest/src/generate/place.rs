@@ -25,6 +25,7 @@ impl Place {
     /// The grid cell around a point in degrees (north and east positive), named with 4 or 6
     /// characters; the place is the middle of the named cell, as receivers compute it.
     pub(super) fn around(latitude: f64, longitude: f64, long: bool) -> Place {
+        // At the pole itself the row would be behind the last one, so the latitude stays below it.
         let north = (latitude.clamp(-89.9, 89.9) + 90.0) * 24.0;
         let east = ((longitude + 180.0).rem_euclid(360.0)) * 12.0;
         // Subsquares are 1/24 degree high and 1/12 wide; a square holds 24 x 24, a field 240 x 240.
@@ -57,6 +58,7 @@ impl Place {
         let (sin_b, cos_b) = there.latitude;
         let cos_turn = self.longitude.1 * there.longitude.1 + self.longitude.0 * there.longitude.0;
         let sin_turn = there.longitude.0 * self.longitude.1 - there.longitude.1 * self.longitude.0;
+        // Rounding can push the value slightly out of 0 to 1, where the arc sine is not a number.
         let half_chord_squared = (1.0 - (sin_a * sin_b + cos_a * cos_b * cos_turn)) / 2.0;
         let angle = 2.0 * libm::asin(half_chord_squared.clamp(0.0, 1.0).sqrt());
         let bearing =

@@ -59,6 +59,8 @@ impl Weighted {
             (0..weights.len() as u32).map(|i| (u32::MAX, i)).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) =
             (0..weights.len()).partition(|&i| left[i] < 1.0);
+        // Each column that is below the mean is filled up from one above it. So all columns end at
+        // the mean, and each holds at most two indexes.
         while let (Some(&poor), Some(&rich)) = (small.last(), large.last()) {
             small.pop();
             columns[poor] = ((left[poor] * u32::MAX as f64) as u32, rich as u32);

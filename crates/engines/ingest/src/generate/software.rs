@@ -70,6 +70,7 @@ pub(super) fn version(trait_bits: u64, month: Month) -> &'static str {
                         <= month
                 })
             };
+            // Before its family existed, a station ran the desktop program.
             let newest = known(history).or_else(|| known(DESKTOP));
             return newest.map_or("", |(_, _, text)| text);
         }

@@ -145,6 +145,8 @@ pub(super) struct World {
 impl World {
     /// Builds the world; equal seeds give equal worlds.
     pub(super) fn new(seed: u64) -> World {
+        // The order of all draws below is part of what a seed means: another order would change
+        // every archive.
         let mut random = Random::keyed(seed, &[u64::from_le_bytes(*b"stations")]);
         let regions = Weighted::new(&REGIONS.map(|r| r.weight));
         let powers = Weighted::new(&POWERS.map(|p| p.1));
@@ -173,6 +175,8 @@ impl World {
             .map(|_| station(&mut random, 0.8))
             .collect();
         receivers.extend((0..BOTH).map(|i| senders[i * (SENDERS / BOTH)].clone()));
+        // The odds of hearing follow the order, so without a shuffle the receivers that also send
+        // would all hear the least.
         for last in (1..receivers.len()).rev() {
             receivers.swap(last, random.below(last as u32 + 1) as usize);
         }

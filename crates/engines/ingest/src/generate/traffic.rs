@@ -106,6 +106,8 @@ impl<'w> Traffic<'w> {
         let slots_of_month = u64::from(self.month.length_s() / SLOT_S);
         let slots = (rows / ROWS_PER_SLOT).clamp(1, slots_of_month);
         for slot in 0..slots {
+            // Differences of rounded totals spread the remainder over the slots, and their sum is
+            // exactly `rows`.
             let count = rows * (slot + 1) / slots - rows * slot / slots;
             let number = slots_of_month * slot / slots;
             let time_s = self.month.start_s() + number as u32 * SLOT_S;
@@ -186,6 +188,7 @@ impl<'w> Traffic<'w> {
         let mut at = self.random.below(heard);
         let mut walked = 0;
         let mut done = 0;
+        // The walk goes around the list once at most, so a batch has no sender twice.
         while done < left && walked < heard {
             let on_air = self.on_air[band][at as usize];
             let sender = &self.world.senders[on_air.sender as usize];
@@ -225,6 +228,8 @@ impl<'w> Traffic<'w> {
         };
         // Oscillators differ, so each receiver has a constant error, and each decode a small one of
         // its own.
+        // Their sum is 0 to 46 tenths, so the subtraction below leaves up to 23 in either
+        // direction.
         let error_tenth_hz = receiver.trait_bits >> 40 & 31;
         let jitter_tenth_hz = bits >> 8 & 15;
         Spot {

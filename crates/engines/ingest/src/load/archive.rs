@@ -162,6 +162,9 @@ fn two_stages<R: ArchiveReader>(
     sink: &mut Sink<'_, R>,
     stages: &mut StageSeconds,
 ) -> Result<()> {
+    // This channel is what bounds the memory: when it is full, the inflating thread waits. The
+    // channel for empty blocks needs no bound, because it only returns blocks that came through
+    // this one.
     let (full_tx, full_rx) = mpsc::sync_channel::<Block>(sink.room.blocks);
     let (empty_tx, empty_rx) = mpsc::channel::<Block>();
     std::thread::scope(|scope| {
@@ -188,6 +191,8 @@ fn two_stages<R: ArchiveReader>(
             // An error means that the inflating side has ended and needs no more blocks.
             let _ = empty_tx.send(block);
         }
+        // If this side has failed, the other one may be waiting in `send`. It wakes up when the
+        // receiver is gone; otherwise the join below would wait for ever.
         drop(full_rx);
         let inflated = match inflating.join() {
             Ok(inflated) => inflated,
@@ -286,6 +291,8 @@ impl<'a, R: ArchiveReader> Sink<'a, R> {
         self.rows += self.stage.take(chunk, stages)?;
         chunk.clear();
         let (page_bytes, heap_bytes) = chunk.dictionary_bytes();
+        // After a clear each string has to be looked up and stored again. That pays when the
+        // dictionaries of the next row group would weigh more than its rows.
         let anew = page_bytes > rows * DICTIONARY_BYTES_PER_ROW
             || heap_bytes > self.room.dictionary_bytes / 2;
         if anew {
@@ -302,6 +309,8 @@ impl<'a, R: ArchiveReader> Sink<'a, R> {
         stages: &mut StageSeconds,
     ) -> Result<Outcome> {
         self.flush(stages)?;
+        // A database may put rows of the last chunk into quarantine, too, so the chunk goes first
+        // and the count comes after it.
         let bad_rows = self.stage.bad_rows();
         let rows = self.rows + bad_rows;
         let allowed = allowed_bad(rows, max_bad);

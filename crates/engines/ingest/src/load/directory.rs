@@ -66,6 +66,8 @@ impl<R: RowGroups + 'static, F: Fn() -> R + Sync> Target<R::Chunk> for Directory
 
     fn stage<'a>(&'a self, archive: &str, source: &Path) -> Result<Box<dyn Stage<R::Chunk> + 'a>> {
         let encoder = (self.row_groups)();
+        // Only the names are chosen here. Each file is created with its first row, so that an
+        // archive without one leaves no empty file.
         let writer = self.writer.lock();
         let relative = writer.staging_name("data", archive, "parquet");
         let quarantine_relative = writer.staging_name("quarantine", archive, "ndjson");
@@ -149,6 +151,8 @@ impl<R: RowGroups> Stage<R::Chunk> for FileStage<'_, R> {
                 none.insert(FileWriter::new(file, fields, about).map_err(failed)?)
             }
         };
+        // A failure leaves a part of a file behind. No manifest has its name, so no reader sees it,
+        // and the next writer removes it.
         file.row_group(encoded).map_err(failed)?;
         begin_writeback(file.output());
         stages.write += begun.elapsed().as_secs_f64();
@@ -179,6 +183,8 @@ impl<R: RowGroups> Stage<R::Chunk> for FileStage<'_, R> {
         let quarantined = self.quarantine.finish()?;
         let file = self.close()?;
         let table_bytes = file.as_ref().map_or(0, |file| file.bytes);
+        // Both files are durable before the lock is taken, because a sync takes long and other
+        // archives can commit meanwhile.
         let mut writer = self.writer.lock();
         let before = match writer.manifest().archives.contains_key(&self.archive) {
             false => Before::Nothing,

@@ -129,6 +129,8 @@ impl Encoder {
     fn frequency_and_band(&mut self, rows: &Columns) {
         let hertz = rows.dictionaries.frequency.values();
         let plain: Vec<u8> = hertz.iter().flat_map(|hz| hz.to_le_bytes()).collect();
+        // The dictionary may hold frequencies that only earlier row groups used. So the bounds
+        // enclose the values of this one but need not occur in it.
         let bounds = wide_bounds(hertz.iter().copied()).map(|bounds| Bounds {
             exact: false,
             ..bounds
@@ -250,6 +252,8 @@ impl SmallIntegers {
             column.plain_i32(&values, bounds);
             return;
         }
+        // One pass marks the values that occur, and the loop below numbers them by size. So the
+        // dictionary is sorted without sorting the rows.
         self.table.clear();
         self.table.resize(range.max(0) as usize, ABSENT);
         values

@@ -161,6 +161,8 @@ pub fn load_into<R: ArchiveReader>(
     progress: &Progress,
 ) -> Result<LoadReport> {
     let started = std::time::Instant::now();
+    // Requests that cannot work are refused before the table is opened, so that they do not create
+    // one.
     let identities = workers::identities(&inputs, options, archives.identity)?;
     let workers = options.workers.min(inputs.len()).max(1);
     let room = Room::of_worker::<R::Chunk>(options, workers, opening.each_bytes)?;
@@ -174,6 +176,7 @@ pub fn load_into<R: ArchiveReader>(
             options,
             progress,
             room,
+            // Workers without a file of their own become the second threads of the first files.
             spread: options.workers > workers && worker < options.workers - workers,
         };
         job.run(input)

@@ -173,6 +173,8 @@ impl GroupReader {
             code,
         ] = &*self.values;
         let mut seconds = [0; BLOCK_ROWS];
+        // The checks are joined without branches, because nearly every block passes all of them. A
+        // block that does not is appended row by row, which finds the bad rows.
         let fits = all_seconds(self.rules, &time[..n], &mut seconds)
             & (self.rules.unsigned_ids || all_fit::<u64>(&id[..n]))
             & all_fit::<i8>(&snr[..n])
@@ -279,6 +281,8 @@ impl StringColumn {
     fn new(reader: CodeReader) -> std::result::Result<StringColumn, ReadError> {
         let (page, len) = reader.dictionary();
         let words = StringDictionary::new(page.clone(), len)?;
+        // Each string is checked once instead of once per row. A bad one may have no row, so it
+        // does not fail the file but makes every block of the group go row by row.
         let all_text = (0..len).all(|i| {
             words
                 .get(i)

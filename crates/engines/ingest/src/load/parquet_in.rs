@@ -56,6 +56,8 @@ pub(super) fn read(
             .position(|leaf| leaf.path == name)
             .ok_or_else(|| refused(format!("it has no column {name}, which the table needs")))?;
         let leaf = &leaves[at];
+        // A repeated column has any number of values in a row, and more than one definition level
+        // means that the column is nested. The table needs one value for each row.
         let plain = leaf.repetition_levels == 0 && leaf.definition_levels <= 1;
         if plain && stored.contains(&leaf.physical) && leaf.meaning != Meaning::Decimal {
             return Ok(at);
@@ -277,6 +279,8 @@ pub(super) fn append_row(
             )
         })
     }
+    // Everything is checked before anything is pushed. So a refused row leaves neither a column
+    // that is longer than the others nor a string in a dictionary.
     if let Some(at) = texts
         .iter()
         .position(|text| std::str::from_utf8(text).is_err())

@@ -41,6 +41,7 @@ impl Quarantine {
     /// Adds one row. An error in writing it is returned by [`Self::finish`].
     pub fn add(&mut self, row: &BadRow<'_>) {
         self.rows += 1;
+        // After a failure the archive will not be committed, so later rows are only counted.
         if self.failure.is_none()
             && let Err(e) = self.write(row)
         {
@@ -95,6 +96,7 @@ impl Quarantine {
     /// # Errors
     /// [`Error::Io`].
     pub fn keep_as(&self, path: &Path) -> Result<()> {
+        // The name has no generation, so this replaces the rejected rows of an earlier attempt.
         fs::rename(&self.path, path).map_err(|e| Error::io("rename", &self.path, e))?;
         path.parent().map_or(Ok(()), sync_directory)
     }

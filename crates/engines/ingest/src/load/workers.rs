@@ -25,6 +25,8 @@ pub(super) fn identities(
             reason: "one identity was given for several inputs".to_owned(),
         });
     }
+    // Two inputs of one archive would replace each other, and which one stays would depend on the
+    // workers' speed.
     let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
     let mut identities = Vec::new();
     for input in inputs {
@@ -84,6 +86,8 @@ pub(super) fn side_by_side(
             let (queue, reports, run) = (&queue, &reports, &run);
             scope.spawn(move || {
                 loop {
+                    // The lock is released at the end of this statement, so that archives load in
+                    // parallel.
                     let next = queue.lock().next();
                     let Some((number, (identity, input))) = next else {
                         return;
@@ -96,5 +100,6 @@ pub(super) fn side_by_side(
     });
     let reports = reports.into_inner();
     debug_assert_eq!(reports.len(), count);
+    // Workers finish in any order; the map has the reports in the order of the inputs.
     reports.into_values().collect()
 }

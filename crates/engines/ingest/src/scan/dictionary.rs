@@ -137,6 +137,8 @@ impl Strings {
     #[inline(always)]
     fn code_of_key(&mut self, low: u64, high: u64, hash: u64) -> u32 {
         let mask = self.slots.len() - 1;
+        // The table is at most half full, so the loop meets a free slot. The key of a free slot
+        // equals that of the empty string, which is why the code is compared, too.
         let mut at = hash as usize & mask;
         loop {
             let slot = &self.slots[at];
@@ -152,6 +154,8 @@ impl Strings {
 
     /// The code of a string of any length, which is added if it is new.
     pub fn code_of(&mut self, string: &[u8]) -> u32 {
+        // Padded with zeros, a short string that ends in a NUL would equal a shorter one, so it
+        // goes to the map.
         if string.len() <= SHORT && !string.contains(&0) {
             let mut padded = [0; SHORT];
             padded[..string.len()].copy_from_slice(string);
@@ -190,6 +194,7 @@ impl Strings {
             };
             self.slots.len() * 4
         ];
+        // Slots move to other places, and the codes in them stay the same.
         let old = std::mem::replace(&mut self.slots, bigger);
         let mask = self.slots.len() - 1;
         for slot in old.into_iter().filter(|slot| slot.code != FREE) {

@@ -57,6 +57,8 @@ impl Batch<'_> {
         let Some(first) = self.rows.first() else {
             return;
         };
+        // Rows and odd bytes are both in the order of their positions, so one pass over each is
+        // enough. Odd bytes before a row are in lines that are not of this batch.
         let mut next = odd.partition_point(|&at| at < first.start);
         for (row, failed) in self.rows.iter().zip(failed) {
             let end = self.delimiters[row.first as usize + FIELDS - 1];
@@ -78,6 +80,8 @@ impl Batch<'_> {
     ) {
         for (i, row) in self.rows.iter().enumerate() {
             let (start, end) = self.field::<FIELD>(row);
+            // The load may begin before the field, at most in the margin before the text. The
+            // conversion looks only at the field's own bytes.
             let bytes = self.bytes[end - 16..end].try_into().expect("sixteen bytes");
             let both = u128::from_le_bytes(bytes);
             words.high[i] = both as u64;
@@ -105,6 +109,8 @@ impl Batch<'_> {
     ) {
         for (i, row) in self.rows.iter().enumerate() {
             let (start, end) = self.field::<FIELD>(row);
+            // The load may end behind the field, at most in the margin behind the text. `finish`
+            // clears what does not belong to the string.
             let bytes = self.bytes[start..start + 16]
                 .try_into()
                 .expect("sixteen bytes");

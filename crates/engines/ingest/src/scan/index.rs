@@ -29,6 +29,8 @@ impl Index {
     /// Finds the structure of `block`'s text.
     pub(super) fn fill(&mut self, block: &Block) {
         assert!(
+            // The last chunk of 64 bytes is loaded whole, although the text may end in its first
+            // byte.
             block.end + 64 <= block.bytes.len(),
             "a block has its margin"
         );
@@ -61,6 +63,8 @@ impl Index {
         for chunk in text.chunks_exact(64) {
             let chunk: &[u8; 64] = chunk.try_into().expect("chunks_exact gives 64 bytes");
             let mut found = masks(chunk);
+            // Behind the text the last chunk has bytes of an earlier block, which must not be
+            // found.
             if block.end - at < 64 {
                 let inside = (1 << (block.end - at)) - 1;
                 found.delimiters &= inside;
@@ -77,6 +81,8 @@ impl Index {
         let known = self.delimiters.len() as u32;
         let mut line_feeds = masks.line_feeds;
         while line_feeds != 0 {
+            // A line feed is a delimiter, too, and as many delimiters precede it as there are set
+            // bits below its own.
             let bit = line_feeds & line_feeds.wrapping_neg();
             self.line_ends
                 .push(known + (masks.delimiters & (bit - 1)).count_ones());

@@ -158,6 +158,8 @@ impl Scanner {
                     }
                 }
             }
+            // Rows behind a dropped one move up, so that the columns stay without gaps and in
+            // order.
             self.columns.copy_row(base + i, keep);
             keep += 1;
         }

@@ -21,6 +21,8 @@ pub(super) fn digits_8(field: Field) -> (u64, bool) {
     let word = keep(field.low, field.len);
     (
         convert(word),
+        // One comparison covers both ends, because a length of 0 wraps around to the largest
+        // number.
         (field.len.wrapping_sub(1) < 8) & all_digits(word),
     )
 }
@@ -48,6 +50,8 @@ pub(super) fn signed_7(field: Field) -> (i64, bool) {
         len: field.len.wrapping_sub(negative),
         ..field
     });
+    // If all bits of the sign are set, the xor and the subtraction negate the value; if none is,
+    // they leave it alone.
     let sign = (negative as i64).wrapping_neg();
     (
         (value as i64 ^ sign).wrapping_sub(sign),
@@ -98,6 +102,8 @@ fn keep(word: u64, len: u64) -> u64 {
 #[inline(always)]
 fn all_digits(word: u64) -> bool {
     const HIGH_NIBBLES: u64 = 0xf0f0_f0f0_f0f0_f0f0;
+    // A digit is 0x30 to 0x39. Its high half is 3, and is still 3 after 6 is added, unlike that of
+    // 0x3a to 0x3f. Only a byte that fails by itself carries into its neighbour.
     let plus_six = word.wrapping_add(0x0606_0606_0606_0606);
     (word & HIGH_NIBBLES) | ((plus_six & HIGH_NIBBLES) >> 4) == 0x3333_3333_3333_3333
 }
@@ -105,6 +111,8 @@ fn all_digits(word: u64) -> bool {
 #[inline(always)]
 fn convert(word: u64) -> u64 {
     let word = word & 0x0f0f_0f0f_0f0f_0f0f;
+    // Each step multiplies the left one of two neighbours by 10, 100 or 10,000 and adds the right
+    // one: digits become pairs, pairs fours, and fours the whole number.
     let pairs = word.wrapping_mul(2561) >> 8 & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(6_553_601) >> 16 & 0x0000_ffff_0000_ffff;
     fours.wrapping_mul(42_949_672_960_001) >> 32

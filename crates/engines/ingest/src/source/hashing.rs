@@ -52,6 +52,8 @@ impl<R: Read> HashingReader<R> {
 impl<R: Read> Read for HashingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.reader.read(buffer)?;
+        // The lock is not contended, because the owner asks for the hash after the last read. It
+        // lets the reader move to the thread that inflates.
         self.passed.hasher.lock().write(&buffer[..n]);
         self.passed.bytes.fetch_add(n as u64, Ordering::Relaxed);
         if let Some(total) = &self.total {

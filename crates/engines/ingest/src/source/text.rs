@@ -139,6 +139,9 @@ impl TextSource {
     /// [`Error::Io`].
     pub fn next_block(&mut self, block: &mut Block) -> Result<bool> {
         while !self.ended {
+            // The decoder copies matches from the text directly before its output, so the tail of
+            // the last block goes in front of the fresh text, even where its lines have been
+            // returned already.
             let kept = self.tail.len();
             let end = MARGIN + kept + BLOCK;
             if block.bytes.len() < end + OUTPUT_MARGIN + MARGIN {
@@ -148,6 +151,8 @@ impl TextSource {
             let fresh = MARGIN + kept;
             let mut at = self.fill(&mut block.bytes[..end + OUTPUT_MARGIN], fresh)?;
             let mut start = fresh - self.partial;
+            // Nothing came although there was room: this is the end of the source, or the place
+            // where the file was cut.
             if at == fresh {
                 self.judge_end()?;
                 self.ended = true;
@@ -164,12 +169,15 @@ impl TextSource {
                     None => start = at,
                 }
             }
+            // The last line may lack its line feed, and every line of a block has one. The margin
+            // has room for it.
             if self.ended && at > start {
                 block.bytes[at] = b'\n';
                 at += 1;
             }
             let lines_end = last_line_end(&block.bytes[start..at]).map_or(start, |n| start + n);
             self.keep_tail(&block.bytes, lines_end, at);
+            // Without this, a file without line feeds would be gathered in memory whole.
             if at - lines_end >= CUT && !self.ended {
                 return Ok(self.cut_long_line(block, start, lines_end));
             }
@@ -192,6 +200,8 @@ impl TextSource {
         block.bytes[end] = b'\n';
         (block.start, block.end) = (line, end + 1);
         self.skipping = true;
+        // The tail stays as history for the decoder, but the next block's first line does not begin
+        // in it.
         self.partial = 0;
         true
     }
@@ -310,7 +320,11 @@ impl ZipText {
                 at = now;
                 continue;
             }
+            // A reader that yields nothing although there is room is at the end of its entry, and
+            // only there the checksum is complete.
             self.end_entry()?;
+            // Otherwise the first line of the next entry would be glued to the last one of this
+            // entry.
             if self.last != b'\n' {
                 bytes[at] = b'\n';
                 at += 1;
@@ -356,6 +370,8 @@ fn begin(
     passed: &Passed,
     total: &Option<Arc<AtomicU64>>,
 ) -> Result<EntryReader> {
+    // The clone shares its offset with `file`, which does no harm because one entry is read at a
+    // time.
     let mut file = file
         .try_clone()
         .map_err(|e| Error::io("open", &entry.name, e))?;

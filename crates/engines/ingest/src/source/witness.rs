@@ -61,6 +61,8 @@ impl Witness {
     /// # Errors
     /// [`Error::Input`] when it became shorter, or was overwritten in place.
     pub fn read_to_end(&self, read: u64) -> Result<()> {
+        // The descriptor is asked and not the path: a file that was replaced under its name is
+        // still whole to the reader that has it open.
         let now = self.file.metadata();
         let now = State::of(&now.map_err(|e| Error::io("read", &self.path, e))?);
         if read < self.opened.bytes || now.bytes < read {
@@ -73,6 +75,8 @@ impl Witness {
                 ),
             ));
         }
+        // The time of a longer file says nothing about the part that was read, because appending
+        // changes it, too.
         if now.bytes == self.opened.bytes && now.modified != self.opened.modified {
             return Err(self.changed(read, "the file was changed while it was read".to_owned()));
         }
@@ -85,6 +89,8 @@ impl Witness {
     /// # Errors
     /// [`Error::Input`] when it is not.
     pub fn unchanged(&self) -> Result<()> {
+        // Each pass opens the file by its name, so here the path is asked, and another inode is
+        // another file.
         let now = std::fs::metadata(&self.path);
         let now = State::of(&now.map_err(|e| Error::io("read", &self.path, e))?);
         match now == self.opened {

@@ -45,6 +45,8 @@ pub(super) fn list(path: &Path, file: &File) -> Result<Vec<Entry>> {
         if entry.encrypted() {
             return Err(refused(format!("entry {name} is encrypted")));
         }
+        // The text is inflated by our own decoder, which knows these two. The crate only reads the
+        // directory.
         let deflated = match entry.compression() {
             CompressionMethod::STORE => false,
             CompressionMethod::DEFLATE => true,

@@ -15,6 +15,8 @@ pub(super) struct Lock {
 impl Lock {
     /// Takes the exclusive lock of the one writer.
     pub(super) fn writer(table: &Path) -> Result<Lock> {
+        // The kernel releases the lock when the process dies, however that happens. The file itself
+        // is never removed: otherwise two writers could each lock a file of this name.
         let path = table.join("writer.lock");
         let file = open(&path)?;
         match file.try_lock() {
@@ -49,6 +51,8 @@ impl Lock {
         let file = open(&path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Lock { _file: file })),
+            // A reader may stay open for hours. It is not waited for, because files that are
+            // removed late only cost space.
             Err(std::fs::TryLockError::WouldBlock) => Ok(None),
             Err(std::fs::TryLockError::Error(e)) => Err(Error::io("lock", &path, e)),
         }

@@ -104,6 +104,8 @@ impl fmt::Display for Damage {
 impl Archive {
     /// Its data files that are missing from `table` or have another length.
     pub(super) fn damage(&self, identity: &str, table: &Path) -> Vec<Damage> {
+        // The length is all that is compared: reading the contents would make each load read the
+        // table first.
         let wrong = |file: &DataFile| match fs::metadata(table.join(&file.path)) {
             Ok(metadata) if metadata.len() == file.bytes => None,
             Ok(metadata) => Some(format!(
@@ -197,6 +199,8 @@ impl Manifest {
 
     /// Replaces the committed manifest. After a crash either the old or the new one is there.
     pub(super) fn commit(&self, table: &Path) -> Result<()> {
+        // The temporary name is fixed because only the one writer commits. It overwrites what a
+        // killed one left.
         let next = table.join("manifest.json.next");
         let path = table.join(FILE_NAME);
         let mut text = serde_json::to_vec_pretty(self).map_err(|e| Error::Manifest {
@@ -207,8 +211,11 @@ impl Manifest {
         let mut file = File::create(&next).map_err(|e| Error::io("create", &next, e))?;
         file.write_all(&text)
             .map_err(|e| Error::io("write", &next, e))?;
+        // The contents become durable before the name does. Otherwise a power cut could leave an
+        // empty file under the final name, and the table would be lost.
         file.sync_all().map_err(|e| Error::io("sync", &next, e))?;
         fs::rename(&next, &path).map_err(|e| Error::io("rename", &next, e))?;
+        // The commit is reported only when the rename itself would survive a power cut.
         sync_directory(table)
     }
 

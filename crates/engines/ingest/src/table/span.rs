@@ -83,6 +83,7 @@ pub(super) fn covered(
         return Ok(Vec::new());
     };
     let (mut covered, mut there) = (Vec::new(), (0, 0));
+    // Padded offsets sort like numbers, so the spans of one stream follow each other from here on.
     for (other, archive) in archives.range(format!("{}@", span.stream)..) {
         let Some(found) = Span::of(other).filter(|found| found.stream == span.stream) else {
             break;
@@ -134,6 +135,8 @@ pub(super) fn positions(archives: &BTreeMap<String, Archive>) -> BTreeMap<String
         .filter_map(|(identity, archive)| Some((Span::of(identity)?, archive)));
     for (span, archive) in spans {
         let position = positions.entry(span.stream).or_default();
+        // Spans come in the order of their first offsets, so a gap shows as soon as the next span
+        // begins behind the position.
         if !position.spans.is_empty() && position.next < span.first {
             position.missing.push((position.next, span.first - 1));
         }

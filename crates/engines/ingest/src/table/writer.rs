@@ -59,6 +59,8 @@ impl TableWriter {
         ] {
             fs::create_dir_all(&directory).map_err(|e| Error::io("create", &directory, e))?;
         }
+        // The lock comes before the manifest. A writer that decides by an older manifest would undo
+        // the commits that another one has made since.
         let lock = Lock::writer(table)?;
         let manifest = Manifest::read(table)?.unwrap_or_default();
         let writer = TableWriter {
@@ -127,6 +129,8 @@ impl TableWriter {
     /// that are there already; [`Error::Io`]; the table is then as it was, or, when only the sync
     /// of its directory failed, as it was to be: what the disk has decides.
     pub fn commit(&mut self, staged: Staged) -> Result<()> {
+        // Every refusal comes before the first write, so that a refused archive leaves the table
+        // untouched.
         if let Some(there) = self.manifest.archives.get(&staged.archive)
             && there.feed != staged.feed
         {
@@ -148,6 +152,8 @@ impl TableWriter {
             path: PathBuf::from(&staged.source.path),
             reason,
         })?;
+        // The names of the staged files must be durable before the manifest that names them. Their
+        // contents were synced when they were closed.
         for folder in ["data", "quarantine"] {
             sync_directory(&self.table.join(folder))?;
         }
@@ -192,6 +198,8 @@ impl TableWriter {
         if self.in_doubt {
             return Ok(());
         }
+        // A reader that opens from here on waits for this lock. It then reads a manifest that names
+        // none of the files that are removed below.
         let Some(_no_readers) = Lock::no_readers(&self.table)? else {
             return Ok(());
         };

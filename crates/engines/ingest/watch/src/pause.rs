@@ -45,6 +45,7 @@ impl Pause {
     /// one.
     pub(crate) fn failed(&mut self, reason: &str) -> (Duration, bool) {
         let (since, news) = match self.failing.take() {
+            // The time counts from the first failure, also if the reasons differ since.
             Some((since, last)) => (since, last != reason),
             None => (Instant::now(), true),
         };

@@ -1,10 +1,10 @@
 //! A store of compressed pages as a disk: bytes at any offset, of any length.
 //!
-//! What it is: [`Disk`], which all fronts of one store share, and [`Head`], a thread's way to read,
-//! write and zero. Part of a page is read, changed and written under a lock of that page, so that
-//! writers of neighbouring sectors lose nothing. What it is not: durable. A write that has returned
-//! is in the store's memory, whole pages one by one; it is gone with the memory, that is when the
-//! last process that holds it ends, or the machine.
+//! What it is: [`Disk`], which all fronts of one store share, and [`Head`], one thread's handle to
+//! read, write and zero. Part of a page is read, changed and written under a lock of that page, so
+//! that writers of neighbouring sectors lose nothing. What it is not: durable. A write that has
+//! returned is in the store's memory, page by page; it is lost with the memory, that is with the
+//! last process that holds it, or with the machine.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -26,47 +26,48 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use dyno_pages::{Lane, PAGE_BYTES, Page, Store, StoreError};
 use parking_lot::{Mutex, MutexGuard};
 
-/// Locks of pages: page n has lock n modulo this.
+/// Locks of pages: page n has lock n modulo this number.
 const LOCKS: usize = 256;
-/// Pages read at once, so that their bytes are asked for ahead.
+/// Pages read in one call, so that the store can prefetch their bytes.
 const BATCH: usize = 32;
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// A store as a disk. Everybody who writes to one store by bytes shares one of these.
+/// A store as a disk. All threads that write to one store by bytes must share one of these, because
+/// it has the locks.
 #[derive(Debug)]
 pub struct Disk {
     store: Arc<Store>,
     locks: Box<[Mutex<()>]>,
     figures: Figures,
-    /// It keeps nothing.
+    /// Whether nothing is kept: for measurements of a front alone.
     null: bool,
 }
 
-/// What all heads of a disk were asked for since it was made, failures included: what a measurement
-/// from outside compares its own counts with.
+/// What all heads of a disk were asked for since it was made, failed requests included: a
+/// measurement from outside compares its own counts with these.
 #[derive(Debug, Default)]
 pub struct Figures {
-    /// Reads.
+    /// Calls of [`Head::read`], failed ones too.
     pub reads: AtomicU64,
-    /// Bytes of them.
+    /// Bytes that those calls asked for.
     pub read_bytes: AtomicU64,
-    /// Writes.
+    /// Calls of [`Head::write`], failed ones too.
     pub writes: AtomicU64,
-    /// Bytes of them.
+    /// Bytes that those calls brought.
     pub written_bytes: AtomicU64,
 }
 
 /// What becomes of pages that are zeroed as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Zeros {
-    /// They are forgotten, and take nothing.
+    /// They are discarded, and take no memory.
     Free,
     /// They are written, and count as pages that hold something.
     Keep,
 }
 
 impl Disk {
-    /// The disk of `store`.
+    /// Makes the one disk of `store`; a second one would have other locks.
     pub fn new(store: Arc<Store>) -> Self {
         Self {
             store,
@@ -76,8 +77,8 @@ impl Disk {
         }
     }
 
-    /// A disk as long as `store` that keeps nothing: what is read is what the reader's memory held.
-    /// What remains is what the way to a disk costs, for who measures a front.
+    /// A disk as long as `store` that keeps nothing: a read leaves the reader's memory as it is.
+    /// What it costs is what the way to a disk costs, for measurements of a front.
     pub fn null(store: Arc<Store>) -> Self {
         Self {
             null: true,
@@ -85,22 +86,22 @@ impl Disk {
         }
     }
 
-    /// The store below.
+    /// The store that the pages are in.
     pub fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    /// Counters.
+    /// Counts of the calls and bytes since the disk was made.
     pub fn figures(&self) -> &Figures {
         &self.figures
     }
 
-    /// Its size.
+    /// The length of the disk in bytes, a whole number of pages.
     pub fn bytes(&self) -> u64 {
         self.store.pages() * PAGE
     }
 
-    /// A reader and writer for one thread.
+    /// Makes the handle by which one thread reads and writes.
     ///
     /// # Errors
     /// When there is no memory for its contexts.
@@ -129,12 +130,12 @@ impl Disk {
     }
 
     fn lock(&self, page: u64) -> MutexGuard<'_, ()> {
-        // It guards no data of its own, so a panic under it leaves nothing half done.
+        // The lock guards no data of its own, so a panic under it leaves nothing half done.
         self.locks[(page % LOCKS as u64) as usize].lock()
     }
 }
 
-/// Reads and writes for one thread; allocates nothing after it was made.
+/// Reads and writes for one thread. It allocates nothing after it was made.
 #[derive(Debug)]
 pub struct Head<'a> {
     disk: &'a Disk,
@@ -143,7 +144,7 @@ pub struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// Reads the bytes from `at` on; what was never written, or zeroed, is zeros.
+    /// Reads the bytes from `at` on; what was never written, or was zeroed, reads as zeros.
     ///
     /// # Errors
     /// [`StoreError::OutOfRange`] before anything is read; [`StoreError::Corrupt`] for the first
@@ -161,6 +162,8 @@ impl Head<'_> {
             0 => 0,
             _ => into.len().min(PAGE_BYTES - offset),
         };
+        // A request has up to three parts: the end of a first page, whole pages, and the start of a
+        // last one. Only whole pages are decoded straight into the caller's memory.
         let (front, rest) = into.split_at_mut(cut);
         if !front.is_empty() {
             self.lane.read(first, &mut self.page)?;
@@ -207,7 +210,8 @@ impl Head<'_> {
         let first = first + u64::from(offset != 0);
         let (whole, back) = rest.as_chunks::<PAGE_BYTES>();
         for (number, page) in (first..).zip(whole) {
-            // Else a change of part of the page could put back what it had read before.
+            // Without the lock, another thread's change of part of this page could have read the
+            // old page before this write and put it back after it.
             let _held = self.disk.lock(number);
             self.lane.write(number, page)?;
         }
@@ -219,10 +223,9 @@ impl Head<'_> {
         Ok(())
     }
 
-    /// Makes `len` bytes from `at` on zeros.
+    /// Zeroes `len` bytes from `at` on.
     ///
-    /// # Errors
-    /// Those of [`Head::write`]; parts of a page at either end may need space.
+    /// Those of [`Head::write`]; a part of a page at either end may need space.
     pub fn zero(&mut self, at: u64, len: u64, zeros: Zeros) -> Result<(), StoreError> {
         self.disk.within(at, len)?;
         if self.disk.null {
@@ -231,7 +234,7 @@ impl Head<'_> {
         let end = at + len;
         let (first, last) = (at.div_ceil(PAGE), end / PAGE);
         if first > last {
-            // Within one page.
+            // Both ends lie within one page, which is then neither a first nor a last one.
             let (from, until) = ((at % PAGE) as usize, (end % PAGE) as usize);
             return self.change(last, |page| page[from..until].fill(0));
         }
@@ -253,7 +256,7 @@ impl Head<'_> {
         Ok(())
     }
 
-    /// Changes part of a page.
+    /// Reads a page, changes part of it and writes it back, under the page's lock.
     fn change(&mut self, number: u64, change: impl FnOnce(&mut Page)) -> Result<(), StoreError> {
         let _held = self.disk.lock(number);
         self.lane.read(number, &mut self.page)?;

@@ -1,36 +1,37 @@
-//! Replies to the system, as `linux/fuse.h` lays them out.
+//! Replies to the kernel, as `linux/fuse.h` lays them out.
 
 use crate::DEVICE;
 use crate::request::{FILE, ROOT};
 
-/// Bytes in front of every reply.
+/// Length of the head in front of every reply.
 pub const HEAD_BYTES: usize = 16;
-/// The most bytes of a read or write.
+/// The most bytes of one read or write.
 pub const MOST_BYTES: u32 = 1 << 20;
-/// How long the system may remember what never changes, in seconds.
+/// How long the kernel may cache what never changes, in seconds.
 const REMEMBER_S: u64 = 3600;
-/// 7.31 is old enough to be everywhere, and all that is used here is in it but for repeating.
+/// The protocol version. 7.31 is old enough to be everywhere, and has all that is used here except
+/// the repetition of requests.
 const MINOR: u32 = 31;
 
-/// What we want of what the system can: reads and direct I/O side by side, writes of more than a
-/// page, and more than 32 pages; and requests again after a daemon died.
+/// The abilities of the kernel that are used: reads and direct I/O in parallel, writes of more than
+/// a page, more than 32 pages in a request, and requests again after a daemon died.
 const WANTED: u64 = 1 | 1 << 5 | 1 << 15 | 1 << 22 | 1 << 30 | 1 << 39;
 
-/// A reply in the making.
+/// A reply under construction. Its buffer is reused for the next one.
 #[derive(Debug, Default)]
 pub struct Reply {
     bytes: Vec<u8>,
 }
 
 impl Reply {
-    /// Begins one to request `unique`.
+    /// Begins the reply to request `unique`.
     pub fn begin(&mut self, unique: u64) {
         self.bytes.clear();
         self.bytes.extend([0; 8]);
         self.bytes.extend(unique.to_ne_bytes());
     }
 
-    /// Ends it: with what was put into it, or with the number of an error.
+    /// Finishes the reply, with what was put into it or with an error number alone.
     pub fn end(&mut self, done: Result<(), i32>) -> &[u8] {
         if let Err(errno) = done {
             self.bytes.truncate(HEAD_BYTES);
@@ -41,7 +42,7 @@ impl Reply {
         &self.bytes
     }
 
-    /// Room for so many bytes of data.
+    /// Room for this many bytes of data, zeroed.
     pub fn data(&mut self, bytes: usize) -> &mut [u8] {
         let from = self.bytes.len();
         self.bytes.resize(from + bytes, 0);
@@ -60,25 +61,26 @@ impl Reply {
             .for_each(|word| self.bytes.extend(word.to_ne_bytes()));
     }
 
-    /// To Init: what was agreed.
+    /// The reply to Init: which version and abilities both sides use from now on.
     pub fn init(&mut self, max_readahead: u32, can: u64) {
         let flags = WANTED & can;
         self.u32s(&[7, MINOR, max_readahead, flags as u32]);
-        // Requests in the background at most, and when it is many.
+        // The most requests in the background, and the number from which the kernel slows writers
+        // down.
         let (background, congested) = (64u32, 48u32);
         self.u32s(&[background | congested << 16, MOST_BYTES, 1]);
         self.u32s(&[MOST_BYTES / 4096, (flags >> 32) as u32]);
         self.u32s(&[0; 7]);
     }
 
-    /// What a node is, for a lookup.
+    /// The reply to Lookup: a node and its attributes.
     pub fn entry(&mut self, node: u64, bytes: u64) {
         self.u64s(&[node, 0, REMEMBER_S, REMEMBER_S]);
         self.u32s(&[0, 0]);
         self.stat(node, bytes);
     }
 
-    /// What a node is.
+    /// The reply to GetAttributes and SetAttributes.
     pub fn attributes(&mut self, node: u64, bytes: u64) {
         self.u64s(&[REMEMBER_S]);
         self.u32s(&[0, 0]);
@@ -90,12 +92,13 @@ impl Reply {
             ROOT => (libc::S_IFDIR | 0o700, 2, 0),
             _ => (libc::S_IFREG | 0o600, 1, bytes),
         };
-        // Number, size, blocks; three times, which are not kept.
+        // Inode number, size, blocks, and three times that are not kept.
         self.u64s(&[node, bytes, bytes.div_ceil(512), 0, 0, 0]);
         self.u32s(&[0, 0, 0, mode, links, 0, 0, 0, 4096, 0]);
     }
 
-    /// To Open: a file without a cache above ours, whose writes go side by side; and a directory.
+    /// The reply to Open: a file without a page cache above our store, whose writes go in parallel;
+    /// or a directory.
     pub fn opened(&mut self, file: bool) {
         const DIRECT: u32 = 1;
         const PARALLEL_DIRECT_WRITES: u32 = 1 << 6;
@@ -110,18 +113,18 @@ impl Reply {
         ]);
     }
 
-    /// To Write.
+    /// The reply to Write: how many bytes were stored.
     pub fn written(&mut self, bytes: u32) {
         self.u32s(&[bytes, 0]);
     }
 
-    /// To StatFs: blocks in all and free ones.
+    /// The reply to StatFs: all blocks and free ones.
     pub fn file_system(&mut self, blocks: u64, free: u64) {
         self.u64s(&[blocks, free, free, 1, 0]);
         self.u32s(&[4096, 255, 4096, 0, 0, 0, 0, 0, 0, 0]);
     }
 
-    /// To ReadDirectory: names from `offset` on that fit into `most` bytes.
+    /// The reply to ReadDirectory: the names from `offset` on that fit into `most` bytes.
     pub fn names(&mut self, offset: u64, most: u32) {
         let all = [(ROOT, 4, "."), (ROOT, 4, ".."), (FILE, 8, DEVICE)];
         let end = HEAD_BYTES + most as usize;
@@ -137,7 +140,7 @@ impl Reply {
     }
 }
 
-/// The message that has the system repeat what was read from it and not replied to.
+/// The message that asks the kernel to send again what was read from it and not replied to.
 pub fn repeat() -> [u8; HEAD_BYTES] {
     const REPEAT: u32 = 7;
     let mut bytes = [0; HEAD_BYTES];

@@ -1,4 +1,4 @@
-//! A daemon's side.
+//! The daemon's side of the conversation.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -12,29 +12,29 @@ use crate::detached::detached;
 use crate::message::{Verb, message};
 use crate::rights::{Arrived, receive, send};
 
-/// How long an answer may take.
+/// How long one read or write of an answer may take.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Talks to the holder at a socket, with a connection for each call.
+/// Talks to the holder at a socket. Each call makes a connection of its own, so a holder that was
+/// started again is found by the next call.
 #[derive(Debug, Clone)]
 pub struct Client {
     path: PathBuf,
 }
 
-/// What was held.
+/// A descriptor that was held, with its note.
 #[derive(Debug)]
 pub struct Held {
-    /// The open file; the holder keeps its own.
+    /// The open file; the holder keeps a descriptor of its own.
     pub file: OwnedFd,
-    /// What was said about it.
+    /// The note that was put there with it.
     pub note: Vec<u8>,
 }
 
 impl Client {
-    /// Of the holder at `path`, which must answer.
+    /// Makes a client of the holder at `path`, and asks it a question to see that it answers.
     ///
-    /// # Errors
-    /// When it does not.
+    /// When nothing listens there, or it does not answer.
     pub fn connect(path: &Path) -> Result<Self, HoldError> {
         let client = Self {
             path: path.to_owned(),
@@ -43,7 +43,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Has `file` held as `name` with a note; what was held so is let go.
+    /// Has `file` held as `name` with a note. What was held under that name is let go.
     ///
     /// # Errors
     /// [`HoldError::Full`], [`HoldError::TooLong`], or when the holder is gone.
@@ -51,7 +51,7 @@ impl Client {
         self.ask(Verb::Put, name, note, Some(file)).map(drop)
     }
 
-    /// What is held as `name`.
+    /// Gets another descriptor of the file that is held as `name`.
     ///
     /// # Errors
     /// [`HoldError::Unknown`], or when the holder is gone.
@@ -66,7 +66,7 @@ impl Client {
         }
     }
 
-    /// All names.
+    /// The names of all held files, as many as fit into a note.
     ///
     /// # Errors
     /// When the holder is gone.
@@ -76,7 +76,7 @@ impl Client {
         Ok(names.lines().map(str::to_owned).collect())
     }
 
-    /// Lets go of `name`.
+    /// Has the holder close the file that is held as `name`.
     ///
     /// # Errors
     /// [`HoldError::Unknown`], or when the holder is gone.
@@ -84,10 +84,9 @@ impl Client {
         self.ask(Verb::Drop, name, &[], None).map(drop)
     }
 
-    /// Ends the holder, and what only it held.
+    /// Ends the holder. Files that only it held are gone.
     ///
-    /// # Errors
-    /// When it is gone.
+    /// When the holder is gone already.
     pub fn end(&self) -> Result<(), HoldError> {
         self.ask(Verb::End, "", &[], None).map(drop)
     }
@@ -129,8 +128,8 @@ impl Client {
     }
 }
 
-/// Starts a holder as a process of its own that outlives this one, by a command that calls
-/// [`crate::Holder::run`] for `path`; one that is there already is taken.
+/// Starts a holder as a process that outlives this one, by a command that calls
+/// [`crate::Holder::run`] for `path`. A holder that answers there already is used instead.
 ///
 /// # Errors
 /// When the command cannot be started or the holder does not answer within `wait`.
@@ -143,7 +142,7 @@ pub fn start(mut command: Command, path: &Path, wait: Duration) -> Result<Client
         path: path.to_owned(),
         source,
     };
-    // In a session of its own, so that Ctrl-C on the daemon does not reach it.
+    // The holder gets a session of its own, so that Ctrl-C on the daemon does not reach it.
     let mut child = detached(&mut command)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -156,6 +155,8 @@ pub fn start(mut command: Command, path: &Path, wait: Duration) -> Result<Client
             Err(error) if Instant::now() >= until => return Err(error),
             Err(_) => {}
         }
+        // A holder that lost a race for the socket ends, and the winner answers in the next round;
+        // any other early end is reported at once instead of after the whole wait.
         if let Some(status) = child.try_wait().map_err(failed)? {
             return Err(failed(io::Error::other(format!("it ended: {status}"))));
         }

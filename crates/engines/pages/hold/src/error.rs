@@ -1,44 +1,44 @@
-//! What can go wrong between a daemon and its holder.
+//! The errors between a daemon and its holder.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a call failed.
+/// Why a call of the holder failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HoldError {
     /// Nothing listens there, or the connection failed.
     #[error("cannot {what} the holder at {path:?}: {source}")]
     Io {
-        /// What was tried.
+        /// The action that failed, as it stands in the message.
         what: &'static str,
-        /// Its socket.
+        /// The socket of the holder.
         path: PathBuf,
-        /// The system's reason.
+        /// The error number of the system.
         source: io::Error,
     },
-    /// What came is not a message, or one of a later version.
+    /// What came is not a message, or is one of a later version.
     #[error("not a message of a holder: {0}")]
     Message(String),
-    /// The holder has nothing of that name.
+    /// The holder has no file of that name.
     #[error("nothing is held as {name:?}")]
     Unknown {
-        /// The name.
+        /// The name that was asked for.
         name: String,
     },
-    /// The holder has as much as it holds at most.
+    /// The holder has as many files as it accepts.
     #[error("the holder is full: it holds at most {most} files")]
     Full {
-        /// The bound.
+        /// The most files that it holds.
         most: usize,
     },
     /// A name or note that is longer than a message can say.
     #[error("{what} has {bytes} bytes, at most {most} go into a message")]
     TooLong {
-        /// Name or note.
+        /// The part that is too long: name or note.
         what: &'static str,
-        /// Its length.
+        /// Its length in bytes.
         bytes: usize,
-        /// The bound.
+        /// The most bytes that fit.
         most: usize,
     },
 }

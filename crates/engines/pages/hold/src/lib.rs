@@ -1,16 +1,16 @@
-//! A small process that holds open files for others, so that they outlive the process that made
+//! A small process that holds open files for others, so that they outlive the process that opened
 //! them.
 //!
 //! What it is: [`Holder`], which listens at a Unix socket and keeps descriptors by name, each with
 //! a note of a few bytes; [`Client`], which puts them there and gets them back. A daemon puts the
-//! file in memory of its page store there (and a device's end, such as `/dev/fuse`), and when it
-//! was killed the next one finds all that had been replied to. The layout of a message is in
-//! FORMAT.md.
+//! file in memory of its page store there (and its end of a device, such as `/dev/fuse`). If the
+//! daemon is killed, the next one finds everything that was replied to. The layout of a message is
+//! in FORMAT.md.
 //!
-//! What it is not: a watcher. A program that wants a dead daemon started again does so beside it,
-//! as `dyno pages attach` has its holder do; and when it ends, what only it held is gone. It
-//! allocates little, never touches the pages, and asks the system to spare it when memory is short.
-//! Only processes of the same user, and root, are listened to.
+//! What it is not: a supervisor. A program that wants a dead daemon started again does so itself,
+//! as `dyno pages attach` has its holder do; and when the holder ends, what only it held is gone.
+//! It allocates little, never touches the pages, and asks the system to spare it when memory is
+//! short. It answers only processes of the same user, and root.
 
 mod client;
 mod detached;
@@ -20,7 +20,7 @@ mod message;
 mod rights;
 
 pub use client::{Client, Held, start};
-/// Listens at a Unix socket without taking the place of a living one or of another file.
+/// Listens at a Unix socket without taking the place of a living listener or of another file.
 pub use dyno_net::BoundListener;
 
 pub use detached::{detached, ignore_hang_up};

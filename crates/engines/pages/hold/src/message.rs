@@ -1,36 +1,36 @@
-//! Messages without I/O: a head of 16 bytes, a name, a note.
+//! Messages as bytes, without I/O: a head of 16 bytes, a name, a note.
 
 use crate::HoldError;
 
-/// First bytes of every message.
+/// The first bytes of every message.
 const MAGIC: [u8; 4] = *b"dyph";
 const VERSION: u8 = 1;
-/// Bytes of a head.
+/// Length of a head: magic, version, verb, and the lengths of what follows.
 pub const HEAD_BYTES: usize = 16;
-/// The longest name.
+/// The longest name; its length takes one byte of the head.
 pub const MOST_NAME_BYTES: usize = 255;
-/// The longest note.
+/// The longest note; it bounds the memory that a message can make the other end allocate.
 pub const MOST_NOTE_BYTES: usize = 4096;
 
-/// What a message asks for or answers.
+/// The question or the answer that a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Verb {
-    /// Hold the descriptor that comes with it.
+    /// Hold the descriptor that comes with the message.
     Put = 1,
-    /// Hand out the descriptor of that name.
+    /// Send back a descriptor of the file of that name.
     Get = 2,
-    /// All names, as the note of the answer, each with a line feed behind it.
+    /// Send all names, as the note of the answer, each with a line feed behind it.
     List = 3,
-    /// Let go of that name.
+    /// Close the file of that name.
     Drop = 4,
-    /// Let go of everything, and end.
+    /// Close all files, and end.
     End = 5,
-    /// Done; with a descriptor if one was asked for.
+    /// Done; a descriptor comes with it if one was asked for.
     Done = 128,
-    /// Nothing of that name.
+    /// No file of that name is held.
     Unknown = 129,
-    /// No more are held.
+    /// The holder accepts no more files.
     Full = 130,
     /// Not a question of this version, or without the descriptor that it needs.
     Refused = 131,
@@ -50,10 +50,9 @@ impl Verb {
     ];
 }
 
-/// What a head says.
+/// The fixed part of a message, checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// What it is about.
     pub verb: Verb,
     /// Bytes of the name that follows, at most [`MOST_NAME_BYTES`].
     pub name_bytes: usize,
@@ -62,7 +61,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Reads one.
+    /// Reads a head. Reserved bytes must be zero, so that a later version can give them a meaning.
     pub fn parse(bytes: &[u8; HEAD_BYTES]) -> Result<Self, HoldError> {
         let wrong = |what: String| Err(HoldError::Message(what));
         let [
@@ -109,7 +108,7 @@ impl Head {
     }
 }
 
-/// The bytes of a message.
+/// The bytes of a whole message.
 pub fn message(verb: Verb, name: &str, note: &[u8]) -> Result<Vec<u8>, HoldError> {
     for (what, bytes, most) in [
         ("the name", name.len(), MOST_NAME_BYTES),

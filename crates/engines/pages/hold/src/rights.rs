@@ -17,16 +17,13 @@ use rustix::process::geteuid;
 use crate::HoldError;
 use crate::message::{HEAD_BYTES, Head};
 
-/// A message as it came.
+/// A message as it came, with the descriptor that came along.
 #[derive(Debug)]
 pub struct Arrived {
-    /// Its head.
     pub head: Head,
-    /// Its name; only UTF-8 is a name.
+    /// The name; a name that is not UTF-8 is refused.
     pub name: String,
-    /// Its note.
     pub note: Vec<u8>,
-    /// The descriptor that came with it.
     pub file: Option<OwnedFd>,
 }
 
@@ -39,15 +36,15 @@ pub fn send(socket: &UnixStream, message: &[u8], file: Option<BorrowedFd<'_>>) -
         control.push(SendAncillaryMessage::ScmRights(files));
     }
     let part = [IoSlice::new(message)];
-    // A signal interrupts a call on a socket with a time limit, and so does io_uring in its
-    // process.
+    // Signals interrupt calls on a socket with a time limit even if they are to be restarted, and
+    // so does io_uring in a process that uses it.
     let sent = retry_on_intr(|| sendmsg(socket, &part, &mut control, SendFlags::NOSIGNAL))?;
-    // The descriptor went with the first byte.
+    // The descriptor went with the first byte, so the rest goes without it.
     let mut socket = socket;
     socket.write_all(&message[sent..])
 }
 
-/// Waits for a message.
+/// Waits for a whole message.
 pub fn receive(socket: &UnixStream) -> Result<Arrived, HoldError> {
     let failed = |error: io::Error| HoldError::Message(error.to_string());
     let mut bytes = [0; HEAD_BYTES];
@@ -70,7 +67,7 @@ pub fn receive(socket: &UnixStream) -> Result<Arrived, HoldError> {
 }
 
 fn receive_some(socket: &UnixStream, into: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
-    // The kernel closes descriptors beyond this room.
+    // The kernel closes descriptors that do not fit, so a peer cannot fill our table with them.
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut part = [IoSliceMut::new(into)];
@@ -80,7 +77,7 @@ fn receive_some(socket: &UnixStream, into: &mut [u8]) -> io::Result<(usize, Opti
         RecvAncillaryMessage::ScmRights(files) => Some(files),
         _ => None,
     });
-    // A message has one descriptor; others are closed here.
+    // A message has one descriptor; any further one is closed when it is dropped here.
     let file = files.flatten().next();
     match got {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -88,12 +85,12 @@ fn receive_some(socket: &UnixStream, into: &mut [u8]) -> io::Result<(usize, Opti
     }
 }
 
-/// The user of the process at the other end.
+/// The user of the process at the other end, as the system knows it.
 pub fn peer_user(socket: &UnixStream) -> io::Result<u32> {
     Ok(socket_peercred(socket)?.uid.as_raw())
 }
 
-/// The user of this process.
+/// The effective user of this process.
 pub fn own_user() -> u32 {
     geteuid().as_raw()
 }

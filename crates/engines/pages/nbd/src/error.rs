@@ -1,4 +1,4 @@
-//! What can go wrong with a server.
+//! The errors of starting a server.
 
 use std::io;
 
@@ -7,34 +7,35 @@ use dyno_net::NetError;
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum NbdError {
-    /// The address is taken, or cannot be listened at.
+    /// The address is in use, or cannot be listened at.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// Others than this machine's processes could reach it, and nothing asks who they are: check
-    /// clients' certificates, listen on loopback or a Unix socket, or say that everybody may come.
+    /// Other machines can reach the address, and the server would not ask who connects: check
+    /// clients' certificates, listen on loopback or a Unix socket, or set
+    /// [`crate::Options::open_to_all`].
     #[error(
         "{address} is reached from other machines, and nothing asks who comes: check clients' \
          certificates, or listen on loopback or a Unix socket"
     )]
     Unguarded {
-        /// The address.
+        /// The address as it was requested.
         address: String,
     },
-    /// TLS is for TCP; the file's permissions guard a Unix socket.
+    /// TLS is for TCP; a Unix socket is protected by the permissions of its file.
     #[error("{address} is a Unix socket, on which TLS is not spoken")]
     TlsOnUnix {
-        /// The address.
+        /// The address as it was requested.
         address: String,
     },
-    /// Exports that clients could not tell apart, or could not ask for.
+    /// The exports have equal names, or names that clients could not ask for.
     #[error("export {name:?}: {reason}")]
     Export {
-        /// The name.
+        /// The name of the export that is at fault.
         name: String,
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// The system gives no thread.
+    /// The system cannot start a thread.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
 }

@@ -1,4 +1,4 @@
-//! What is offered under which name.
+//! The exports of a server and their names.
 
 use std::sync::Arc;
 
@@ -7,29 +7,28 @@ use dyno_pages_disk::Disk;
 use crate::NbdError;
 use crate::wire::MOST_NAME_BYTES;
 
-/// A disk under a name.
+/// A disk under a name that clients ask for.
 #[derive(Debug, Clone)]
 pub struct Export {
-    /// What clients ask for.
+    /// The name, at most 4096 bytes, different from those of the other exports.
     pub name: String,
-    /// For people who list exports.
+    /// A text for people who list exports, at most 4096 bytes.
     pub description: String,
-    /// The disk.
+    /// The disk; several exports may offer the same one.
     pub disk: Arc<Disk>,
-    /// Whether writing is refused.
+    /// Whether writes, trims and zeroing are refused.
     pub read_only: bool,
 }
 
-/// All that a server offers. A client that names none gets the first.
+/// All exports of a server. A client that names none gets the first one.
 #[derive(Debug, Clone)]
 pub struct Exports(Vec<Export>);
 
 impl Exports {
-    /// Offers `exports`.
+    /// Checks names and keeps the order.
     ///
-    /// # Errors
-    /// [`NbdError::Export`] when there is none, two have one name, or one is longer than 4096
-    /// bytes.
+    /// [`NbdError::Export`] when the list is empty, two exports have one name, or a name or
+    /// description is longer than 4096 bytes.
     pub fn new(exports: Vec<Export>) -> Result<Self, NbdError> {
         let wrong = |name: &str, reason| {
             Err(NbdError::Export {
@@ -51,12 +50,12 @@ impl Exports {
         Ok(Self(exports))
     }
 
-    /// All of them.
+    /// The exports in the order in which clients list them.
     pub fn all(&self) -> &[Export] {
         &self.0
     }
 
-    /// The one of that name; the first for no name.
+    /// The export of that name; the first one for an empty name.
     pub fn find(&self, name: &[u8]) -> Option<&Export> {
         let named = self.0.iter().find(|export| export.name.as_bytes() == name);
         named.or_else(|| self.0.first().filter(|_| name.is_empty()))

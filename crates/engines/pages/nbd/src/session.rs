@@ -11,61 +11,59 @@ use crate::option::{Head, MOST_OPTION_BYTES};
 use crate::transmission::Transmission;
 use crate::wire::OPTION_BYTES;
 
-/// Options that a client may ask for before it uses an export.
+/// The most options that a client may send before it uses an export, so that a handshake ends.
 const MOST_OPTIONS: usize = 1000;
 
-/// A connection.
+/// A connection to a client, as the protocol sees it.
 pub trait Link: Read + Write + Sized {
-    /// Whether clients must begin TLS.
+    /// Whether clients must begin TLS before anything else.
     fn wants_tls(&self) -> bool;
 
-    /// The same connection in TLS.
+    /// Turns the connection into one in TLS.
     ///
-    /// # Errors
-    /// When it cannot be.
+    /// When the handshake of TLS fails, or TLS is not configured.
     fn start_tls(self) -> io::Result<Self>;
 
-    /// The handshake is done: from now on the client may take its time.
+    /// Ends the limits of the handshake: from now on the client may take its time.
     ///
     /// # Errors
     /// When the connection is down.
     fn settle(&mut self) -> io::Result<()>;
 }
 
-/// How a connection ended.
+/// How a connection ended, if not by a failure of the connection itself.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The client said so, in the handshake or behind it.
+    /// The client said that it leaves, in the handshake or after it.
     Left,
     /// The client hung up between two options or requests.
     HungUp,
-    /// The client wants an export that is not there, in the way that has no answer for it.
+    /// The client asked for an export that does not exist, by the option that has no reply for it.
     NoExport,
-    /// The client does not speak the protocol.
+    /// The client broke the protocol; the text says how.
     Protocol(&'static str),
-    /// A page could not be read after the reply had begun.
+    /// A page could not be read after its reply had begun, so the reply could not become an error.
     ReadFailed,
-    /// There is no memory for another connection.
+    /// The store has no memory for the contexts of another connection.
     NoMemory,
 }
 
-/// Counters that connections share.
+/// Counters that all connections of a server share.
 #[derive(Debug, Default)]
 pub struct Figures {
-    /// Requests that came.
+    /// Requests that came, of every kind.
     pub requests: AtomicU64,
-    /// Requests answered with an error.
+    /// Requests that were answered with an error.
     pub failed: AtomicU64,
-    /// Bytes sent for reads.
+    /// Bytes that were sent in replies to reads.
     pub read_bytes: AtomicU64,
-    /// Bytes stored by writes.
+    /// Bytes that successful writes have stored.
     pub written_bytes: AtomicU64,
 }
 
-/// Serves one client to its end.
+/// Serves one client until its connection ends.
 ///
-/// # Errors
-/// When the connection fails, or ends within what the client was saying.
+/// When the connection fails, or ends in the middle of a message.
 pub fn serve<L: Link>(mut link: L, exports: &Exports, figures: &Figures) -> io::Result<Ended> {
     let mut handshake = Handshake::new(exports, link.wants_tls());
     link.write_all(&Handshake::greeting())?;
@@ -76,7 +74,7 @@ pub fn serve<L: Link>(mut link: L, exports: &Exports, figures: &Figures) -> io::
     let mut data = Vec::new();
     for _ in 0..MOST_OPTIONS {
         let mut head = [0; OPTION_BYTES];
-        // Who lists exports hangs up here.
+        // A client that only lists exports hangs up here, which is not an error.
         let arrived = link.read(&mut head)?;
         if arrived == 0 {
             return Ok(Ended::HungUp);
@@ -88,7 +86,8 @@ pub fn serve<L: Link>(mut link: L, exports: &Exports, figures: &Figures) -> io::
         if head.bytes > MOST_OPTION_BYTES {
             return Ok(Ended::Protocol("an option is too long"));
         }
-        // Grows with what arrives, not with what is announced.
+        // The buffer grows with what arrives, not with the announced length, so a client that lies
+        // about it costs no memory.
         data.clear();
         let announced = head.bytes.into();
         let arrived = Read::take(&mut link, announced).read_to_end(&mut data)?;
@@ -101,8 +100,8 @@ pub fn serve<L: Link>(mut link: L, exports: &Exports, figures: &Figures) -> io::
         link.flush()?;
         match next {
             Next::Option => {}
-            // Nothing is read ahead in the handshake: what came in the clear behind the option is
-            // taken for TLS, and fails.
+            // Nothing is read ahead in the handshake: bytes that an attacker put in the clear
+            // behind the option are read as TLS, and fail.
             Next::StartTls => link = link.start_tls()?,
             Next::Requests { export, structured } => {
                 link.settle()?;

@@ -7,20 +7,20 @@ use dyno_pages::{PAGE_BYTES, Page};
 
 use crate::RegionError;
 
-/// Private memory without any page in it.
+/// Private memory that begins without any page in it.
 #[derive(Debug)]
 pub struct Area {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: addresses alone; who reads and writes behind them answers for it.
+// SAFETY: it holds addresses alone; code that reads and writes behind them answers for that itself.
 unsafe impl Send for Area {}
 // SAFETY: see above.
 unsafe impl Sync for Area {}
 
 impl Area {
-    /// So many bytes, in whole pages.
+    /// Reserves this many bytes, in whole pages.
     pub fn new(bytes: usize) -> Result<Self, RegionError> {
         let what = "reserve address space";
         // SAFETY: a new mapping wherever the system likes.
@@ -38,13 +38,14 @@ impl Area {
             Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Self { start, bytes },
             _ => return Err(RegionError::system(what)(io::Error::last_os_error())),
         };
-        // Huge pages would come in without a fault for each page; a child would see zeros where
-        // pages are missing, so it gets none of it.
+        // A huge page would come in with one fault instead of one for each page. A child process
+        // would see zeros where pages are missing, so it inherits none of the area.
         for advice in [libc::MADV_NOHUGEPAGE, libc::MADV_DONTFORK] {
             // SAFETY: our own mapping, in which nothing is yet.
             let done = unsafe { libc::madvise(start, bytes, advice) };
             let error = io::Error::last_os_error();
-            // A kernel without huge pages does not know how to do without them.
+            // A kernel that was built without huge pages does not know the advice, and does not
+            // need it.
             if done != 0 && error.raw_os_error() != Some(libc::EINVAL) {
                 return Err(RegionError::system(what)(error));
             }
@@ -52,17 +53,15 @@ impl Area {
         Ok(area)
     }
 
-    /// Its first byte.
     pub fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
-    /// Its length.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The address of a page of it.
+    /// The address of page `number`.
     pub fn page(&self, number: u64) -> *mut u8 {
         let at = number as usize * PAGE_BYTES;
         assert!(at < self.bytes, "page {number} lies in the area");
@@ -70,16 +69,15 @@ impl Area {
         unsafe { self.start.add(at).as_ptr() }
     }
 
-    /// What page `number` holds, which is in memory, and which no other thread writes to: it is
-    /// protected, so that a thread that tries waits, or it was moved where no other thread knows
-    /// it.
+    /// Copies page `number`, which is in memory and which no other thread writes to: either it is
+    /// protected, so that a writer waits, or it was moved to where no other thread knows it.
     pub fn copy_out(&self, number: u64, into: &mut Page) {
-        // SAFETY: a page of the mapping; the system holds off those who write. Other threads may
+        // SAFETY: a page of the mapping; the system holds off writers. Other threads may
         // have references to it, which see what they saw.
         unsafe { std::ptr::copy_nonoverlapping(self.page(number), into.as_mut_ptr(), PAGE_BYTES) }
     }
 
-    /// Takes page `number` out of memory.
+    /// Takes page `number` out of memory; what it holds is lost.
     pub fn drop_page(&self, number: u64) -> io::Result<()> {
         // SAFETY: a page of the mapping, whose content is stored; the next touch is a fault that
         // brings it back.

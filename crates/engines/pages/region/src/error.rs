@@ -1,41 +1,41 @@
-//! Why there is no region.
+//! The errors of making a region.
 
 use std::io;
 
 /// Why a region could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum RegionError {
-    /// The system does not hand faults to this process: give it CAP_SYS_PTRACE, let it open
-    /// /dev/userfaultfd, or set vm.unprivileged_userfaultfd.
+    /// The system does not let this process handle its own page faults: give it CAP_SYS_PTRACE, let
+    /// it open /dev/userfaultfd, or set vm.unprivileged_userfaultfd.
     #[error(
         "userfaultfd is not allowed here ({source}): it needs CAP_SYS_PTRACE, /dev/userfaultfd, or \
          vm.unprivileged_userfaultfd = 1"
     )]
     NotAllowed {
-        /// The system's reason.
+        /// The error number of the system.
         source: io::Error,
     },
-    /// The kernel is older than 5.7, or is built without it.
+    /// The kernel is older than 5.7, or was built without userfaultfd.
     #[error("this kernel cannot protect pages by userfaultfd ({source}); Linux 5.7 and later can")]
     NotSupported {
-        /// The system's reason.
+        /// The error number of the system.
         source: io::Error,
     },
-    /// An instruction can touch several pages at once.
+    /// Too few pages: one instruction can touch several, and none of them may push out another.
     #[error(
         "{pages} pages in memory are too few, at least {} are needed",
         crate::LEAST_RESIDENT_PAGES
     )]
     TooFew {
-        /// What was asked for.
+        /// The number that was requested.
         pages: u64,
     },
-    /// The system refused something else.
+    /// Another system call failed.
     #[error("cannot {what}: {source}")]
     System {
-        /// What was tried.
+        /// The action that failed, as it stands in the message.
         what: &'static str,
-        /// The system's reason.
+        /// The error number of the system.
         source: io::Error,
     },
 }

@@ -1,26 +1,25 @@
-//! Memory larger than the memory it takes: its pages live compressed in a store, and come back when
-//! they are touched. Has `unsafe`: the area as a slice.
+//! A region of memory that is larger than the memory it takes: its pages live compressed in a
+//! store, and come back when they are touched. Has `unsafe`: the area as a slice.
 //!
-//! What it is: [`Region`], a `[u8]` of all pages of a store, of which at most so many are really in
-//! memory. A touch of another page is a fault that the system hands to a thread of ours
-//! (userfaultfd, Linux 5.7 or later), which puts the page in place and, for it, packs the one that
-//! has been there longest. A page that was only read is dropped without packing.
+//! What it is: [`Region`], a `[u8]` of all pages of a store, of which at most a given number are
+//! really in memory. A touch of another page is a fault that the system hands to a thread of ours
+//! (userfaultfd, Linux 5.7 or later), which puts the page in place and packs the one that has been
+//! there longest instead. A page that was only read is dropped without packing.
 //!
 //! **Privileges.** Full access needs `CAP_SYS_PTRACE`, or the right to open `/dev/userfaultfd`, or
 //! `vm.unprivileged_userfaultfd = 1`. Without any of them the region still works for loads and
-//! stores of the program, but a system call that is handed a part of it which is not in memory
-//! fails with EFAULT ([`Access::ProgramOnly`]); where even that is forbidden there is
+//! stores of the program, but a system call fails with EFAULT if it is given a part of the region
+//! that is not in memory ([`Access::ProgramOnly`]). Where even that is forbidden, there is
 //! [`RegionError::NotAllowed`].
 //!
 //! **Direct I/O.** A page that the kernel has pinned for a transfer stays in memory until the
-//! transfer is over, also beyond the bound. That takes Linux 6.8; on an older one the region is for
-//! system calls that copy ([`Access::CopiesOnly`]). What the kernel takes by reference alone and
-//! not by a pin (direct I/O on NFS, `vmsplice`) is not noticed anywhere: keep such memory out of a
-//! region.
+//! transfer is over, even beyond the limit. That takes Linux 6.8; on an older kernel the region is
+//! only for system calls that copy ([`Access::CopiesOnly`]). Pages that the kernel uses by
+//! reference and not by a pin (direct I/O on NFS, `vmsplice`) cannot be noticed: keep such memory
+//! out of a region.
 //!
-//! What it is not: durable, or kept when it is dropped; [`Region::store_all`] puts everything into
-//! the store. A page that comes back damaged raises SIGBUS where it is touched, as memory that
-//! fails does.
+//! What it is not: durable, or kept when it is dropped; [`Region::store_all`] stores everything. A
+//! page that comes back damaged raises SIGBUS where it is touched, as failing memory does.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -58,23 +57,23 @@ use pager::{Pager, STORE_ALL};
 pub use userfault::Access;
 use userfault::Userfault;
 
-/// The fewest pages that are kept in memory: an instruction can touch a few at once, and none of
-/// them may push out another before it is done.
+/// The fewest pages that a region keeps in memory: one instruction can touch a few at once, and
+/// none of them may push out another before it is done.
 pub const LEAST_RESIDENT_PAGES: u64 = 8;
 
-/// A `[u8]` of all pages of a store.
+/// A `[u8]` of all pages of a store, of which a limited number are in memory.
 #[derive(Debug)]
 pub struct Region {
     area: Arc<Area>,
     access: Access,
     counters: Arc<Counters>,
-    /// Orders to the pager; when it closes, the pager ends.
+    /// Orders to the pager thread, which ends when this closes.
     orders: Option<PipeWriter>,
     done: Receiver<Result<(), StoreError>>,
     pager: Option<JoinHandle<()>>,
 }
 
-/// Counted by the pager.
+/// Counters that the pager writes and [`Region::figures`] reads.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub resident: AtomicU64,
@@ -87,33 +86,33 @@ pub(crate) struct Counters {
     pub poisoned: AtomicU64,
 }
 
-/// Figures of one moment.
+/// Figures of one moment. All but the first count since the region was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Figures {
-    /// Pages in memory now.
+    /// Pages that are uncompressed in memory now.
     pub resident_pages: u64,
-    /// Pages brought in.
+    /// Pages that were brought in by a touch.
     pub faults: u64,
-    /// First writes to pages that had been brought in for reading; each is a fault of its own.
+    /// First writes to pages that had been brought in by a read; each is a fault of its own.
     pub changes: u64,
-    /// Pages dropped unchanged.
+    /// Pages taken out without packing, because nothing had changed them.
     pub dropped: u64,
-    /// Pages packed into the store.
+    /// Pages that were packed into the store.
     pub packed: u64,
-    /// Times that the store had no space for a page, which then stayed in memory.
+    /// How often the store had no space for a page, which then stayed in memory.
     pub refused: u64,
-    /// Times that the kernel had a page in use (direct I/O, registered buffers), which then stayed
-    /// in memory, if need be beyond the bound.
+    /// How often the kernel was using a page (direct I/O, registered buffers), which then stayed in
+    /// memory, beyond the limit if necessary.
     pub pinned: u64,
-    /// Damaged pages, that raise SIGBUS.
+    /// Damaged pages; a touch of them raises SIGBUS.
     pub poisoned: u64,
 }
 
 impl Region {
-    /// Memory of all pages of `store`, with what is in it; at most `resident_pages` of them are
+    /// Maps all pages of `store`, with their contents. At most `resident_pages` of them are
     /// uncompressed at any moment, unless the store has no space left for the others or the kernel
-    /// uses them: then pages stay, and [`Figures::refused`] and [`Figures::pinned`] count. No other
-    /// part of the program may use the store meanwhile.
+    /// is using them: then pages stay, and [`Figures::refused`] and [`Figures::pinned`] count them.
+    /// No other part of the program may use the store meanwhile.
     ///
     /// # Errors
     /// [`RegionError::NotAllowed`], or when the system has no address space or thread.
@@ -153,13 +152,13 @@ impl Region {
         })
     }
 
-    /// Who may touch it.
+    /// Which code may touch the region, as far as this system allows.
     pub fn access(&self) -> Access {
         self.access
     }
 
-    /// Puts every page that was changed into the store; they stay in memory. Of a page that a
-    /// transfer goes into meanwhile, what is there now; what comes later is stored later.
+    /// Stores every page that was changed; the pages stay in memory. If a transfer goes into a page
+    /// meanwhile, what is there now is stored; what comes later is stored later.
     ///
     /// # Errors
     /// [`StoreError::NoSpace`]; pages before the failing one are stored.
@@ -177,7 +176,7 @@ impl Region {
         }
     }
 
-    /// Figures of this moment.
+    /// Reads the counters, each by itself.
     pub fn figures(&self) -> Figures {
         let of = |counter: &AtomicU64| counter.load(Relaxed);
         Figures {
@@ -214,7 +213,8 @@ impl Drop for Region {
     fn drop(&mut self) {
         drop(self.orders.take());
         if let Some(pager) = self.pager.take() {
-            // It aborts rather than panics: a thread that waits for a page could not go on.
+            // The pager aborts the process rather than panics, because a thread that waits for a
+            // page could not go on without it.
             let _ = pager.join();
         }
     }

@@ -1,15 +1,16 @@
 //! The thread that brings pages in and out. Has `unsafe`: waiting for two descriptors at once, and
-//! a line to standard error.
+//! writing a line to standard error.
 //!
 //! **Pages that the kernel uses.** A transfer (O_DIRECT, registered buffers of io_uring) pins the
-//! pages that it goes into, and ends in them whether they are mapped or not. A page that is copied
-//! out and dropped meanwhile loses what comes later. So a changed page is not copied where it is:
-//! it is moved out, a step that the system refuses for a pinned page, and copied from there. A page
-//! that was not changed since it came in is not pinned for writing, because that is a write to it.
+//! pages that it goes into, and ends in them whether they are mapped or not. If such a page were
+//! copied out and dropped meanwhile, what comes later would be lost. So a changed page is not
+//! copied where it is: it is moved out first, a step that the system refuses for a pinned page, and
+//! copied from there. A page that was not changed since it came in is not pinned for writing,
+//! because that would be a write to it.
 //!
-//! It alone knows which pages are in memory, so it needs no lock. A thread that waits for a page
-//! can wait for no other thread: what cannot be mended here ends the process, with the reason on
-//! standard error.
+//! Only this thread knows which pages are in memory, so it needs no lock. A thread that waits for a
+//! page cannot be woken by any other thread: what cannot be repaired here ends the process, with
+//! the reason on standard error.
 
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, Read};
@@ -26,25 +27,25 @@ use crate::userfault::{Fault, Moved, Userfault};
 
 /// The order to store every changed page.
 pub const STORE_ALL: u8 = 1;
-/// Pages that are tried when the store has no space for the first.
+/// How many pages are tried in turn when the first one cannot leave memory.
 const MOST_TRIED: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// In the store alone.
+    /// The page is in the store alone.
     Out,
-    /// In memory as in the store, and protected: a write is handed over first.
+    /// In memory as in the store, and protected: a write faults first.
     Clean,
-    /// In memory, perhaps not as in the store.
+    /// In memory, perhaps with other contents than in the store.
     Changed,
-    /// Damaged; a touch raises SIGBUS.
+    /// Damaged in the store; a touch raises SIGBUS.
     Poisoned,
 }
 
-/// See the top.
+/// The state of the thread: which pages are in memory, and in which order they came.
 pub struct Pager {
     area: Arc<Area>,
-    /// Where a page is moved to, to be copied from there; touched only while one is there.
+    /// Where a page is moved to be copied; this thread touches it only while a page is there.
     aside: Area,
     faults: Userfault,
     states: Box<[State]>,
@@ -58,15 +59,15 @@ pub struct Pager {
 
 /// What became of a page that was to be stored.
 enum Kept {
-    /// It is in the store.
+    /// The page is in the store.
     Yes,
-    /// The kernel uses it; it is where it was.
+    /// The kernel uses the page; it stays where it was.
     InUse,
-    /// The store has no space for it; it is where it was.
+    /// The store has no space for the page; it stays where it was.
     Refused(StoreError),
 }
 
-/// Ends the process if the pager does not end as it should.
+/// Ends the process if the pager panics.
 struct Last;
 
 impl Drop for Last {
@@ -78,7 +79,6 @@ impl Drop for Last {
 }
 
 impl Pager {
-    /// For the pages of `area`.
     pub fn new(
         area: Arc<Area>,
         aside: Area,
@@ -129,13 +129,15 @@ impl Pager {
                     return Ok(());
                 }
                 let stored = self.store_all(lane)?;
-                // The region waits for it.
+                // The region waits for the answer; if it was dropped instead, there is nothing to
+                // tell.
                 let _ = self.said.send(stored);
             }
         }
     }
 
-    /// Whether there are faults, and whether there are orders or the end of them.
+    /// Waits, and returns whether there are faults, and whether there are orders or the end of
+    /// them.
     fn wait(&self, orders: &PipeReader) -> io::Result<(bool, bool)> {
         let mut both =
             [self.faults.file().as_raw_fd(), orders.as_raw_fd()].map(|fd| libc::pollfd {
@@ -158,6 +160,8 @@ impl Pager {
         let number = (fault.address - self.area.start() as u64) / PAGE_BYTES as u64;
         let at = self.area.page(number);
         match self.states[number as usize] {
+            // The write waited at a protected page that was taken out meanwhile: woken, it faults
+            // again, now because the page is missing.
             State::Out if fault.protected => self.faults.wake(at),
             State::Out => self.bring_in(lane, number, fault.write),
             State::Clean if fault.write => {
@@ -165,7 +169,7 @@ impl Pager {
                 self.counters.changes.fetch_add(1, Relaxed);
                 self.faults.protect(at, false)
             }
-            // Two threads had touched it at once; the second one only has to look again.
+            // Two threads touched the page at once; the second one only has to look again.
             State::Clean | State::Changed => self.faults.wake(at),
             State::Poisoned => self.faults.wake(at),
         }
@@ -185,11 +189,11 @@ impl Pager {
         self.counters.faults.fetch_add(1, Relaxed);
         self.counters.resident.fetch_add(1, Relaxed);
         self.put_back(number, !write)?;
-        // A thread that waited goes on; the room for the next page is made meanwhile.
+        // The thread that waited goes on already; room for the next page is made while it runs.
         self.make_room(lane)
     }
 
-    /// Takes pages out until one more is within the bound.
+    /// Takes pages out until one more fits within the limit, or none of a few can leave.
     fn make_room(&mut self, lane: &mut Lane<'_>) -> io::Result<()> {
         let mut tries = 0;
         while self.resident.len() as u64 >= self.most_resident && tries < MOST_TRIED {
@@ -204,7 +208,8 @@ impl Pager {
         Ok(())
     }
 
-    /// False: it stays, as the store has no space for it or the kernel uses it.
+    /// Takes a page out. Returns false if it stays, because the store has no space for it or the
+    /// kernel uses it.
     fn take_out(&mut self, lane: &mut Lane<'_>, number: u64) -> io::Result<bool> {
         let at = self.area.page(number);
         if self.states[number as usize] == State::Changed {
@@ -225,7 +230,8 @@ impl Pager {
         }
         self.states[number as usize] = State::Out;
         self.counters.resident.fetch_sub(1, Relaxed);
-        // A thread that came to write while it was protected, or on its way, finds it missing now.
+        // A thread may have come to write while the page was protected or on its way; woken, it
+        // finds the page missing and faults again.
         self.faults.wake(at)?;
         Ok(true)
     }
@@ -243,7 +249,8 @@ impl Pager {
         if self.faults.move_page(at, self.aside.start())? == Moved::InUse {
             return Ok(Kept::InUse);
         }
-        // From here on a touch of the page is a fault that waits for this thread.
+        // From here on a touch of the page faults and waits for this thread, so nothing can change
+        // it between the copy and the store's write.
         self.aside.copy_out(0, &mut self.page);
         self.aside.drop_page(0)?;
         if let Err(error) = lane.write(number, &self.page) {
@@ -253,7 +260,7 @@ impl Pager {
         Ok(Kept::Yes)
     }
 
-    /// Puts what was copied of a page back where it was, and lets those go on that wait for it.
+    /// Puts the copied page back where it was, and wakes the threads that wait for it.
     fn put_back(&mut self, number: u64, protect: bool) -> io::Result<()> {
         let at = self.area.page(number);
         if !self.faults.place(at, &self.page, protect)? {
@@ -262,7 +269,8 @@ impl Pager {
         Ok(())
     }
 
-    /// Stores a changed page where it is, which is clean then, on a kernel that cannot move pages.
+    /// Stores a changed page where it is, for a kernel that cannot move pages; the page is clean
+    /// then.
     fn copy_out(&mut self, lane: &mut Lane<'_>, number: u64) -> io::Result<Kept> {
         let at = self.area.page(number);
         self.faults.protect(at, true)?;
@@ -279,8 +287,8 @@ impl Pager {
         }
     }
 
-    /// Stores a changed page, which stays in memory. One that the kernel uses is stored as it is at
-    /// the moment and counts as changed still, since what is on its way to it comes later.
+    /// Stores a changed page, which stays in memory. A page that the kernel is using is stored as
+    /// it is now and still counts as changed, because the transfer may change it later.
     fn keep(&mut self, lane: &mut Lane<'_>, number: u64) -> io::Result<Kept> {
         if !self.faults.moves() {
             return self.copy_out(lane, number);
@@ -317,8 +325,8 @@ impl Pager {
     }
 }
 
-/// A line on standard error, past the lock of the standard library: who holds that may be waiting
-/// for a page.
+/// Writes a line to standard error without the lock of the standard library: the thread that holds
+/// that lock may be waiting for a page.
 fn say(what: &str) {
     let line = format!("region: {what}\n");
     // SAFETY: the bytes live through the call. If standard error is closed, only the line is lost.

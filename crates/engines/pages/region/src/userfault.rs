@@ -1,5 +1,5 @@
-//! Faults handed to the program by the system: `userfaultfd(2)` and `ioctl_userfaultfd(2)`. Has
-//! `unsafe`: the calls and their structures (linux/userfaultfd.h).
+//! Page faults that the system hands to the program: `userfaultfd(2)` and `ioctl_userfaultfd(2)`.
+//! Has `unsafe`: the calls and their structures (linux/userfaultfd.h).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -8,46 +8,46 @@ use dyno_pages::PAGE_BYTES;
 
 use crate::RegionError;
 
-/// Who may touch memory whose faults are handed over.
+/// Which code may touch memory whose faults are handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// The program, and system calls that it hands the memory to, direct I/O among them (Linux 6.8
+    /// The program, and system calls that it gives the memory to, direct I/O included (Linux 6.8
     /// and later).
     Everybody,
-    /// The program, and system calls that copy. Memory that a transfer of the kernel goes into by
-    /// itself (O_DIRECT, registered buffers of io_uring, RDMA) must not be of the region: the
-    /// kernel is too old to say which pages it uses so, and what is put into a page after it was
-    /// taken out is lost. Read into other memory, and copy.
+    /// The program, and system calls that copy. Transfers that the kernel does by itself (O_DIRECT,
+    /// registered buffers of io_uring, RDMA) must not use the region: the kernel is too old to say
+    /// which pages it uses so, and what it puts into a page after the page was taken out is lost.
+    /// Read into other memory, and copy.
     CopiesOnly,
-    /// The program alone; a system call fails with EFAULT where a page is not in memory.
+    /// Only the program; a system call fails with EFAULT where a page is not in memory.
     ProgramOnly,
 }
 
-/// A touch of memory that the system does not serve itself.
+/// A touch of memory that the system does not serve by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// What was touched.
+    /// The address that was touched.
     pub address: u64,
-    /// Whether by a write.
+    /// Whether the touch was a write.
     pub write: bool,
-    /// Whether the page is there and protected; otherwise it is missing.
+    /// Whether the page is there but protected from writing; otherwise it is missing.
     pub protected: bool,
 }
 
-/// The system's end of handed-over faults.
+/// The descriptor that faults are read from, and orders given to.
 #[derive(Debug)]
 pub struct Userfault {
     file: OwnedFd,
-    /// Whether pages can be moved out ([`Userfault::move_page`]).
+    /// Whether the kernel can move pages ([`Userfault::move_page`]).
     moves: bool,
 }
 
 /// What became of a page that was to be moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
-    /// It is at the other place.
+    /// The page is at the new address.
     Yes,
-    /// It stays: a transfer of the kernel goes into it, or out of it.
+    /// The page stays, because a transfer of the kernel goes into it or out of it.
     InUse,
 }
 
@@ -59,7 +59,7 @@ const FEATURE_MOVE: u64 = 1 << 16;
 const USER_MODE_ONLY: libc::c_int = 1;
 const EVENT_FAULT: u8 = 0x12;
 const MESSAGE_BYTES: usize = 32;
-/// Faults taken at once.
+/// The most faults that are read in one call.
 const MESSAGES: usize = 16;
 
 /// The number of an ioctl of this file: direction, length of the structure, letter, number.
@@ -92,7 +92,7 @@ struct Copy {
 }
 
 impl Userfault {
-    /// Opens it with the most access that there is.
+    /// Opens it with the widest access that the system grants.
     ///
     /// # Errors
     /// [`RegionError::NotAllowed`], [`RegionError::NotSupported`].
@@ -106,11 +106,13 @@ impl Userfault {
             Some(libc::ENOSYS | libc::EINVAL) => RegionError::NotSupported { source },
             _ => RegionError::NotAllowed { source },
         })?;
+        // Both protection and moving are asked for at first, because the system does not say
+        // beforehand what it can do.
         let mut this = Self { file, moves: true };
         if this.agree(FEATURE_WRITE_PROTECT | FEATURE_MOVE).is_ok() {
             return Ok((this, access));
         }
-        // After a refusal the descriptor can be asked once more, for less (before 6.8).
+        // After a refusal the descriptor can be asked once more, for less (kernels before 6.8).
         this.moves = false;
         this.agree(FEATURE_WRITE_PROTECT)
             .map_err(|source| RegionError::NotSupported { source })?;
@@ -127,15 +129,14 @@ impl Userfault {
         self.ioctl(number, &mut agreed)
     }
 
-    /// Whether pages can be moved.
+    /// Whether the kernel can move pages out of memory (Linux 6.8).
     pub fn moves(&self) -> bool {
         self.moves
     }
 
     /// From now on touches of missing and of protected pages from `start` on are handed over.
     ///
-    /// # Errors
-    /// The system's reason.
+    /// The error of the system.
     pub fn register(&self, start: *mut u8, bytes: usize) -> Result<(), RegionError> {
         const MISSING_AND_PROTECTED: u64 = 1 | 2;
         let mut order = [start as u64, bytes as u64, MISSING_AND_PROTECTED, 0];
@@ -143,12 +144,12 @@ impl Userfault {
             .map_err(|source| RegionError::NotSupported { source })
     }
 
-    /// The descriptor, to wait for faults.
+    /// The descriptor, for poll.
     pub fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// The faults that are there now; an empty list is not an error.
+    /// Reads the faults that are there now, at most 16; an empty list is not an error.
     ///
     /// # Errors
     /// The system's reason.
@@ -182,7 +183,8 @@ impl Userfault {
         Ok(())
     }
 
-    /// Puts a page in place and lets go on who waits for it. False: there is one already.
+    /// Puts a page in place and wakes the threads that wait for it. Returns false if a page is
+    /// there already.
     ///
     /// # Errors
     /// The system's reason.
@@ -208,14 +210,14 @@ impl Userfault {
         }
     }
 
-    /// Moves the page at `from`, with what is in it, to `to`, where none is; both lie in registered
-    /// memory. In one step: a thread that touches `from` finds it there or missing, and a transfer
-    /// that has the page pinned, or pins it at the same time, keeps it where it is.
+    /// Moves the page at `from`, with its contents, to `to`, where none is; both lie in registered
+    /// memory. The move is one step: a thread that touches `from` finds the page there or missing,
+    /// and a transfer that has the page pinned, or pins it at the same time, keeps it where it is.
     ///
     /// # Errors
     /// The system's reason.
     pub fn move_page(&self, from: *mut u8, to: *mut u8) -> io::Result<Moved> {
-        // No thread waits at the place that it goes to.
+        // No thread waits at the address that the page goes to.
         const DONT_WAKE: u64 = 1;
         loop {
             let mut order = Move {
@@ -237,7 +239,8 @@ impl Userfault {
         }
     }
 
-    /// Protects the page at `at` from writing: who writes waits, and is handed over. Or lets go on.
+    /// Protects the page at `at` from writing, so that a write faults; or ends the protection and
+    /// wakes the threads that wait.
     ///
     /// # Errors
     /// The system's reason.
@@ -253,7 +256,7 @@ impl Userfault {
         }
     }
 
-    /// Lets go on who waits for the page at `at`, to touch it again.
+    /// Wakes the threads that wait for the page at `at`; they touch it again.
     ///
     /// # Errors
     /// The system's reason.

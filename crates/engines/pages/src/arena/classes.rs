@@ -1,29 +1,28 @@
-//! Sizes of slots: a span holds a whole number of equal slots, so that what is lost lies within a
-//! slot (the rounding) and never between.
+//! The sizes of slots. A span holds a whole number of equal slots, so that bytes are lost only
+//! within a slot (by rounding) and never between two.
 
 use crate::PAGE_BYTES;
 use crate::index::entry::UNIT_BYTES;
 
-/// Memory is handed out to classes in spans of so many bytes.
+/// The unit in which memory is handed out to classes.
 pub const SPAN_BYTES: usize = 64 * 1024;
-/// The shortest slot.
 const LEAST_BYTES: usize = 128;
-/// Slots of a span, at most.
+/// The most slots of a span.
 pub const MOST_SLOTS: usize = SPAN_BYTES / LEAST_BYTES;
 
-/// A class: an index into the sizes, from short to long.
+/// A class of slots of one size: an index into the sizes, from short to long.
 pub type Class = u8;
 
-/// The sizes.
 #[derive(Debug)]
 pub struct Classes {
     sizes: Vec<u16>,
-    /// Class for each number of units.
+    /// The class for each length, in units of [`UNIT_BYTES`].
     of_units: Vec<Class>,
 }
 
 impl Classes {
-    /// One size for each number of slots that fit a span, from 16 whole pages on.
+    /// One size for each number of slots that fit a span, from 16 whole pages to the shortest
+    /// slots.
     pub fn new() -> Self {
         let unit = UNIT_BYTES as usize;
         let mut sizes: Vec<u16> = (SPAN_BYTES / PAGE_BYTES..=MOST_SLOTS)
@@ -39,7 +38,6 @@ impl Classes {
         Self { sizes, of_units }
     }
 
-    /// How many.
     pub fn count(&self) -> usize {
         self.sizes.len()
     }
@@ -50,24 +48,23 @@ impl Classes {
         self.of_units[bytes.div_ceil(UNIT_BYTES as usize)]
     }
 
-    /// The class of whole pages.
+    /// The class whose slots hold a page as it is.
     pub fn of_pages(&self) -> Class {
         (self.sizes.len() - 1) as Class
     }
 
-    /// Bytes of its slots.
     #[inline(always)]
     pub fn bytes(&self, class: Class) -> usize {
         usize::from(self.sizes[usize::from(class)])
     }
 
-    /// Slots of a span of it.
+    /// How many slots of this class a span holds.
     #[inline(always)]
     pub fn slots(&self, class: Class) -> usize {
         SPAN_BYTES / self.bytes(class)
     }
 
-    /// The longest slot that saves something against a whole page.
+    /// The longest slot that is shorter than a whole page.
     pub fn longest_that_pays(&self) -> usize {
         usize::from(self.sizes[self.sizes.len() - 2])
     }

@@ -1,6 +1,6 @@
-//! Which slots are taken. Nothing of this is in the store's memory: who opens it again finds it in
-//! the index. Each class has a lock of its own, held for a few loads and stores; all room is taken
-//! when the store is made.
+//! Which slots are taken. The store's memory does not say so; a process that opens it again
+//! rebuilds this from the index. Each class has a lock of its own, held for a few loads and stores.
+//! All room is allocated when the store is made.
 
 mod closing;
 
@@ -16,79 +16,76 @@ use crate::PAGE_BYTES;
 const NONE: u32 = u32::MAX;
 const WORDS: usize = MOST_SLOTS / 64;
 
-/// A slot: its span, and which one of it.
+/// A slot that was just taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     /// Byte of the arena at which it begins.
     pub at: usize,
-    /// Class of its span.
     pub class: Class,
-    /// Spans of that class, when no slot so far into this one was taken before since it came to the
-    /// class.
+    /// How many spans the class has, if no slot this far into the span was taken since the span
+    /// came to the class: then the memory behind it was not touched yet.
     pub fresh: Option<u32>,
 }
 
-/// What is known of a span. Changed under the lock of its class alone.
+/// The state of a span. It changes only under the lock of the span's class.
 #[derive(Debug)]
 struct Span {
     taken: [AtomicU64; WORDS],
-    /// Neighbours in the list of spans of the class that have slots free.
+    /// Neighbours in the class's list of spans that have free slots.
     next: AtomicU32,
     before: AtomicU32,
     used: AtomicU16,
     /// Slots from here on were not taken since the span came to its class.
     top: AtomicU16,
     class: AtomicU8,
-    /// Being emptied: no slot of it is given out, and it is in no list.
+    /// The span is being emptied: it gives out no slots, and is in no list.
     draining: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct ClassState {
-    /// First span with a slot free.
+    /// The first span of the list of spans with free slots.
     open: u32,
     spans: u32,
     used: u64,
 }
 
-/// Spans that belong to no class: those whose memory the system holds on top.
+/// Spans that belong to no class.
 #[derive(Debug)]
 struct Pool {
-    /// The lowest of them is kept for moving pages.
+    /// Free spans; the last one is given out next, and the first one is kept for moving pages.
     free: Vec<u32>,
     /// From here on, spans were used before and their memory was not given back.
     clean: usize,
 }
 
-/// What a class holds.
+/// The usage of one class of slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClassUse {
-    /// Bytes of a slot.
+    /// Length of a slot of this class, in bytes.
     pub slot_bytes: usize,
-    /// Spans of the class.
+    /// Spans that belong to the class now.
     pub spans: u32,
-    /// Slots taken.
+    /// Slots of the class that hold a page.
     pub used: u64,
 }
 
-/// The slots of an arena.
 #[derive(Debug)]
 pub struct Slots {
     classes: Classes,
     spans: Box<[Span]>,
     states: Box<[Mutex<ClassState>]>,
     pool: Mutex<Pool>,
-    /// A span of whole pages that belongs to no class, through which a full store overwrites.
+    /// A span of whole pages that belongs to no class, through which a full store overwrites pages.
     reserve: Option<u32>,
-    /// Which slots of it are taken.
+    /// Bitmap of the slots of the reserve that are taken.
     reserve_taken: AtomicU16,
-    /// Free spans that no write takes: one, through which pages are moved when no other is free.
-    /// None in a memory of one span and the reserve, as versions without it made.
+    /// Free spans that no write takes: one, through which pages are moved when no other span is
+    /// free. It is 0 in a memory of one span and the reserve, as versions without it made.
     kept: usize,
 }
 
 impl Slots {
-    /// All spans free.
     pub fn new(spans: u32) -> Self {
         let classes = Classes::new();
         let empty = ClassState {
@@ -113,8 +110,7 @@ impl Slots {
         }
     }
 
-    /// Takes a free span, the one that would be given out last, for the reserve; nothing when none
-    /// is free.
+    /// Takes the free span that would be given out last as the reserve; `None` if no span is free.
     pub fn keep_reserve(&mut self) -> Option<u32> {
         let pool = self.pool.get_mut();
         if pool.free.is_empty() {
@@ -126,7 +122,8 @@ impl Slots {
         self.reserve
     }
 
-    /// A slot of the reserve, long enough for every form, as the byte at which it begins.
+    /// Takes a slot of the reserve, long enough for every form, and returns the byte at which it
+    /// begins.
     pub fn take_reserve(&self) -> Option<usize> {
         let span = self.reserve?;
         let take = |taken: u16| (taken != u16::MAX).then(|| taken | (taken + 1));
@@ -141,23 +138,23 @@ impl Slots {
     /// Gives a slot of the reserve back.
     pub fn free_reserve(&self, at: usize) {
         let slot = at % SPAN_BYTES / PAGE_BYTES;
-        // Released, so that the next one to take it does not write into it before this one is done.
+        // Release order keeps the next owner's bytes behind the last access of this one.
         self.reserve_taken
             .fetch_and(!(1 << slot), std::sync::atomic::Ordering::Release);
     }
 
-    /// The sizes.
     pub fn classes(&self) -> &Classes {
         &self.classes
     }
 
-    /// Bytes of memory beside the arena that this takes.
+    /// Bytes of memory, outside the arena, that spans and lists take.
     pub fn overhead_bytes(&self) -> u64 {
         (self.spans.len() * (size_of::<Span>() + size_of::<u32>())) as u64
     }
 
-    /// Takes a slot for `bytes`: of the shortest class that holds them, else, when no span is left
-    /// for it, of the next one that has a slot free. `assign` is told when a span gets a class.
+    /// Takes a slot for `bytes`: one of the shortest class that holds them, or, if no span is left
+    /// for that, one of the next class that has a slot free. `assign` is called when a span gets a
+    /// class.
     pub fn take(&self, bytes: usize, assign: impl Fn(u32, Class)) -> Option<Slot> {
         let fits = self.classes.for_bytes(bytes);
         if let Some(slot) = self.take_of(fits, Some(&assign)) {
@@ -166,7 +163,7 @@ impl Slots {
         self.take_shortest(fits + 1..self.classes.count() as Class)
     }
 
-    /// Takes a slot of `class`; without `assign`, of a span that the class has already.
+    /// Takes a slot of `class`. Without `assign`, the class gets no further span for it.
     pub fn take_of(&self, class: Class, assign: Option<&impl Fn(u32, Class)>) -> Option<Slot> {
         let mut state = self.lock(class);
         if state.open == NONE {
@@ -195,7 +192,7 @@ impl Slots {
         })
     }
 
-    /// Gives a free span to `class`, whose state this is.
+    /// Gives a free span to `class`; `state` is that of the class, locked by the caller.
     fn give(&self, state: &mut ClassState, span: u32, class: Class, assign: &impl Fn(u32, Class)) {
         self.spans[span as usize].class.store(class, Relaxed);
         self.spans[span as usize].top.store(0, Relaxed);
@@ -204,19 +201,20 @@ impl Slots {
         self.link(state, span);
     }
 
-    /// The class of the span of byte `at`, of which a slot is taken.
+    /// The class of the span of byte `at`. It is stable while a slot of that span is taken.
     pub fn class_of(&self, at: usize) -> Class {
         self.spans[at / SPAN_BYTES].class.load(Relaxed)
     }
 
-    /// Gives the slot that begins at byte `at` back. What is not a slot that is taken is left
-    /// alone: an entry was damaged then, and reading it was refused.
+    /// Frees the slot that begins at byte `at`. A position that is not a taken slot is ignored: it
+    /// comes from a damaged entry, whose page was refused.
     pub fn free(&self, at: usize) {
         let number = (at / SPAN_BYTES) as u32;
         let Some(span) = self.spans.get(number as usize) else {
             return;
         };
-        // The class of a span with a slot taken does not change.
+        // The class of a span does not change while a slot of it is taken, so it can be read before
+        // the lock of that class is held.
         let class = span.class.load(Relaxed);
         let slot = at % SPAN_BYTES / self.classes.bytes(class);
         let mut state = self.lock(class);
@@ -232,7 +230,8 @@ impl Slots {
         if used + 1 == self.classes.slots(class) {
             self.link(&mut state, number);
         }
-        // One empty span stays with its class, so that a page written to and fro costs nothing.
+        // One empty span stays with its class, so that a page that is written and discarded in turn
+        // does not move a span to and fro.
         let only = state.open == number && span.next.load(Relaxed) == NONE;
         if used == 0 && !only {
             self.unlink(&mut state, number);
@@ -241,8 +240,9 @@ impl Slots {
         }
     }
 
-    /// Marks the slot at `at` of a span of `class` as taken, for who opens a memory again. False
-    /// when no slot of the class begins there, the span has another class, or the slot is taken.
+    /// Marks the slot at `at` of a span of `class` as taken, for a memory that is opened again.
+    /// Returns false if no slot of the class begins there, the span has another class, or the slot
+    /// is taken already.
     pub fn claim(&mut self, at: usize, class: Class) -> bool {
         let (number, inside) = (at / SPAN_BYTES, at % SPAN_BYTES);
         let Some(span) = self.spans.get(number) else {
@@ -268,7 +268,7 @@ impl Slots {
         true
     }
 
-    /// Sorts the spans into lists when all slots are claimed.
+    /// Sorts the spans into lists once all slots are claimed.
     pub fn settle(&mut self) {
         let mut free = Vec::with_capacity(self.spans.len());
         for number in (0..self.spans.len()).rev() {
@@ -286,11 +286,12 @@ impl Slots {
                 self.link(&mut state, number as u32);
             }
         }
-        // What free spans hold of the dead process's bytes is not known; they count as dirty.
+        // Whether the system holds memory for the free spans is not known; they count as if it
+        // does, so that the next trim gives it back.
         *grasp(&self.pool) = Pool { free, clean: 0 };
     }
 
-    /// Bytes of the slots of `span` that are free; all of it when it has no class.
+    /// Bytes of the free slots of `span`; all of the span if it is empty.
     pub fn free_bytes(&self, span: u32) -> usize {
         let Some(span) = self.spans.get(span as usize) else {
             return SPAN_BYTES;
@@ -315,7 +316,8 @@ impl Slots {
             if pool.free.len() <= pool.clean {
                 return Ok(given);
             }
-            // Held, so that no thread takes the span meanwhile; it is one system call.
+            // The pool stays locked, so that no thread takes the span meanwhile; it is one system
+            // call.
             give_back(pool.free[pool.clean])?;
             pool.clean += 1;
             given += 1;
@@ -323,7 +325,7 @@ impl Slots {
     }
 
     /// Calls `give_back` with the runs of whole pages, as byte and length, that no taken slot of
-    /// the first `most` open spans of `class` lies on. Spans that once were full hold memory there
+    /// the first `most` open spans of `class` lies on: a span that once was full holds memory there
     /// that nothing else would give back. Returns the bytes.
     ///
     /// # Errors
@@ -334,7 +336,7 @@ impl Slots {
         most: usize,
         give_back: impl Fn(usize, usize) -> Result<(), E>,
     ) -> Result<usize, E> {
-        // Held, so that no slot is taken in between; those taken before are known.
+        // The class stays locked, so that no slot is taken while its memory goes away.
         let state = self.lock(class);
         let mut given = 0;
         let mut number = state.open;
@@ -359,7 +361,7 @@ impl Slots {
         Ok(given)
     }
 
-    /// Whether a taken slot of `span` lies on its page `page`.
+    /// Whether a taken slot of `span` reaches into its page `page`.
     fn page_is_used(&self, span: &Span, class: Class, page: usize) -> bool {
         let size = self.classes.bytes(class);
         let first = page * PAGE_BYTES / size;
@@ -368,7 +370,6 @@ impl Slots {
             .any(|slot| span.taken[slot / 64].load(Relaxed) >> (slot % 64) & 1 == 1)
     }
 
-    /// What each class holds.
     pub fn usage(&self) -> Vec<ClassUse> {
         let classes = 0..self.classes.count() as Class;
         let of = |class| {
@@ -402,6 +403,7 @@ impl Slots {
     fn unlink(&self, state: &mut ClassState, number: u32) {
         let span = &self.spans[number as usize];
         let (before, next) = (span.before.load(Relaxed), span.next.load(Relaxed));
+        // A span without a predecessor is the first of the list.
         if before == NONE {
             state.open = next;
         } else {
@@ -426,7 +428,7 @@ impl Span {
         }
     }
 
-    /// The lowest, so that the memory behind stays untouched as long as it can.
+    /// The lowest free slot, so that the memory behind it stays untouched as long as possible.
     fn first_free(&self, slots: usize) -> Option<usize> {
         for (at, word) in self.taken.iter().enumerate() {
             let free = !word.load(Relaxed);
@@ -440,7 +442,7 @@ impl Span {
 }
 
 impl Pool {
-    /// Spans whose memory is there go first; `kept` of them stay.
+    /// Takes a free span, those whose memory is still there first, unless only `kept` are left.
     fn take(&mut self, kept: usize) -> Option<u32> {
         let span = if self.free.len() > kept {
             self.free.pop()
@@ -452,8 +454,8 @@ impl Pool {
     }
 }
 
-/// A thread that panicked here left counts and lists whole: nothing in these sections can panic
-/// between two of their stores.
+/// A panic cannot leave counts and lists inconsistent: nothing in these sections can panic between
+/// two of their stores.
 fn grasp<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()
 }

@@ -1,4 +1,4 @@
-//! A check of the store by what it does: a model of it under random steps, processes that die by
+//! A check of the store by its behaviour: a model of it under random steps, processes that die by
 //! SIGKILL in the middle of their writes, and a long run. Everything follows from a seed, except
 //! the moment of a kill and what clocks say.
 
@@ -18,46 +18,47 @@ pub use soak::{Soak, Window};
 /// What to check, and how much of it.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// From which the steps follow.
+    /// The seed that all random steps follow from.
     pub seed: u64,
-    /// Random steps beside the model: writes, reads, discards, ageing, recompression, compaction,
-    /// write-back, a store that is opened again.
+    /// Random steps that are compared with the model: writes, reads, discards, ageing,
+    /// recompression, compaction, and a store that is opened again.
     pub steps: u64,
-    /// Processes that are killed.
+    /// How many processes to kill, one after the other.
     pub kills: u32,
-    /// How long the first one lives; each next one a little longer.
+    /// How long the first process lives; each next one lives a little longer.
     pub life: Duration,
     /// Whether pages of equal content share slots.
     pub share: bool,
-    /// How long to go on with one store afterwards, on three threads; not at all when it is zero.
+    /// How long one store is run on afterwards, with two writing threads and the background; zero
+    /// skips it.
     pub soak: Duration,
-    /// Starts a process that calls [`job`].
+    /// A command line that starts a process which calls [`job`].
     pub job: Job,
 }
 
-/// What came of it.
+/// What a check has done and found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outcome {
-    /// Steps that were done beside the model.
+    /// Steps that were compared with the model.
     pub steps: u64,
-    /// Writes of these that were refused for want of space, as they must be.
+    /// Writes among them that were refused for want of space, as they must be.
     pub refused: u64,
-    /// Processes that were killed.
+    /// Processes that were started and killed.
     pub kills: u32,
     /// Writes that processes had reported as done before they were killed.
     pub acknowledged: u64,
-    /// Pages that were in the file, and not in memory, after a kill at most.
+    /// The most pages that were found in the backing file, and not in memory, after a kill.
     pub written_back: u64,
     /// Locks of dead threads that were found and opened.
     pub unlocked: u64,
-    /// What the long run measured.
+    /// The measurements of the long run.
     pub soak: Soak,
-    /// What is wrong; nothing when every rule holds.
+    /// What is wrong, in sentences; empty if every rule holds.
     pub broken: Vec<String>,
 }
 
 impl Outcome {
-    /// Whether every rule holds.
+    /// Whether every rule held, so far as it was checked.
     pub fn holds(&self) -> bool {
         self.broken.is_empty()
     }
@@ -69,18 +70,18 @@ pub enum CheckError {
     /// The store could not be made.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A process could not be started, or said something else than it should.
+    /// A process could not be started, or reported something that is not a write.
     #[error("a process of the check: {0}")]
     Job(String),
-    /// A thread panicked.
+    /// A thread panicked; its message is on standard error.
     #[error("a thread of the check panicked")]
     Panicked,
 }
 
-/// Checks until `stop` says so or all is done.
+/// Runs all parts of the check until `stop` returns true or all is done. Parts after one that found
+/// something are skipped.
 ///
-/// # Errors
-/// When there is no memory or no process; what the store does wrong is in the outcome.
+/// When there is no memory, or a process cannot be started. Faults of the store are in the outcome.
 pub fn run(plan: &Plan, stop: &dyn Fn() -> bool) -> Result<Outcome, CheckError> {
     let mut outcome = Outcome::default();
     model::run(plan, stop, &mut outcome)?;

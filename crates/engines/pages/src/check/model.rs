@@ -1,4 +1,4 @@
-//! The store beside a map that does the same.
+//! The store compared with a map that does the same.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -13,14 +13,14 @@ use crate::error::StoreError;
 use crate::store::{Settings, Store};
 
 const PAGES: u64 = 512;
-/// Different pages that are written, so that some are equal.
+/// Distinct pages that are written: so few that some are equal.
 const CONTENTS: u64 = 3000;
-/// So little that writes are refused at times.
+/// So little memory that some writes are refused.
 const LIMIT_BYTES: u64 = 1 << 20;
-/// A life of a store: then it is opened again.
+/// Steps after which the store is opened again.
 const STEPS_OF_LIFE: u64 = 5_000;
 
-/// Half of the contents are of six natures, the others of any length.
+/// The page for a content: half of them are of six natures, the others of any length.
 fn bytes_of(content: u64) -> Page {
     match content % 2 {
         0 => page_of(content / 2),
@@ -35,7 +35,7 @@ struct Twin<'a> {
     outcome: &'a mut Outcome,
 }
 
-/// Random steps, in lives of some thousand each.
+/// Does random steps, in lives of some thousand each.
 pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Result<(), CheckError> {
     let settings = Settings {
         share: plan.share,
@@ -68,7 +68,7 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Resul
     Ok(())
 }
 
-/// The memory, as a supervisor would hold it.
+/// Another descriptor of the memory, as a supervisor would hold it.
 pub(super) fn kept(store: &Store) -> Result<OwnedFd, CheckError> {
     let kept = store.memory_file().try_clone_to_owned();
     kept.map_err(|e| CheckError::Job(format!("a descriptor: {e}")))

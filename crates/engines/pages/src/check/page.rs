@@ -48,11 +48,11 @@ pub fn page_of(seed: u64) -> Page {
     page
 }
 
-/// A page that no codec packs into much less than `noise` bytes, at most a page, nor needs much
-/// more for.
+/// A page that no codec packs into much less than `noise` bytes, at most a page, or needs much more
+/// for.
 pub fn page_of_length(seed: u64, noise: usize) -> Page {
     let mut page = [0; PAGE_BYTES];
-    // The seed of a page that is noise all over.
+    // Every sixth seed, with remainder 5, makes a page that is noise all over.
     let seed = seed % (u64::MAX / 6) * 6 + 5;
     page[..noise].copy_from_slice(&page_of(seed)[..noise]);
     page

@@ -18,33 +18,33 @@ use crate::PAGE_BYTES;
 use crate::error::StoreError;
 use crate::store::{Background, Lane, Schedule, Settings, Store, WriteBack};
 
-/// 128 MiB of pages.
+/// Pages of the store: 128 MiB of them.
 const PAGES: u64 = 32_768;
 const THREADS: u64 = 2;
-/// Slices of the whole time.
+/// Slices of the whole time, each measured by itself.
 const WINDOWS: u32 = 18;
-/// The first of them, while the store fills and its pages get old.
+/// Slices at the beginning that are not judged: the store fills, and its pages get old.
 const WARM: usize = 3;
-/// Windows shorter than this say nothing.
+/// Windows shorter than this are too noisy to be judged.
 const LEAST_JUDGED: Duration = Duration::from_secs(5);
-/// So much more memory in the last third than early on is a leak; what the background is at when a
-/// window ends makes less.
+/// Growth of memory from early windows to the last third that counts as a leak. What the background
+/// is doing when a window ends makes less.
 const MOST_MEMORY: f64 = 1.10;
-/// And so many times the time is slower: neighbours on a machine do less.
+/// Growth of the slowest hundredth that counts as a fault; neighbours on a machine make less.
 const MOST_P99: f64 = 2.0;
 
-/// One slice of the time.
+/// The measurements of one slice of the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
-    /// Calls of all threads.
+    /// Calls that all threads made in it.
     pub calls: u64,
-    /// The time that one call in a hundred takes longer than, in nanoseconds, to a sixteenth.
+    /// The time that one call in a hundred exceeds, in nanoseconds, rounded down to a sixteenth.
     pub p99_ns: u64,
-    /// Bytes of pages in memory at its end, as they are stored.
+    /// Bytes of the pages in memory at its end, as they are stored.
     pub page_bytes: u64,
-    /// Memory of the store then, everything included.
+    /// Memory of the store at its end, everything included.
     pub store_bytes: u64,
-    /// Memory of the process then.
+    /// Memory of the process at its end.
     pub resident_bytes: u64,
 }
 
@@ -54,23 +54,23 @@ impl Window {
         self.store_bytes * 1000 / self.page_bytes.max(1)
     }
 
-    /// Memory of the process that is not the store's.
+    /// Memory of the process that does not belong to the store.
     pub fn beside_bytes(&self) -> u64 {
         self.resident_bytes.saturating_sub(self.store_bytes)
     }
 }
 
-/// What the windows of a soak come to.
+/// The windows of a long run, and whether they can be judged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Soak {
-    /// In order.
+    /// The windows, in the order of time.
     pub windows: Vec<Window>,
-    /// Whether they were long enough to say that something grew.
+    /// Whether the windows were long enough to say that something grew.
     pub judged: bool,
 }
 
 impl Soak {
-    /// Medians of early windows, warming up left out, and of late ones.
+    /// Medians of early windows, without the warm-up, and of the last third.
     pub fn early_and_late(&self, of: impl Fn(&Window) -> u64) -> (u64, u64) {
         let late = self.windows.len() - self.windows.len().saturating_sub(WARM) / 3;
         let early = (WARM + late) / 2;
@@ -103,7 +103,7 @@ impl Soak {
     }
 }
 
-/// Runs for `plan.soak`, or until `stop` says so, and judges.
+/// Runs for `plan.soak`, or until `stop` returns true, and judges.
 pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Result<(), CheckError> {
     let file = file_without_name()?;
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -112,7 +112,7 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Resul
         backing: Some((path.into(), PAGES as u32)),
         ..Settings::new(PAGES, PAGES * PAGE_BYTES as u64)
     })?);
-    // Every page comes of age several times in a window.
+    // The background ages pages four times in each window, so that some come of age in each.
     let schedule = Schedule {
         age_every: (plan.soak / (WINDOWS * 4)).min(Duration::from_secs(5)),
         cpu_share: 0.2,
@@ -191,19 +191,18 @@ fn measure(
     Ok(())
 }
 
-/// Memory of this process.
 fn resident_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
     Some(pages * PAGE_BYTES as u64)
 }
 
-/// A thread and the pages that it alone writes.
+/// A thread with the pages that it alone writes, so that it knows what they must hold.
 struct Thread<'a> {
     lane: Lane<'a>,
     random: Random,
     number: u64,
-    /// The seed of each page; nothing: it reads as zeros.
+    /// The seed of each page; `None` for a page that must read as zeros.
     seeds: Vec<Option<u64>>,
 }
 
@@ -217,7 +216,7 @@ impl<'a> Thread<'a> {
         })
     }
 
-    /// Until it is told to end; returns what came back wrong, the first of it.
+    /// Works until it is told to end. Returns the first page that came back wrong, if any.
     fn work(mut self, times: &Times, done: &AtomicU64) -> Result<Vec<String>, StoreError> {
         let mut bytes = [0; PAGE_BYTES];
         while done.load(Relaxed) == 0 {
@@ -257,7 +256,7 @@ impl<'a> Thread<'a> {
     }
 }
 
-/// How long calls took: counts by the power of two and the sixteenth of it.
+/// A histogram of how long calls took: a bucket for each sixteenth of a power of two.
 struct Times(Box<[AtomicU64]>);
 
 impl Default for Times {
@@ -275,7 +274,7 @@ impl Times {
         result
     }
 
-    /// The number of calls since the last time, and their p99.
+    /// The number of calls since the last time, and their p99; resets both.
     fn take(&self) -> (u64, u64) {
         let counts: Vec<u64> = self.0.iter().map(|count| count.swap(0, Relaxed)).collect();
         let calls: u64 = counts.iter().sum();
@@ -298,7 +297,7 @@ fn bucket_of(ns: u64) -> usize {
     }
 }
 
-/// The least time of a bucket.
+/// The shortest time that falls into a bucket.
 fn least_of(bucket: usize) -> u64 {
     let (power, part) = (bucket / 16, bucket as u64 % 16);
     match power {

@@ -1,4 +1,4 @@
-//! Segments of shared libraries, as the loader would map them.
+//! Segments of shared libraries, cut at page boundaries as the loader would map them.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -9,16 +9,13 @@ use super::CorpusError;
 use super::files::walk;
 use crate::PAGE_BYTES;
 
-/// Which segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Segments {
-    /// Those with machine code.
     Code,
-    /// The others.
     Data,
 }
 
-/// A library gives this many pages of each kind at most, so that no single one is the corpus.
+/// The most pages of each kind from one library, so that no single one makes up the corpus.
 const MOST_PAGES_OF_ONE: usize = 1024;
 const HEADER_BYTES: usize = 64;
 const PROGRAM_HEADER_BYTES: usize = 56;
@@ -75,7 +72,7 @@ fn take(
     Ok(())
 }
 
-/// Offset and length in the file of its segments; empty for what is not ELF of 64 bits.
+/// Offset and length in the file of its segments; empty for a file that is not ELF of 64 bits.
 fn loaded(file: &File, which: Segments) -> std::io::Result<Vec<(u64, u64)>> {
     let mut header = [0; HEADER_BYTES];
     match file.read_exact_at(&mut header, 0) {
@@ -91,6 +88,7 @@ fn loaded(file: &File, which: Segments) -> std::io::Result<Vec<(u64, u64)>> {
     for at in 0..u64::from(count) {
         let mut entry = [0; PROGRAM_HEADER_BYTES];
         let place = table.saturating_add(at * PROGRAM_HEADER_BYTES as u64);
+        // The table's offset and count come from the file, so the end of the file ends the search.
         if file.read_exact_at(&mut entry, place).is_err() {
             break;
         }

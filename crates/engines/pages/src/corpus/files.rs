@@ -1,4 +1,4 @@
-//! Pages cut from files below some folders.
+//! Pages cut from the files below some folders.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use super::CorpusError;
 use crate::PAGE_BYTES;
 
-/// How deep folders are followed; symbolic links are not followed at all.
+/// How deep folders are followed. Symbolic links are not followed at all, so there are no cycles.
 const MOST_DEPTH: usize = 12;
 
-/// Up to `pages` whole pages from the files below `folders` that `wanted` takes, in the order of
-/// their names. The files are joined, so that small ones give pages too; a folder that is not there
-/// gives nothing.
+/// Up to `pages` whole pages from the files below `folders` that `wanted` accepts, in the order of
+/// their names. The files are joined, so that small ones give pages too; a folder that does not
+/// exist gives nothing.
 ///
 /// # Errors
 /// When a file that is there cannot be read.

@@ -1,4 +1,4 @@
-//! The memory of a live process: an interpreter that loaded modules and built tables and text.
+//! The memory of a live process: an interpreter that has loaded modules and built tables and text.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use super::CorpusError;
 use crate::PAGE_BYTES;
 
-/// Builds tables of records, strings and numbers until they take about the bytes asked, says so and
-/// waits for its input to end.
+/// Builds tables of records, strings and numbers until they take about the requested bytes, says so
+/// and waits for its input to end.
 const PYTHON: &str = r#"
 import sys, json, collections, random, decimal, datetime, email, html, http.client, unittest
 need = int(sys.argv[1]); r = random.Random(7); rows = []; names = {}
@@ -33,7 +33,7 @@ for my $i (0 .. $need / 900) {
 print "ready\n"; <STDIN>;
 "#;
 
-/// Up to `pages` pages from the first of `interpreters` that is there.
+/// Up to `pages` pages from the memory of the first of `interpreters` that exists.
 pub fn dump(interpreters: &[PathBuf], pages: usize) -> Result<Vec<u8>, CorpusError> {
     let Some(program) = interpreters.iter().find(|program| program.exists()) else {
         return Err(CorpusError::Nothing {
@@ -43,6 +43,8 @@ pub fn dump(interpreters: &[PathBuf], pages: usize) -> Result<Vec<u8>, CorpusErr
     };
     let mut child = start(program, pages * PAGE_BYTES)?;
     let read = wait_ready(&mut child, program).and_then(|()| memory(child.id(), pages));
+    // The end of its input is what the script waits for; it ends by itself, so no signal is needed
+    // even if reading its memory failed.
     drop(child.stdin.take());
     let ended = child.wait();
     ended.map_err(|e| CorpusError::read("wait for", program, e))?;

@@ -1,10 +1,10 @@
-//! The seed document's classes by its rules, each page another one.
+//! The seed document's classes by its rules, with no two pages equal.
 
 use dyno_random::Random;
 
 use crate::PAGE_BYTES;
 
-/// Printable characters of ASCII: the seed's text is a counter over them.
+/// Printable characters of ASCII; the seed's text is a counter over them.
 const PRINTABLE: usize = 95;
 
 pub fn text(pages: usize, seed: u64) -> Vec<u8> {
@@ -16,7 +16,7 @@ pub fn text(pages: usize, seed: u64) -> Vec<u8> {
         for (at, byte) in page.iter_mut().enumerate() {
             *byte = b' ' + ((at + phase) % PRINTABLE) as u8;
         }
-        // Phases alone would give 95 different pages.
+        // Phases alone would give only 95 distinct pages.
         let name = format!("{number:016x}");
         let at = (drawn >> 32) as usize % (PAGE_BYTES - name.len());
         page[at..at + name.len()].copy_from_slice(name.as_bytes());

@@ -1,5 +1,6 @@
-//! A thread that ages pages, packs idle ones again, compacts and gathers memory in huge pages,
-//! within a share of one processor. Has `unsafe`: the thread's processor time, a system call.
+//! A thread that ages pages, packs idle ones again, compacts, and gathers memory into huge pages,
+//! within a share of one processor. Has `unsafe`: the system call that reads the thread's processor
+//! time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -12,21 +13,21 @@ use parking_lot::Mutex;
 use super::{Lane, Recompressor, Store, Tiers, WriteBack};
 use crate::error::StoreError;
 
-/// What the thread does when.
+/// What the background thread does, and how often.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
     /// Time between two passes of ageing.
     pub age_every: Duration,
     /// Passes without a touch after which a page is idle, 1 to 3.
     pub idle: u8,
-    /// Most of one processor that it takes, 0 to 1.
+    /// The largest share of one processor that recompression takes, 0 to 1.
     pub cpu_share: f64,
     /// Spans of each class that one compaction empties at most.
     pub compact_spans: usize,
-    /// What leaves memory for the store's file; nothing: no page.
+    /// Which pages are written back to the backing file; `None` writes none.
     pub write_back: Option<WriteBack>,
-    /// Memory stays as it is: nothing is compacted, given back or gathered. For who serves swap,
-    /// and could not have it back.
+    /// If set, memory is neither compacted, given back nor gathered. A store that serves swap needs
+    /// this, because it could not get memory back.
     pub fixed: bool,
 }
 
@@ -43,14 +44,15 @@ impl Default for Schedule {
     }
 }
 
-/// It turns so often in each `age_every`.
+/// Turns of the thread in each `age_every`.
 const TURNS: u32 = 100;
-/// It pauses so long at least, however short `age_every` is.
+/// The shortest pause between two turns, however short `age_every` is.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(1);
-/// Pages that leave memory in one turn at most: 4 MiB, so that a disk has pauses.
+/// The most pages written back in one turn: 4 MiB, so that a disk has pauses.
 const MOST_WRITTEN_BACK: u64 = 1024;
 
-/// The thread. Dropping it ends it, within one turn's budget.
+/// The background thread of a store. Dropping this stops the thread and waits for it, which takes
+/// at most one turn.
 #[derive(Debug)]
 pub struct Background {
     stop: Option<Sender<()>>,
@@ -58,10 +60,9 @@ pub struct Background {
     work: Arc<Work>,
 }
 
-/// What the thread has done since it was started.
+/// What the thread has done since it was started, readable while it works.
 #[derive(Debug, Default)]
 pub struct Work {
-    /// It goes on.
     running: AtomicBool,
     passes: AtomicU64,
     packed: AtomicU64,
@@ -72,17 +73,17 @@ pub struct Work {
 }
 
 impl Work {
-    /// Whether the thread runs.
+    /// Whether the thread is at work: false before its first turn and after its last.
     pub fn is_running(&self) -> bool {
         self.running.load(Relaxed)
     }
 
-    /// Passes of ageing and compaction.
+    /// Finished passes of ageing and compaction.
     pub fn passes(&self) -> u64 {
         self.passes.load(Relaxed)
     }
 
-    /// Pages packed again.
+    /// Pages that the second tier has packed.
     pub fn packed(&self) -> u64 {
         self.packed.load(Relaxed)
     }
@@ -92,23 +93,23 @@ impl Work {
         self.written_back.load(Relaxed)
     }
 
-    /// Times that a damaged page was stepped over.
+    /// How often a damaged page was met and stepped over.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Relaxed)
     }
 
-    /// Steps that failed and are tried again.
+    /// Steps that failed; each is tried again in the next turn.
     pub fn failed(&self) -> u64 {
         self.failed.load(Relaxed)
     }
 
-    /// Why the last of these failed.
+    /// The message of the step that failed last, if one did.
     pub fn last_failure(&self) -> Option<String> {
         self.last_failure.lock().clone()
     }
 
-    /// A step that failed is tried again in its next turn: whatever is wrong with one page, with
-    /// the file or with the memory that the system does not take back, the rest of the work goes
+    /// Counts a failure. The step is tried again in the next turn: whatever is wrong with one page,
+    /// with the file, or with memory that the system does not take back, the rest of the work goes
     /// on.
     fn note(&self, done: Result<(), StoreError>) {
         if let Err(error) = done {
@@ -119,10 +120,10 @@ impl Work {
 }
 
 impl Background {
-    /// Starts it.
+    /// Starts the thread. A thread that finds no memory for its contexts ends at once, which
+    /// [`Background::stop`] reports.
     ///
-    /// # Errors
-    /// When the system gives no thread.
+    /// When the system cannot start a thread.
     pub fn start(store: Arc<Store>, schedule: Schedule) -> Result<Self, StoreError> {
         let (stop, stopped) = channel();
         let work = Arc::new(Work::default());
@@ -143,7 +144,8 @@ impl Background {
                     count: 0,
                 };
                 work.running.store(true, Relaxed);
-                // Until the other end is dropped.
+                // The sender is never used: the wait is a pause that ends early, with another
+                // error, when [`Background`] drops the sender.
                 while stopped.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
                     turn.take(period);
                 }
@@ -161,15 +163,14 @@ impl Background {
         })
     }
 
-    /// What it has done, for as long as anything asks.
+    /// The counters. They outlive the thread for as long as a caller keeps them.
     pub fn work(&self) -> &Arc<Work> {
         &self.work
     }
 
-    /// Ends it.
+    /// Stops the thread and waits for the end of its turn.
     ///
-    /// # Errors
-    /// When it could not begin for want of memory.
+    /// When the thread could not begin for want of memory.
     pub fn stop(mut self) -> Result<(), StoreError> {
         self.end()
     }
@@ -186,6 +187,8 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
+        // Resuming the thread's panic while this one unwinds would abort the process and hide the
+        // first panic.
         if !std::thread::panicking() {
             let _said_by_stop = self.end();
         }
@@ -204,7 +207,7 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// One turn: a slice of recompression; every so often ageing and compaction.
+    /// Does one turn: a slice of recompression, and in every hundredth turn ageing and compaction.
     fn take(&mut self, period: Duration) {
         self.count = self.count.wrapping_add(1);
         if self.count.is_multiple_of(TURNS) {
@@ -222,6 +225,8 @@ impl Turn<'_> {
         if self.store.settings.tiers != Tiers::Lz4ThenZstd {
             return;
         }
+        // The budget is processor time of this thread, not time on the clock, so that a pass that
+        // waits for a lock or a disk does not lose its share.
         let budget = period.mul_f64(self.schedule.cpu_share.clamp(0.0, 1.0));
         let (page, idle) = (self.page, self.schedule.idle);
         match self.recompressor.pass(page, idle, budget, thread_time) {
@@ -243,13 +248,14 @@ impl Turn<'_> {
                 self.back_page = done.next_page;
                 self.work.written_back.fetch_add(done.pages, Relaxed);
             }
-            // A disk that is full or away may be there again later; the page is in memory.
+            // A disk that is full or away may work again later; until then the page stays in
+            // memory.
             Err(error) => self.work.note(Err(error)),
         }
     }
 }
 
-/// Processor time of this thread.
+/// Processor time that this thread has used.
 pub fn thread_time() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,

@@ -1,5 +1,5 @@
-//! Compaction: what a class holds is moved into as few spans as it fits, and memory that is free
-//! goes back to the system.
+//! Compaction moves what a class holds into as few spans as possible, and gives free memory back to
+//! the system.
 
 use std::ops::Range;
 
@@ -12,20 +12,19 @@ use crate::error::StoreError;
 use crate::index::entry::{Entry, Stored, UNIT_BYTES};
 use crate::index::lock::{LOCKED, Mark};
 
-/// What a compaction did.
+/// What one compaction has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Compacted {
-    /// Pages that were moved.
+    /// Pages that were copied to another slot.
     pub moved: u64,
-    /// Spans that became free.
+    /// Spans that became free because all their pages moved away.
     pub freed_spans: u64,
-    /// Bytes of memory that went back to the system, or would have, had it still held them: spans
-    /// that are free, and the empty pages of spans that are not full.
+    /// Bytes of memory that went back to the system: spans that are free, and the empty pages of
+    /// spans that are not full. Those that the system had already taken back count as well.
     pub given_back_bytes: u64,
 }
 
 impl Compacted {
-    /// Whether anything is where it was not before.
     pub(super) fn changed(self) -> bool {
         self.moved > 0 || self.freed_spans > 0
     }
@@ -40,6 +39,7 @@ impl Store {
     /// # Errors
     /// When the system does not take memory back.
     pub fn compact(&self, most_spans: usize) -> Result<Compacted, StoreError> {
+        // Moving comes first, because it makes the free spans that are given back below.
         let mut done = self.alone(|| self.move_together(most_spans, Target::SameClass));
         let spans = self
             .slots
@@ -53,6 +53,8 @@ impl Store {
         if let Some(shared) = &self.shared {
             shared.shrink();
         }
+        // The backing file is trimmed here and not in each free, because one call for a run of
+        // pages costs the file system as much as one for a single page.
         if let Some(backing) = &self.backing {
             backing.trim();
         }
@@ -60,12 +62,12 @@ impl Store {
     }
 
     /// Empties up to `most_spans` spans of each class into others that `target` allows, the
-    /// emptiest first. With a target other than the same class, pages that lie in longer slots than
-    /// they need move to free ones that fit better, too.
+    /// emptiest first. With a target other than the same class it also moves pages that lie in
+    /// longer slots than they need to free slots that fit better.
     ///
     /// Longer slots are for a store that is short of memory. Each class has a span that is partly
-    /// filled, and all hundred classes together 50 spans' worth of free slots that pages of other
-    /// lengths cannot use: more than a small store has to spare.
+    /// filled, so all hundred classes together have 50 spans' worth of free slots that pages of
+    /// other lengths cannot use: more than a small store has to spare.
     pub(super) fn move_together(&self, most_spans: usize, target: Target) -> Compacted {
         let closed = self.slots.close_emptiest(most_spans, target);
         if closed.is_empty() && target == Target::SameClass {
@@ -81,14 +83,16 @@ impl Store {
         for page in self.touched_from(0) {
             done.moved += u64::from(self.move_page(page, &mark, target));
         }
+        // A span whose pages could not all move opens again: a page may have been locked, or found
+        // no slot.
         for span in closed {
             done.freed_spans += u64::from(self.slots.reopen(span));
         }
         done
     }
 
-    /// Moves a page to a slot that `target` allows. It stays when there is no other slot, or when
-    /// another thread is at it.
+    /// Moves a page to a slot that `target` allows. The page stays if there is no such slot, or
+    /// another thread has it locked.
     fn move_page(&self, page: u64, mark: &Mark, target: Target) -> bool {
         let moves = |word: u64| {
             let found = Entry::unpack(word & !LOCKED)?;
@@ -96,7 +100,8 @@ impl Store {
             let classes = self.classes_to_move_to(found.stored, at, len, target);
             (!classes.is_empty()).then_some((found, at, len, classes))
         };
-        // Without the lock first, as most pages stay; what it finds may be old.
+        // The first look is without the lock, as most pages stay; the entry may change until the
+        // lock is taken, so the same question is asked again under it.
         if moves(self.peek(page)).is_none() {
             return false;
         }
@@ -105,6 +110,9 @@ impl Store {
         };
         let moved = moves(word).and_then(|(found, at, len, classes)| {
             let slot = self.slots.take_shortest(classes)?;
+            // The copy is complete before the entry points at it, and the old slot is freed only
+            // after the entry is unlocked: a kill in between leaves one whole page and an unused
+            // slot.
             self.copy_slot(at, len, slot.at);
             let stored = in_slot(found.stored, slot.at);
             if self.stays(found.stored, stored) {
@@ -119,8 +127,8 @@ impl Store {
         moved.is_some()
     }
 
-    /// The classes that are long enough for a page in a closed span; for any other page those that
-    /// are shorter than the slot that it has.
+    /// The classes that a page may move to: for a page in a closed span those that hold it, for any
+    /// other page those whose slots are shorter than the one it has.
     fn classes_to_move_to(
         &self,
         stored: Stored,
@@ -130,6 +138,8 @@ impl Store {
     ) -> Range<Class> {
         let classes = self.slots.classes();
         let has = self.slots.class_of(at);
+        // A page that is stored as it is must lie at a multiple of a page, and only slots of whole
+        // pages do.
         let fits = match (target, stored) {
             (Target::SameClass, _) => has,
             (_, Stored::Raw { .. }) => classes.of_pages(),
@@ -141,8 +151,8 @@ impl Store {
         }
     }
 
-    /// Whether an entry must go on pointing at `old`, as others do: `new`, its copy, is free again
-    /// then.
+    /// Whether an entry must go on pointing at `old` because other entries share that slot. If so,
+    /// `new`, the copy, is freed here.
     pub(super) fn stays(&self, old: Stored, new: Stored) -> bool {
         let stays = self
             .shared
@@ -155,7 +165,7 @@ impl Store {
     }
 }
 
-/// The same form in another slot.
+/// The same form at another position in the arena.
 fn in_slot(stored: Stored, at: usize) -> Stored {
     match stored {
         Stored::Raw { sum, .. } => Stored::Raw {

@@ -1,10 +1,10 @@
-//! Pages moved together across classes, for a write that found no slot.
+//! Moves pages together across classes, for a write that found no slot.
 //!
-//! An attempt looks at every entry up to five times, and is worth that when it frees a span. A
-//! store that has more than its limit is promised to hold rests after each attempt, and any store
-//! after many attempts on end that won nothing: as many writes go without one as make it cheap
-//! beside them. They find a slot, overwrite their page in its own slot, or are refused at once.
-//! Without the rest each write would win a slot or two by work on all pages.
+//! An attempt looks at every entry up to five times, which is worth it only when it frees a span.
+//! So a store that has more than its limit is promised to hold rests after each attempt, and any
+//! store rests after many attempts in a row that won nothing: as many writes go without one as make
+//! an attempt cheap beside them. Those writes find a slot, overwrite their page in its own slot, or
+//! are refused at once. Without the rest each write would win a slot or two by work on all pages.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -19,31 +19,32 @@ use crate::arena::slots::Target;
 use crate::index::entry::{Entry, Stored};
 use crate::index::lock::LOCKED;
 
-/// Spans of each class that one attempt empties into others at most.
+/// The most spans of each class that one attempt empties into others.
 const SPANS: usize = 32;
-/// Bytes of slots that packing pages again into one span must win.
+/// The fewest bytes of slots that packing pages again into one span must win.
 const LEAST_WON: usize = SPAN_BYTES / 8;
 
-/// Writes of a rest for each span of the store. Looking at the entries of a span costs an attempt
+/// Writes of a rest for each span of the store. To look at the entries of one span costs an attempt
 /// about as much as four writes cost.
 const RESTS: u64 = 8;
-/// Attempts on end that may win nothing before there is a rest after one: each of them may have
-/// been for a page that could be overwritten in its own slot, while the next one needs what they
-/// did not find. From there on rests double.
+/// Attempts in a row that may win nothing before a rest follows: each of them may have been for a
+/// page that could be overwritten in its own slot, while the next one needs what they did not find.
+/// From there on rests double.
 const PATIENCE: u32 = 8;
-/// Of the bytes in use, this share must have become free for the rest to end early.
+/// The rest ends early when the bytes in use have shrunk by one part in this many.
 const FREED_SHARE: u64 = 128;
 
-/// What is known of the last attempt.
+/// What is known of the attempts so far.
 #[derive(Debug, Default)]
 pub struct Attempts {
-    /// The state of the slots in which it won nothing.
+    /// Fingerprint of the slots at the last attempt if it won nothing: the same slots need no other
+    /// one.
     in_vain: Option<u64>,
-    /// Attempts on end that won nothing.
+    /// Attempts in a row that won nothing.
     vain: u32,
-    /// Writes that go without one.
+    /// Writes that still go without an attempt.
     rest: u64,
-    /// Bytes of slots in use when the rest began.
+    /// Bytes of slots that were in use when the rest began.
     used_bytes: u64,
 }
 
@@ -56,7 +57,7 @@ impl Attempts {
         };
     }
 
-    /// Writes to go without an attempt after so many in vain.
+    /// Writes to go without an attempt after so many attempts in vain.
     fn rest_in_vain(&self) -> u64 {
         let doublings = self.vain.saturating_sub(PATIENCE).min(u64::BITS - 1);
         (1 << doublings) - 1
@@ -64,9 +65,10 @@ impl Attempts {
 }
 
 impl Store {
-    /// Moves pages together. False when nothing is where it was not before.
+    /// Moves pages together. Returns false if nothing has changed its place.
     pub(super) fn consolidate(&self) -> bool {
-        // One thread does it; those that waited for it look for a slot again.
+        // One thread does it. The count is read before the wait for the lock: threads that waited
+        // while another one moved pages look for a slot again instead of repeating its work.
         let before = self.consolidated.load(Relaxed);
         let mut attempts = self.attempts();
         if self.consolidated.load(Relaxed) != before {
@@ -79,8 +81,8 @@ impl Store {
         if attempts.in_vain == Some(fingerprint) {
             return false;
         }
-        // Slots that are not much longer first, as what they have too much is lost while the store
-        // is full.
+        // Slots that are not much longer come first, because what they are too long by is lost
+        // while the store is full.
         let mut done = self.move_together(SPANS, Target::Near);
         if !done.changed() {
             done = self.repack();
@@ -113,8 +115,8 @@ impl Store {
         attempts.rest > 0
     }
 
-    /// Bytes of all pages in slots, without what their slots are longer. Pages that share a slot
-    /// each count.
+    /// Bytes of all pages in slots, without the rounding to slots. Pages that share a slot each
+    /// count.
     fn live_bytes(&self) -> u64 {
         let live = |page| {
             let found = Entry::unpack(self.peek(page) & !LOCKED)?;
@@ -123,17 +125,18 @@ impl Store {
         self.touched_from(0).filter_map(live).sum()
     }
 
-    /// Live bytes from which on a store rests after each attempt. They are more than what
+    /// Live bytes from which on a store rests after each attempt. They are more than
     /// [`Settings::limit_bytes`](super::Settings::limit_bytes) promises to hold, so that a store
-    /// that was over the promise for a moment keeps it afterwards.
+    /// that was over the promise for a moment still keeps it afterwards.
     fn restful_bytes(&self) -> u64 {
         let spans = u64::from(self.memory.layout().spans.saturating_sub(BESIDE_SPANS));
         let limit_bytes = spans * SPAN_BYTES as u64;
         (limit_bytes / 100 * 97).saturating_sub(4 * SPAN_BYTES as u64)
     }
 
-    /// Moves pages while no write does. A write that finds no slot meanwhile, as no class has those
-    /// of closed spans, waits and looks again instead of being refused.
+    /// Runs `moving` while no write moves pages. No class gives out slots of closed spans, so a
+    /// write may find no slot meanwhile; it waits for the lock and looks again instead of being
+    /// refused.
     pub(super) fn alone(&self, moving: impl FnOnce() -> Compacted) -> Compacted {
         let _attempts = self.attempts();
         let done = moving();
@@ -141,13 +144,13 @@ impl Store {
         done
     }
 
-    /// Pages have left memory: the next write may have an attempt at once.
+    /// Ends the rest, because pages have left memory and an attempt may now win something.
     pub(super) fn consolidate_anew(&self) {
         self.attempts().rest = 0;
     }
 
-    /// A page was overwritten in its own slot. When that is too long for it now, there is something
-    /// to win.
+    /// Notes that a page was overwritten in its own slot. If that slot is now too long for it, the
+    /// next attempt has something to win.
     pub(super) fn note_overwritten(&self, form: &Form, stored: Stored) {
         let classes = self.slots.classes();
         let has = extent(stored).map(|(at, _)| self.slots.class_of(at));
@@ -161,9 +164,9 @@ impl Store {
         self.attempts.lock()
     }
 
-    /// Puts pages that lie in longer slots than they need into a span that is kept for it, of the
-    /// class by which most is won. The slots that become free are of use to any page, and spans to
-    /// move together.
+    /// Moves pages that lie in longer slots than they need into the kept span, which is given to
+    /// the class that wins most by it. The slots that become free are of use to any page, and free
+    /// spans to the next move.
     ///
     /// A full store overwrites a page in the slot that it has, however short the page is now, so
     /// that no slot would ever become free without this.
@@ -178,12 +181,12 @@ impl Store {
         }
     }
 
-    /// The class of which a span more, full of pages that lie in longer slots now, wins most; none
-    /// when that is less than the work is worth.
+    /// The class that wins most by one more span, filled with pages that lie in longer slots now;
+    /// `None` if that is less than the work is worth.
     fn class_to_repack(&self) -> Option<Class> {
         let classes = self.slots.classes();
         let count = classes.count();
-        // Pages by the class that they fit and the one that they have.
+        // Counts pages by the class that they would fit and the one that they are in.
         let mut pages = vec![0_usize; count * count];
         for page in self.touched_from(0) {
             if let Some(found) = Entry::unpack(self.peek(page))
@@ -196,6 +199,8 @@ impl Store {
         }
         let won_bytes = |class: usize| {
             let bytes = |class: usize| classes.bytes(class as Class);
+            // The span is filled from the longest slots downwards, because a page wins more the
+            // longer the slot is that it leaves.
             let mut room = classes.slots(class as Class);
             let mut won = 0;
             for has in (class + 1..count).rev() {

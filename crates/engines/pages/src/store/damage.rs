@@ -1,4 +1,4 @@
-//! Damaged pages that were met: how often they were asked for, and which they are.
+//! Counts and remembers the damaged pages that were met.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,11 +8,11 @@ use parking_lot::{Mutex, MutexGuard};
 use super::Store;
 use crate::error::{Damage, StoreError};
 
-/// Damaged pages remembered by number; more are counted when they are asked for, and not
-/// remembered.
+/// Damaged pages remembered by number. Further ones are counted when they are read and not
+/// remembered, so that the list stays small when all of the memory is damaged.
 const MOST_KNOWN: usize = 4096;
 
-/// What was met since the store was opened.
+/// The damage met since the store was opened.
 #[derive(Debug, Default)]
 pub struct DamageLog {
     refused: AtomicU64,
@@ -21,7 +21,7 @@ pub struct DamageLog {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// With the reason, until it has been told.
+    /// Each page with the reason, which is taken out when it is reported.
     pages: BTreeMap<u64, Option<Damage>>,
     untold: usize,
 }
@@ -67,7 +67,7 @@ impl Store {
         self.damage.known().pages.len() as u64
     }
 
-    /// Damaged pages that were met since the last call, each told once, for a log.
+    /// Damaged pages that were met since the last call, each reported once, for a log.
     pub fn untold_damage(&self) -> Vec<(u64, Damage)> {
         let mut known = self.damage.known();
         if known.untold == 0 {

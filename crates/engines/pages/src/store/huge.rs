@@ -1,13 +1,12 @@
-//! Memory that pages fill, in huge pages: a random read finds its address in fewer steps. The
-//! kernel's own store has that from its direct map.
+//! Puts full memory into huge pages, so that the address of a random read is found in fewer steps.
+//! The kernel's own compressed memory has this from its direct map.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::Store;
 use crate::arena::classes::SPAN_BYTES;
 
-/// A huge page may have so many bytes without use, which the system finds memory for all the same:
-/// 3%.
+/// The most unused bytes in a huge page, 3% of it: the system allocates all of it all the same.
 const MOST_FREE_BYTES: usize = 64 * 1024;
 
 /// Which huge pages were asked for, so that each is asked for once.
@@ -15,20 +14,19 @@ const MOST_FREE_BYTES: usize = 64 * 1024;
 pub struct Huge(Box<[AtomicBool]>);
 
 impl Huge {
-    /// None yet, of `count`.
     pub fn new(count: usize) -> Self {
         Self((0..count).map(|_| AtomicBool::new(false)).collect())
     }
 
-    /// Bytes of memory that this takes.
+    /// Bytes of memory that the flags take.
     pub fn overhead_bytes(&self) -> u64 {
         self.0.len() as u64
     }
 }
 
 impl Store {
-    /// Has the system put memory that pages fill into huge pages, where it can; some hundred
-    /// microseconds each, so not while a write waits. Returns how many came about.
+    /// Asks the system to put full memory into huge pages where it can. Each takes some hundred
+    /// microseconds, so this is not done while a write waits. Returns how many were made.
     pub fn gather(&self) -> u64 {
         (0..self.huge.0.len())
             .map(|huge| u64::from(self.gather_one(huge)))
@@ -44,13 +42,15 @@ impl Store {
             .spans_of_huge(huge)
             .map(|span| self.slots.free_bytes(span))
             .sum();
+        // The flag is set before the call and stays set if the call fails: a huge page that the
+        // system could not make is not asked for in every pass.
         if free > MOST_FREE_BYTES || self.huge.0[huge].swap(true, Relaxed) {
             return false;
         }
         self.memory.gather(huge)
     }
 
-    /// Gives memory back; what held it is not a huge page any more.
+    /// Gives memory back to the system, which splits the huge page that held it.
     pub(super) fn give_back(&self, at: usize, len: usize) -> Result<(), crate::error::StoreError> {
         if let Some(huge) = self.memory.huge_of((at / SPAN_BYTES) as u32) {
             self.huge.0[huge].store(false, Relaxed);

@@ -10,11 +10,12 @@ use super::Store;
 use crate::error::{Damage, StoreError};
 use crate::index::lock::{self, LOCKED, Mark, is_lost};
 
-/// Turns of waiting in place, and then with the processor given away, before a thread looks whether
-/// there is a holder at all. A holder decodes or copies one page, a few microseconds.
+/// A waiting thread spins, then yields, then looks whether there is a holder at all. A holder
+/// decodes or copies one page, which takes a few microseconds.
 const SPINS: u32 = 100;
 const YIELDS: u32 = 1_000;
-/// So many looks in a row, a pause before each, find no holder before the lock is taken for lost.
+/// So many looks in a row, with a pause before each, must find no holder before the lock counts as
+/// lost.
 const LOOKS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -23,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub struct Holders(Mutex<Vec<Weak<Mark>>>);
 
 impl Holders {
-    /// A mark for one thread.
+    /// Registers a mark for one thread, and forgets those of threads that are gone.
     pub fn mark(&self) -> Arc<Mark> {
         let mark = Arc::new(Mark::new());
         let mut all = self.all();
@@ -33,7 +34,7 @@ impl Holders {
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Weak<Mark>>> {
-        // A list is whole between any two calls on it.
+        // The list is consistent between any two calls on it, so a panic elsewhere does no harm.
         self.0.lock()
     }
 }
@@ -51,8 +52,8 @@ impl Store {
         }
     }
 
-    /// Locks `page` unless another thread has it; what works in the background passes such pages
-    /// by, as they are in use.
+    /// Locks `page` unless another thread holds it. Background work skips such pages, because they
+    /// are in use.
     #[inline(always)]
     pub(super) fn try_lock(&self, page: u64, mark: &Mark) -> Option<u64> {
         lock::try_lock(self.memory.entry(page), page, mark)
@@ -64,14 +65,15 @@ impl Store {
         lock::unlock(self.memory.entry(page), word, mark);
     }
 
-    /// Waits as long as there is a holder, however long a slow disk keeps it, and 50 milliseconds
-    /// or so when there is none.
+    /// Waits for the lock as long as a thread holds it, however long a slow disk takes, but only
+    /// about 50 milliseconds if no thread does.
     #[cold]
     fn wait_for_lock(&self, page: u64, mark: &Mark) -> Result<u64, StoreError> {
         let entry = self.memory.entry(page);
         let (mut turns, mut looks) = (0, 0);
         loop {
-            // With reads alone, which do not take the line away from the holder.
+            // Plain reads leave the cache line with the holder; an exchange would take it away each
+            // time.
             if entry.load(Relaxed) & LOCKED == 0
                 && let Some(word) = self.try_lock(page, mark)
             {
@@ -98,7 +100,7 @@ impl Store {
     }
 
     fn lock_is_lost(&self, page: u64) -> bool {
-        // A thread that begins to lock after this list was taken is met by the next look.
+        // A thread that begins to lock after this list was taken is seen by the next look.
         let marks: Vec<Arc<Mark>> = self
             .holders
             .all()

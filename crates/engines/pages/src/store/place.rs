@@ -1,4 +1,5 @@
-//! Stored forms in and out of slots. Has `unsafe`: slots as slices, under the lock of their entry.
+//! Moves stored forms in and out of slots. Has `unsafe`: slots as slices, under the lock of their
+//! entry.
 
 use dyno_codec::lz4::Page;
 
@@ -12,7 +13,7 @@ use crate::index::entry::{Entry, Packing, Stored, UNIT_BYTES};
 /// Bytes of the checksum in front of a packed page.
 pub const SUM_BYTES: usize = 4;
 
-/// Where in the arena a form lies, and how long it is there.
+/// Where in the arena a form lies, and how long it is there; `None` for a form without a slot.
 pub fn extent(stored: Stored) -> Option<(usize, usize)> {
     match stored {
         Stored::Raw { place, .. } => Some((place as usize * PAGE_BYTES, PAGE_BYTES)),
@@ -23,13 +24,14 @@ pub fn extent(stored: Stored) -> Option<(usize, usize)> {
     }
 }
 
-/// The checksum as it is stored: a page that is read for another one does not match.
+/// Binds a checksum to its page number, so that the bytes of one page never pass as those of
+/// another.
 pub fn bound_sum(sum: u32, page: u64) -> u32 {
     sum ^ (page as u32).wrapping_mul(0x9e37_79b1) ^ (page >> 32) as u32
 }
 
 impl Store {
-    /// Where a form lies, when that is inside the arena.
+    /// Where a form lies, or the damage if that is not inside the arena.
     #[inline(always)]
     pub(super) fn extent_of(
         &self,
@@ -48,7 +50,7 @@ impl Store {
         }
     }
 
-    /// Puts the page as it is into a slot.
+    /// Stores the page as it is in a slot.
     pub(super) fn place_raw(&self, page: &Page, sum: u32) -> Result<Stored, StoreError> {
         let assign = |span, class| self.assign(span, class);
         let Some(slot) = self
@@ -66,7 +68,7 @@ impl Store {
         })
     }
 
-    /// Puts a packed form into a slot.
+    /// Stores a packed form in a slot, behind its checksum.
     pub(super) fn place_packed(
         &self,
         packing: Packing,
@@ -94,17 +96,17 @@ impl Store {
         })
     }
 
-    /// The stored bytes of a form that lies in the arena, checksum and all.
+    /// The stored bytes of a form that lies in the arena, its checksum included.
     ///
-    /// # Safety
-    /// The caller holds the lock of the entry that says so, or no other thread has the store.
+    /// The caller holds the lock of the entry that points there, or no other thread has the store.
     #[inline(always)]
     pub(super) unsafe fn stored_bytes(&self, at: usize, len: usize) -> &[u8] {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees it.
         unsafe { self.memory.bytes(at, len) }
     }
 
-    /// The checksum that a slot of page `page` has: of the bytes alone where pages share slots.
+    /// The checksum to store in a slot of page `page`: not bound to the page where pages share
+    /// slots.
     #[inline(always)]
     pub(super) fn slot_sum(&self, sum: u32, page: u64) -> u32 {
         match self.shared {
@@ -122,7 +124,8 @@ impl Store {
         unsafe { self.memory.write(to, self.memory.bytes(from, len)) };
     }
 
-    /// Frees what a form takes, when no entry points at it any more.
+    /// Frees what a form takes. The caller has made sure that its own entry does not point at it
+    /// any more.
     #[inline(always)]
     pub(super) fn release(&self, stored: Stored) {
         if let Some((at, _)) = extent(stored) {
@@ -134,16 +137,18 @@ impl Store {
         }
     }
 
-    /// Before any entry points into the span, so that who opens the memory again knows the class.
+    /// Stores the class of a span. This happens before any entry points into the span, so that a
+    /// process that opens the memory again knows the class.
     pub(super) fn assign(&self, span: u32, class: u8) {
         self.memory
             .class(span)
             .store(class, std::sync::atomic::Ordering::Release);
     }
 
-    /// Has the system find the memory of a slot and of those behind it at once, instead of in a
-    /// fault for each page: a piece of a span in a class that will use it up soon, a span in one
-    /// that has many. In a smaller class what stays untouched would weigh.
+    /// Has the system allocate the memory of a slot and of those behind it at once, instead of in a
+    /// fault for each page: a piece of a span for a class that will use it up soon, a whole span
+    /// for one that has many. In a smaller class the pages that stay untouched would weigh more
+    /// than the faults.
     #[inline(always)]
     fn populate(&self, slot: &Slot) {
         if let Some(spans) = slot.fresh
@@ -158,7 +163,8 @@ impl Store {
             HUGE_CLASS_SPANS.. => SPAN_BYTES,
             _ => PIECE_BYTES,
         };
-        // A slot that begins at a piece's border or goes across one is the first that needs it.
+        // The first slot that begins at a piece's border, or crosses it, is the first one that
+        // needs the piece.
         let border = at.next_multiple_of(piece);
         if border < at + bytes && border / SPAN_BYTES == at / SPAN_BYTES {
             self.memory.populate(border, piece);
@@ -166,9 +172,9 @@ impl Store {
     }
 }
 
-/// A class of so many spans gets memory in pieces ahead.
+/// A class with this many spans gets memory ahead, in pieces.
 const LARGE_CLASS_SPANS: u32 = 8;
-/// And one of so many in whole spans.
+/// A class with this many spans gets memory ahead, a whole span at a time.
 const HUGE_CLASS_SPANS: u32 = 128;
-/// Some ten pages' worth of packed ones.
+/// Room for some ten packed pages.
 const PIECE_BYTES: usize = 16 * 1024;

@@ -18,13 +18,13 @@ use crate::error::StoreError;
 use crate::index::entry::{AGE_MAX, Entry, Stored, UNIT_BYTES};
 use crate::index::lock::LOCKED;
 
-/// Pages written back at a time by a write that found no space: 1 MiB.
+/// Pages that a write without space writes back at a time: 1 MiB.
 const WRITTEN_BACK: u64 = 256;
-/// Rounds of writing back for one write. What leaves memory may leave slots of other sizes free,
-/// until enough of them are free for a span.
+/// Rounds of writing back for one write. What leaves memory may free slots of other sizes, until
+/// enough of them are free for a span.
 const ROUNDS: u32 = 16;
-/// Times that one write has pages moved together, or waits while another thread does it. Another
-/// thread may take what the first time wins.
+/// How often one write has pages moved together, or waits while another thread does it. Another
+/// thread may take what the first attempt wins.
 const ATTEMPTS: u32 = 16;
 
 impl Lane<'_> {
@@ -34,7 +34,8 @@ impl Lane<'_> {
         let store = self.store();
         let mut rounds = 0;
         loop {
-            // Writing back frees slots, which moving pages together makes spans of.
+            // Moving comes before writing back, because it keeps pages in memory, and after it
+            // again, because it turns the freed slots into spans.
             if let Some(done) = self.consolidated(page, bytes) {
                 return done;
             }
@@ -54,8 +55,8 @@ impl Lane<'_> {
         done
     }
 
-    /// The write once more, after pages were moved together as often as that changes anything;
-    /// nothing when there is still no slot.
+    /// Tries the write again after pages were moved together, as often as that changes anything;
+    /// `None` if there is still no slot.
     fn consolidated(&mut self, page: u64, bytes: &Page) -> Option<Result<(), StoreError>> {
         let store = self.store();
         for _ in 0..ATTEMPTS {
@@ -69,7 +70,7 @@ impl Lane<'_> {
         None
     }
 
-    /// The write once more; nothing when there is still no slot.
+    /// Tries the write once more; `None` if there is still no slot.
     fn tried(&mut self, page: u64, bytes: &Page) -> Option<Result<(), StoreError>> {
         match self.write_if_space(page, bytes) {
             Err(StoreError::NoSpace { .. }) => None,
@@ -77,8 +78,8 @@ impl Lane<'_> {
         }
     }
 
-    /// Moves pages to the file, those first that were not touched for longest. False: nothing
-    /// moved, because there is no file, it is full, or it fails.
+    /// Writes pages back to the file, those first that were not touched for longest. Returns false
+    /// if none was moved, because there is no file, it is full, or it fails.
     fn write_some_back(&mut self) -> Result<bool, StoreError> {
         let store = self.store();
         if store.backing.is_none() {
@@ -89,7 +90,8 @@ impl Lane<'_> {
                 packed: Some(age),
                 raw: Some(age),
             };
-            // From where the last write left off: what is before that place has left already.
+            // The search goes on where the last write left off, because what lies before has left
+            // already.
             for from in [store.relief_page.load(Relaxed), 0] {
                 match self.write_back(from, WRITTEN_BACK, which) {
                     Ok(done) => {
@@ -98,7 +100,8 @@ impl Lane<'_> {
                             return Ok(true);
                         }
                     }
-                    // The store counts it; the write is refused for want of memory.
+                    // The store has counted the failure; the write is refused for want of memory,
+                    // which is what the caller can act on.
                     Err(StoreError::File(_)) => return Ok(false),
                     Err(other) => return Err(other),
                 }
@@ -107,13 +110,13 @@ impl Lane<'_> {
         Ok(false)
     }
 
-    /// Puts a page into the slot that it has, when the new form is no longer than that.
+    /// Overwrites a page in the slot that it has, if the new form is no longer than that slot.
     ///
     /// A slot is never written to while an entry points at it, as a kill in the middle would leave
     /// half of each page. So the new form goes into a slot of the reserve first; the entry points
     /// at that while the old slot, which no entry points at for the moment, is filled; then the
-    /// entry points at the old slot again. All of it happens under the entry's lock. After a kill
-    /// at any instant there is the old page, or the new one in the reserve or in the slot.
+    /// entry points at the old slot again. All of this happens under the entry's lock. After a kill
+    /// at any instant the store has the old page, or the new one in the reserve or in the slot.
     fn overwrite(&mut self, page: u64, bytes: &Page) -> Result<(), StoreError> {
         let store = self.store();
         let form = self.encode(bytes);
@@ -127,14 +130,14 @@ impl Lane<'_> {
         let Some((stored, reserve)) = outcome else {
             return Err(store.no_space(form.stored_bytes()));
         };
-        // Not before: until the entry is unlocked it points at the reserve.
+        // The reserve is freed only now, because the entry points at it until it is unlocked.
         store.slots.free_reserve(reserve);
         store.note_overwritten(&form, stored);
         Ok(())
     }
 
-    /// Whether the slot at `at` can hold a form. A whole page lies at a multiple of a page, as only
-    /// slots of whole pages do.
+    /// Whether the slot at `at` can hold a form. A page that is stored as it is lies at a multiple
+    /// of a page, as only slots of whole pages do.
     fn fits(&self, form: &Form, at: usize) -> bool {
         let slots = &self.store().slots;
         let class = slots.class_of(at);
@@ -144,8 +147,9 @@ impl Lane<'_> {
         }
     }
 
-    /// Nothing when the reserve is in use by others, or when other pages share the slot. Returns
-    /// the slot of the reserve too, for the caller to free.
+    /// Fills the slot at `at` by way of the reserve, and returns the new form with the slot of the
+    /// reserve, for the caller to free. `None` if the reserve is in use, or other pages share the
+    /// slot.
     fn overwrite_locked(
         &self,
         page: u64,
@@ -161,6 +165,8 @@ impl Lane<'_> {
             store.slots.free_reserve(reserve);
             return None;
         }
+        // The store with release order makes the whole form visible before the entry that points at
+        // it.
         let in_reserve = self.fill(form, bytes, page, reserve);
         let word = Entry::fresh(in_reserve).pack() | LOCKED;
         store.memory.entry(page).store(word, Release);
@@ -177,7 +183,7 @@ impl Lane<'_> {
         match *form {
             Form::Packed { packing, len, sum } => {
                 let sum = self.store().slot_sum(sum, page);
-                // SAFETY: the callers' word.
+                // SAFETY: the callers guarantee it.
                 unsafe {
                     memory.write(at, &sum.to_le_bytes());
                     memory.write(at + SUM_BYTES, self.packed(len));
@@ -189,7 +195,7 @@ impl Lane<'_> {
                 }
             }
             Form::Raw { sum } => {
-                // SAFETY: the callers' word.
+                // SAFETY: the callers guarantee it.
                 unsafe { memory.write(at, bytes) };
                 Stored::Raw {
                     place: (at / PAGE_BYTES) as u32,

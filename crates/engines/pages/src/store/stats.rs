@@ -1,4 +1,4 @@
-//! Figures about a store.
+//! Counts of pages, forms and memory at one moment.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,69 +9,73 @@ use crate::arena::slots::ClassUse;
 use crate::error::StoreError;
 use crate::index::entry::{Entry, Packing, Stored};
 
-/// How many pages are stored in a form, and in how many bytes.
+/// How many pages are stored in one form, and in how many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KindCount {
-    /// Pages.
+    /// Pages stored in this form.
     pub pages: u64,
-    /// Bytes of them as stored, without the rounding to slots.
+    /// Their bytes as stored, without the rounding to slots.
     pub bytes: u64,
 }
 
-/// Figures of one moment, each page looked at once.
+/// Figures of one moment. Each page is looked at once and without its lock, so writers at work make
+/// the sums approximate.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Never written or discarded.
+    /// Pages that were never written, or were discarded.
     pub empty: u64,
-    /// Two bytes or a word that repeat.
+    /// Pages that repeat two bytes or one word of eight.
     pub repeated: KindCount,
-    /// LZ4.
+    /// Pages packed with LZ4, the first tier.
     pub lz4: KindCount,
-    /// zstd.
+    /// Pages packed with zstd, by the second tier or from the first write.
     pub zstd: KindCount,
-    /// Incompressible, as they are.
+    /// Incompressible pages, stored as they are.
     pub raw: KindCount,
-    /// In the file.
+    /// Pages in the backing file, which take no slot.
     pub file: KindCount,
-    /// Pages not touched for 0, 1, 2, and 3 or more passes of ageing.
+    /// Stored pages by the passes of ageing since they were touched: 0, 1, 2, and 3 or more.
     pub by_age: [u64; 4],
     /// Pages for which the second tier did not pay.
     pub stubborn: u64,
-    /// Pages whose entry is damaged; reading them is refused.
+    /// Pages whose index entry is damaged; reads of them fail.
     pub damaged_entries: u64,
-    /// Reads refused because a page is damaged, since the store was opened.
+    /// Reads that failed because a page is damaged, since the store was opened.
     pub corrupt_reads: u64,
-    /// Different damaged pages that were met since then.
+    /// Distinct damaged pages met since the store was opened.
     pub corrupt_pages: u64,
     /// Pages that share the slot of another page with the same content.
     pub shared: u64,
-    /// Pages refused for want of space since the store was opened.
+    /// Writes refused for want of space since the store was opened.
     pub refused: u64,
-    /// Times that the file refused a page since then, which stayed in memory.
+    /// How often the backing file refused a page since the store was opened; the page stayed in
+    /// memory.
     pub kept_back: u64,
-    /// Pages that the file can hold; nothing when there is none.
+    /// Pages that the backing file can hold; `None` without one.
     pub file_pages: Option<u32>,
-    /// Whether the file is written past the page cache; nothing when there is none.
+    /// Whether the backing file is written past the page cache; `None` without one.
     pub file_direct: Option<bool>,
-    /// Bytes of slots taken, the rounding included.
+    /// Bytes of the slots in use, the rounding included.
     pub slot_bytes: u64,
-    /// Bytes of spans that classes have.
+    /// Bytes of the spans that classes have.
     pub span_bytes: u64,
-    /// Bytes that the system holds for the file in memory: index, spans, free spans not given back.
+    /// Bytes that the system holds for the file in memory: index, spans, and free spans that were
+    /// not given back.
     pub resident_bytes: u64,
-    /// Bytes beside it, for slots' bitmaps and the like.
+    /// Bytes of the process's own memory: bitmaps of slots, lists, maps of shared content.
     pub beside_bytes: u64,
-    /// Each class.
+    /// The usage of each class of slots, from the shortest slots to the longest.
     pub classes: Vec<ClassUse>,
 }
 
 impl Stats {
-    /// Pages that hold something.
+    /// Pages that are not empty, in memory or in the backing file.
     pub fn stored_pages(&self) -> u64 {
         self.by_age.iter().sum()
     }
 
-    /// Bytes of pages for each byte of memory held, all overhead included; 0 for an empty store.
+    /// Bytes of the pages in memory for each byte of memory held, all overhead included; 0 for an
+    /// empty store.
     pub fn ratio(&self) -> f64 {
         let held = self.resident_bytes + self.beside_bytes;
         if held == 0 {
@@ -82,7 +86,7 @@ impl Stats {
 }
 
 impl Store {
-    /// Figures of this moment.
+    /// Counts pages and memory. Looks at every touched entry, so the cost grows with the store.
     ///
     /// # Errors
     /// When the system cannot tell how much memory it holds.
@@ -116,13 +120,13 @@ impl Store {
         Ok(stats)
     }
 
-    /// The file that pages can leave memory for.
+    /// The name of the backing file, as people know it.
     pub fn file_name(&self) -> Option<&std::path::Path> {
         self.backing.as_ref().map(super::file::Backing::name)
     }
 
-    /// Bytes beside the pages' data when the store is full of pages of `mean_bytes` each, all of
-    /// it: index, checksums, classes of spans, bitmaps and lists.
+    /// Overhead for each page in bytes when the store is full of pages of `mean_bytes` each: index,
+    /// checksums, classes of spans, bitmaps and lists.
     pub fn overhead_bytes_per_page(&self, mean_bytes: usize) -> f64 {
         let layout = self.memory.layout();
         let index = (layout.arena_at() as u64) as f64 / layout.pages as f64;

@@ -13,7 +13,7 @@ use crate::{UblkError, missing};
 
 const PATH: &str = "/dev/ublk-control";
 
-/// Whether this machine has ublk for us.
+/// Whether this process can use ublk on this machine.
 ///
 /// # Errors
 /// [`UblkError::NotHere`] with the reason.
@@ -21,7 +21,7 @@ pub fn supported() -> Result<(), UblkError> {
     open(PATH).map(drop)
 }
 
-/// Opens a file of the driver.
+/// Opens a file of the driver. The error says what is missing, and how to get it.
 pub fn open(path: &str) -> Result<File, UblkError> {
     OpenOptions::new()
         .read(true)
@@ -34,14 +34,13 @@ pub fn open(path: &str) -> Result<File, UblkError> {
         })
 }
 
-/// The driver's door.
+/// The driver's control device, with a ring of its own for commands.
 pub struct Control {
     file: File,
     ring: IoUring<Entry128, cqueue::Entry>,
 }
 
 impl Control {
-    /// Opens it.
     pub fn open() -> Result<Self, UblkError> {
         let file = open(PATH)?;
         let ring = IoUring::builder()
@@ -50,27 +49,27 @@ impl Control {
         Ok(Self { file, ring })
     }
 
-    /// A new device, with the number that the driver gives it.
+    /// Makes a device, and returns it with the number that the driver gave it.
     pub fn add(&mut self, wanted: Info) -> Result<Info, UblkError> {
         let mut info = wanted;
         self.with("add", ANY, Order::Add, &mut info)?;
         Ok(info)
     }
 
-    /// What device `number` is like.
+    /// Asks the driver about device `number`.
     pub fn info(&mut self, number: u32) -> Result<Info, UblkError> {
         let mut info = Info::default();
         self.with("look at", number, Order::Info, &mut info)?;
         Ok(info)
     }
 
-    /// Its size and abilities.
+    /// Tells the driver the size and the abilities of the device.
     pub fn set_params(&mut self, number: u32, params: Params) -> Result<(), UblkError> {
         let mut params = params;
         self.with("describe", number, Order::SetParams, &mut params)
     }
 
-    /// An order without a structure; waits until it is done.
+    /// Gives an order without a structure, and waits until it is done.
     pub fn order(
         &mut self,
         what: &'static str,
@@ -126,6 +125,8 @@ impl Control {
         pushed.map_err(|_| io::Error::from(io::ErrorKind::ResourceBusy))?;
         loop {
             match self.ring.submit_and_wait(1) {
+                // A signal ends the wait, not the command, and the command's structure must live
+                // until its end.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
                 Ok(_) => {}

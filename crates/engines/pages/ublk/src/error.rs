@@ -1,18 +1,19 @@
-//! What can go wrong with a device.
+//! The errors of a ublk device.
 
 use std::io;
 
 use dyno_pages::StoreError;
 
-/// Why a call failed.
+/// Why a device could not be made or served.
 #[derive(Debug, thiserror::Error)]
 pub enum UblkError {
-    /// No driver, or not for us: do what the advice says, or use FUSE with a loop device.
+    /// The driver is missing, or refuses this process: do what the advice says, or use FUSE with a
+    /// loop device.
     #[error("no ublk here: cannot open {path}: {source}; {advice}")]
     NotHere {
-        /// What could not be opened.
+        /// The file that could not be opened.
         path: String,
-        /// The system's reason.
+        /// The error number of the system.
         source: io::Error,
         /// What is missing, and how to get it.
         advice: String,
@@ -20,25 +21,25 @@ pub enum UblkError {
     /// The driver refused a command.
     #[error("cannot {what} ublk device {number}: {source}")]
     Command {
-        /// What was tried.
+        /// The command that failed, as it stands in the message.
         what: &'static str,
-        /// Which device; 4294967295 before it has a number.
+        /// The number of the device; 4294967295 before it has one.
         number: u32,
-        /// The system's reason.
+        /// The error number of the driver.
         source: io::Error,
     },
-    /// Something beside the driver.
+    /// A system call failed that the driver has no part in.
     #[error("cannot {what}: {source}")]
     System {
-        /// What was tried.
+        /// The action that failed, as it stands in the message.
         what: &'static str,
-        /// The system's reason.
+        /// The error number of the system.
         source: io::Error,
     },
-    /// A setting that no device can have.
+    /// A setting that a device cannot have; the text names it.
     #[error("{0}")]
     Settings(String),
-    /// The store has no memory for another thread.
+    /// The store has no memory for the contexts of another thread.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -1,35 +1,31 @@
-//! Structures of `linux/ublk_cmd.h`, and the numbers of its commands.
+//! The structures of `linux/ublk_cmd.h`, and the numbers of its commands.
 
-/// A device without a number yet.
+/// Stands for a device that has no number yet.
 pub const ANY: u32 = u32::MAX;
-/// Requests of a queue at most; descriptors of the next queue lie so many behind.
+/// The most requests of a queue; the descriptors of the next queue lie this many behind.
 pub const MOST_DEPTH: u16 = 4096;
-/// Bytes of a request's descriptor.
+/// Length of a request's descriptor.
 pub const DESCRIPTOR_BYTES: usize = 24;
 
-/// Commands to the driver.
+/// Commands to the control device.
 #[derive(Debug, Clone, Copy)]
 pub enum Order {
-    /// A new device.
     Add,
-    /// No more device.
     Delete,
-    /// Its block device appears.
+    /// Makes the block device appear.
     Start,
-    /// Its block device goes.
+    /// Takes the block device away; its users get errors.
     Stop,
-    /// Size and abilities.
     SetParams,
-    /// What it is like.
     Info,
-    /// The daemon has died, another one comes.
+    /// Says that the daemon has died and another one is coming.
     StartRecovery,
-    /// The other one is there.
+    /// Says that the other daemon serves every queue.
     EndRecovery,
 }
 
 impl Order {
-    /// Its number, as an ioctl's.
+    /// The number of the command, encoded as that of an ioctl.
     pub fn number(self) -> u32 {
         const READ: u32 = 2;
         const READ_WRITE: u32 = 3;
@@ -51,31 +47,29 @@ const fn command(direction: u32, number: u32, bytes: usize) -> u32 {
     direction << 30 | (bytes as u32) << 16 | 0x75 << 8 | number
 }
 
-/// A queue's first command for a request: bring one.
+/// The first command of a queue for each request slot: wait for a request.
 pub const FETCH: u32 = command(3, 0x20, size_of::<QueueBody>());
-/// Every further one: this one is done, bring the next.
+/// Every further command: the request is done, wait for the next one.
 pub const COMMIT_AND_FETCH: u32 = command(3, 0x21, size_of::<QueueBody>());
 
-/// `struct ublksrv_ctrl_cmd`.
+/// `struct ublksrv_ctrl_cmd`, the parameters of an order.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct OrderBody {
-    /// Which device.
+    /// The device that the order is for.
     pub number: u32,
-    /// [`u16::MAX`]: no queue.
+    /// [`u16::MAX`] for an order that concerns no single queue.
     pub queue: u16,
-    /// Bytes at `address`.
     pub bytes: u16,
-    /// A structure, if there is one.
+    /// Address of the order's structure, or 0.
     pub address: u64,
-    /// A process's id, if there is one.
+    /// A process id, for orders that need one.
     pub data: u64,
-    /// For devices of other users than root.
+    /// Unused: for devices of users other than root.
     pub path: [u32; 2],
 }
 
 impl OrderBody {
-    /// As io_uring wants it.
     pub fn bytes(&self) -> [u8; 80] {
         let mut all = [0; 80];
         all[..4].copy_from_slice(&self.number.to_ne_bytes());
@@ -87,22 +81,20 @@ impl OrderBody {
     }
 }
 
-/// `struct ublksrv_io_cmd`.
+/// `struct ublksrv_io_cmd`, the parameters of a queue's command.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct QueueBody {
-    /// Which queue.
     pub queue: u16,
-    /// Which of its requests.
+    /// The request slot within the queue.
     pub tag: u16,
-    /// Bytes done, or a negative error number.
+    /// Bytes that were done, or a negative error number.
     pub result: i32,
-    /// Where its bytes are.
+    /// Address of the buffer for the next request's bytes.
     pub address: u64,
 }
 
 impl QueueBody {
-    /// As io_uring wants it.
     pub fn bytes(&self) -> [u8; 16] {
         let mut all = [0; 16];
         all[..2].copy_from_slice(&self.queue.to_ne_bytes());
@@ -113,40 +105,38 @@ impl QueueBody {
     }
 }
 
-/// `struct ublksrv_ctrl_dev_info`.
+/// `struct ublksrv_ctrl_dev_info`: what the driver knows of a device.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Info {
-    /// Queues.
     pub queues: u16,
-    /// Requests of each.
+    /// Request slots of each queue.
     pub depth: u16,
-    /// Dead, live, quiesced.
+    /// 0 dead, 1 live, 2 without a daemon.
     pub state: u16,
     pad0: u16,
-    /// Bytes of a request at most.
+    /// The most bytes of one request.
     pub most_bytes: u32,
-    /// Its number.
     pub number: u32,
-    /// Its daemon.
+    /// The process id of the daemon.
     pub pid: i32,
     pad1: u32,
-    /// What is wanted of the driver; the driver clears what it cannot do.
+    /// The abilities that are wanted; the driver clears those that it lacks.
     pub flags: u64,
     own_flags: u64,
     owner: [u32; 2],
     reserved: [u64; 2],
 }
 
-/// The device stays when its daemon dies.
+/// The device stays when its daemon dies, and its users wait.
 const RECOVERY: u64 = 1 << 3;
-/// And what was under way is done again.
+/// Requests that were under way when the daemon died are given to the next one.
 const REISSUE: u64 = 1 << 4;
-/// Commands have an ioctl's numbers.
+/// Commands are numbered as ioctls.
 const IOCTL_NUMBERS: u64 = 1 << 6;
 
 impl Info {
-    /// A device to be made, of any number.
+    /// Describes a device to be made, of any number.
     pub fn wanted(queues: u16, depth: u16, most_bytes: u32) -> Self {
         Self {
             queues,
@@ -184,11 +174,11 @@ pub struct Params {
 }
 
 impl Params {
-    /// Of a device of so many bytes whose requests have up to `most_bytes`.
+    /// The parameters of a device of `bytes` bytes whose requests have up to `most_bytes`.
     pub fn new(bytes: u64, most_bytes: u32, read_only: bool) -> Self {
         const BASIC_AND_DISCARD: u32 = 3;
         const PAGE_SHIFT: u8 = 12;
-        // A range that takes milliseconds; the system cuts longer ones.
+        // Such a range takes milliseconds to discard; the system cuts longer ones.
         const MOST_RANGE_SECTORS: u32 = (64 << 20) >> 9;
         Self {
             bytes: size_of::<Self>() as u32,
@@ -209,26 +199,24 @@ impl Params {
     }
 }
 
-/// `struct ublksrv_io_desc`: a request.
+/// `struct ublksrv_io_desc`: a request, as the driver describes it in shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Descriptor {
     /// 0 read, 1 write, 2 flush, 3 discard, 5 write zeroes.
     pub operation: u8,
-    /// Its offset in bytes.
     pub offset: u64,
-    /// Its length in bytes.
     pub bytes: u64,
 }
 
 impl Descriptor {
-    /// Reads one.
     pub fn parse(bytes: &[u8; DESCRIPTOR_BYTES]) -> Self {
         let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|byte| bytes[at + byte]));
         let low = u64::from(word(8));
         let start = u64::from(word(12)) << 32 | low;
         Self {
             operation: word(0) as u8,
-            // The driver's numbers; a start beyond any device stays beyond it.
+            // Sectors have 512 bytes. A start beyond any device must stay beyond it, so it does not
+            // wrap.
             offset: start.saturating_mul(512),
             bytes: u64::from(word(4)) * 512,
         }

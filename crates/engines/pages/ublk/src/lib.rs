@@ -1,13 +1,14 @@
 //! Compressed pages as a block device by ublk (Linux 6.0 or later with the module `ublk_drv`,
 //! root).
 //!
-//! What it is: [`Device`], `/dev/ublkbN` served from a disk by a thread for each queue, over
-//! io_uring. A daemon that dies leaves the device: its users wait, and the next daemon takes it
-//! over by [`Device::recover`], with the store's memory from a holder; what was under way is done
-//! again. [`delete`] ends it. [`prepare_for_swap`] makes the process fit to serve swap.
+//! What it is: [`Device`], a block device `/dev/ublkbN` that is served from a disk by a thread for
+//! each queue, over io_uring. A daemon that dies leaves the device: its users wait, and the next
+//! daemon takes it over by [`Device::recover`], with the store's memory from a holder; what was
+//! under way is done again. [`delete`] ends it. [`prepare_for_swap`] makes the process fit to serve
+//! swap.
 //!
-//! What it is not: durable. A flush promises that the bytes are in the store's memory, which is
-//! where every write that was answered is.
+//! What it is not: durable. A flush promises that the bytes are in the store's memory, where every
+//! write that was answered already is.
 //!
 //! The protocol is that of `linux/ublk_cmd.h` and Documentation/block/ublk.rst.
 

@@ -7,24 +7,23 @@ use std::ptr::NonNull;
 
 use crate::UblkError;
 
-/// A mapping.
 #[derive(Debug)]
 pub struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: addresses alone; one thread at a time uses what is behind them.
+// SAFETY: it holds addresses alone, and one thread at a time uses what is behind them.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// The driver's descriptors of a queue, at `offset` of its file; they can be read alone.
+    /// Maps the driver's descriptors of a queue, at `offset` of its file, read-only.
     pub fn descriptors(file: &File, offset: i64, bytes: usize) -> Result<Self, UblkError> {
         let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
         Self::new(file.as_raw_fd(), offset, bytes, libc::PROT_READ, flags)
     }
 
-    /// Memory of our own, there from the beginning.
+    /// Allocates memory of our own, all of it now, so that no request waits for a page.
     pub fn buffers(bytes: usize) -> Result<Self, UblkError> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
         Self::new(-1, 0, bytes, libc::PROT_READ | libc::PROT_WRITE, flags)
@@ -47,27 +46,26 @@ impl Mapping {
         }
     }
 
-    /// The address of byte `at`.
+    /// The address of byte `at`, for the driver.
     pub fn address(&self, at: usize) -> u64 {
         assert!(at < self.bytes, "byte {at} lies in the mapping");
         self.start.as_ptr() as u64 + at as u64
     }
 
-    /// A copy of `N` bytes, which the driver may change later.
+    /// Copies `N` bytes, which the driver may change at any later moment.
     pub fn copy<const N: usize>(&self, at: usize) -> [u8; N] {
         assert!(at + N <= self.bytes, "bytes {at}.. lie in the mapping");
         // SAFETY: within the mapping; volatile, as the driver has written it.
         unsafe { self.start.add(at).cast::<[u8; N]>().read_volatile() }
     }
 
-    /// Bytes of our own memory.
+    /// A part of our own memory as a slice.
     ///
-    /// # Safety
-    /// The driver does not touch them meanwhile: their request is with us. The mapping is one of
-    /// [`Mapping::buffers`].
+    /// The driver does not touch the bytes meanwhile, because their request is being served here.
+    /// The mapping was made by [`Mapping::buffers`].
     pub unsafe fn slice(&mut self, at: usize, bytes: usize) -> &mut [u8] {
         assert!(at + bytes <= self.bytes, "bytes {at}.. lie in the mapping");
-        // SAFETY: within the mapping, and the caller's word.
+        // SAFETY: within the mapping, and the caller guarantees the rest.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(at).as_ptr(), bytes) }
     }
 }

@@ -1,4 +1,4 @@
-//! What a machine lacks that has no ublk, and how it gets it.
+//! Finds out what a machine without ublk lacks, and how to get it.
 
 use std::fs;
 use std::io;

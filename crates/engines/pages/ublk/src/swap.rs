@@ -1,17 +1,17 @@
-//! A process that serves swap. Has `unsafe`: locking memory, and a word to the system.
+//! Makes the process fit to serve swap. Has `unsafe`: system calls that lock memory and mark the
+//! process.
 
 use std::io;
 
 use crate::UblkError;
 
-/// Makes this process fit to serve swap: all its memory, the store's arena included, is taken now
-/// and stays; memory that the system takes for its writes is not got by swapping; and when memory
-/// is short others are ended first. Call it after the store was made and before a device is made or
-/// taken over, whose threads take the second of these over from the one that makes them. Do not
-/// compact such a store: what is given back would have to be taken again.
+/// Makes this process fit to serve swap: all its memory, the store's arena included, is allocated
+/// and locked now; memory that the system allocates for its writes is not reclaimed by swapping;
+/// and other processes are killed first when memory is short. Call it after the store was made and
+/// before a device is made or taken over, because the threads of a device inherit the second of
+/// these. Do not compact such a store: what is given back would have to be allocated again.
 ///
-/// # Errors
-/// Without root, or when the memory is not there.
+/// Without root, or when there is too little memory.
 pub fn prepare_for_swap() -> Result<(), UblkError> {
     const PR_SET_IO_FLUSHER: libc::c_int = 57;
     let check = |what, done: libc::c_int| match done {

@@ -1,6 +1,7 @@
-//! Fetches of consumers that are behind, until there is memory for their rows. The memory is shared
-//! fairly: a connection that holds none goes before one that holds some, one connection holds no
-//! more than an eighth, and what one fetch may bring shrinks as the memory fills.
+//! Fetches of consumers that are behind, which wait until there is memory for their rows. The
+//! memory is shared fairly: a connection that holds none goes before one that holds some, one
+//! connection holds no more than an eighth, and what one fetch may bring shrinks as the memory
+//! fills.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,12 +12,12 @@ use parking_lot::{Condvar, Mutex};
 use crate::behind::Behind;
 use crate::fair::Lines;
 
-/// Fetches of one connection that wait, at most; one for each partition that a client may well
+/// The most fetches of one connection that wait; one for each partition that a client may well
 /// read.
 const MOST_EACH: usize = 1024;
 /// The share of the memory that one connection may hold.
 const PARTS: usize = 8;
-/// A fetch may bring a quarter of the memory that is free, but so much at least.
+/// A fetch may bring a quarter of the memory that is free, but always this much.
 const LEAST_BYTES: usize = 64 << 10;
 
 /// What one connection holds of the memory for rows of consumers that are behind.
@@ -48,15 +49,15 @@ impl Room {
     }
 }
 
-/// What is to be done with a fetch.
+/// What a reader does with a fetch.
 pub enum Work {
     /// There is room for this many bytes of rows.
     Read(Behind, usize, Room),
-    /// Others held the memory for too long.
+    /// Other connections held the memory for too long, so the fetch is refused.
     Late(Behind),
 }
 
-/// Fetches that wait.
+/// The fetches that wait, and the memory that they wait for.
 pub struct Backlog {
     state: Mutex<State>,
     /// Counts changes. A lock of its own, under which nothing else happens: memory is released
@@ -102,7 +103,7 @@ impl Backlog {
         })
     }
 
-    /// Puts a fetch into its connection's line; given back when that is full or the list is
+    /// Puts a fetch into its connection's line. Returns it if the line is full or the list is
     /// stopped.
     pub fn push(&self, job: Behind) -> Result<(), Behind> {
         let connection = job.waiter.reading.connection;
@@ -116,7 +117,8 @@ impl Backlog {
         Ok(())
     }
 
-    /// Waits for a fetch that can be served, or has waited for too long. None: the list is stopped.
+    /// Waits for a fetch that can be served, or that has waited for too long. `None` means that the
+    /// list is stopped.
     pub fn next(&self) -> Option<Work> {
         loop {
             // Read before we look: a change that comes while we look ends the wait at once.
@@ -142,8 +144,8 @@ impl Backlog {
         }
     }
 
-    /// The fetch whose turn it is. Otherwise how long the first that waits for memory still has
-    /// patience.
+    /// Returns the fetch whose turn it is. Otherwise returns how much longer the first one that
+    /// waits for memory has patience.
     fn choose(&self, lines: &mut Lines<Behind>) -> Result<Work, Option<Duration>> {
         let now = Instant::now();
         let holds_nothing = |job: &Behind| job.waiter.reading.held_bytes() == 0;
@@ -201,7 +203,8 @@ impl Backlog {
         self.changed.notify_all();
     }
 
-    /// Takes no more and hands nothing out. The answer is what waited, for the caller to refuse.
+    /// Refuses further fetches and hands none out. Returns those that waited, for the caller to
+    /// refuse.
     pub fn stop(&self) -> Vec<Behind> {
         let mut state = self.state.lock();
         state.stopped = true;

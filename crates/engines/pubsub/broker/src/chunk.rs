@@ -1,10 +1,10 @@
-//! Rows that were appended together, in the form in which consumers get them.
+//! Rows that were appended together, in the form in which consumers receive them.
 
 use bytes::Bytes;
 use dyno_net::carried;
 use dyno_pubsub::wire::{ROW_HEADER_BYTES, RowHead, Rows};
 
-/// Rows of consecutive offsets in one piece of memory; every fetch shares it.
+/// Rows of consecutive offsets in one piece of memory, which all fetches share.
 #[derive(Debug, Clone)]
 pub struct Chunk {
     pub base_offset: i64,
@@ -13,14 +13,14 @@ pub struct Chunk {
     heads: Bytes,
     /// The rows' bodies, one after the other.
     bodies: Bytes,
-    /// Of each row: the offset after its last record, relative to the base, and where its body
+    /// For each row: the offset after its last record, relative to the base, and where its body
     /// ends.
     ends: Vec<(u32, u32)>,
 }
 
 impl Chunk {
-    /// Rows of these headers and bodies; `charge` is for their memory, and is dropped with the last
-    /// of them. None without rows.
+    /// Rows with these heads and bodies. `charge` pays for their memory and is dropped with the
+    /// last reference to them. `None` if there are no rows.
     pub fn new<C>(heads: &[RowHead], bodies: Vec<u8>, charge: C) -> Option<Chunk>
     where
         C: Send + Sync + 'static,
@@ -43,7 +43,7 @@ impl Chunk {
         })
     }
 
-    /// Bytes of it.
+    /// How many bytes it takes, heads and bodies.
     pub fn bytes(&self) -> usize {
         self.heads.len() + self.bodies.len()
     }
@@ -55,7 +55,7 @@ impl Chunk {
             .partition_point(|end| i64::from(end.0) <= relative)
     }
 
-    /// Where the body of a row begins; that of the row after the last: where all end.
+    /// Where the body of a row begins. For the row after the last one this is where all bodies end.
     fn begin(&self, row: usize) -> usize {
         row.checked_sub(1)
             .map_or(0, |before| self.ends[before].1 as usize)
@@ -66,9 +66,9 @@ impl Chunk {
         self.bodies.len() - self.begin(self.row_of(offset))
     }
 
-    /// Puts a group of rows into `parts`: those from the one that holds `offset` on, at most
-    /// `most_bytes` of bodies, but at least one row when `first`. The answer is the bytes and the
-    /// offset after the last row; None: not one row was put in.
+    /// Appends a group of rows to `parts`: those from the row that holds `offset` on, with at most
+    /// `most_bytes` of bodies, but at least one row if `first` is set. Returns their bytes and the
+    /// offset after the last row, or `None` if no row was added.
     pub fn put(
         &self,
         offset: i64,

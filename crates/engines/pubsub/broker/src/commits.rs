@@ -1,8 +1,9 @@
-//! Cursors: those of all consumers that came since the last commit are stored in one transaction.
+//! Commits of cursors. The cursors of all consumers that came since the last commit are stored in
+//! one transaction.
 //!
 //! The session commits asynchronously. A crash of the server can lose the last cursors, which makes
-//! consumers read some records again; it can lose no record. Claims, which bound what is read
-//! again, go the ordinary way (`control`).
+//! consumers read some records again, but it loses no record. Claims, which bound what is read
+//! again, are stored synchronously (`control`).
 
 use std::time::Duration;
 use std::{mem, thread};
@@ -16,14 +17,14 @@ use crate::counters::{Counters, add};
 use crate::fair::Fair;
 use crate::link::Link;
 
-/// What the session of this thread is opened with.
+/// The settings of this thread's session.
 pub const SETTINGS: &[(&str, &str)] = &[("synchronous_commit", "off")];
-/// Requests of one transaction at most.
+/// The most requests of one transaction.
 const MOST: usize = 500;
 /// How long the first request waits for others.
 const TICK: Duration = Duration::from_millis(2);
 
-/// A request and whom to answer.
+/// A request, and where its answer goes.
 pub struct Commits {
     pub ack: Ack,
     pub request: Commit,
@@ -31,7 +32,7 @@ pub struct Commits {
     pub _charge: Option<Charge>,
 }
 
-/// Requests of one connection that wait, at most; one more holds its connection back.
+/// The most requests of one connection that wait. A further one holds its connection back.
 pub const MOST_EACH: usize = 256;
 
 /// Stores cursors until the list is stopped.
@@ -44,7 +45,8 @@ pub fn run(jobs: &Fair<Commits>, mut link: Link, counters: &Counters) {
         thread::sleep(TICK);
         taken.append(&mut jobs.take_now(MOST - taken.len().min(MOST)));
         taken.retain(|commit| !commit.ack.outbox.is_closed());
-        // In one order everywhere, or two brokers' transactions might wait for each other.
+        // All brokers store cursors in the same order. Otherwise the transactions of two brokers
+        // might wait for each other.
         taken.sort_by_key(|commit| (commit.request.group_id, first(&commit.request.cursors)));
         add(&counters.cursor_commits, 1);
         let cursors = taken.iter().map(|commit| commit.request.cursors.len());
@@ -55,8 +57,8 @@ pub fn run(jobs: &Fair<Commits>, mut link: Link, counters: &Counters) {
             }
             continue;
         }
-        // One of them is wrong, or the server was away: each by itself. Storing a cursor twice is
-        // harmless.
+        // One of the requests is wrong, or the server was away. Each is stored by itself. Storing a
+        // cursor twice is harmless.
         for commit in mem::take(&mut taken) {
             match link.run(|connection| store(connection, &commit.request)) {
                 Ok(refused) => commit.ack.answer(&Committed { refused }),
@@ -89,7 +91,7 @@ fn store_all(connection: &mut Connection, commits: &[Commits]) -> Result<Vec<Vec
     stored
 }
 
-/// Stores the cursors of one request, and says which of them are refused.
+/// Stores the cursors of one request, and returns the partitions whose cursors were refused.
 pub fn store(connection: &mut Connection, ask: &Commit) -> Result<Vec<i32>> {
     let set = |value: i64| (value != -1).then_some(value);
     let cursors: Vec<dyno_pubsub::Cursor> = ask

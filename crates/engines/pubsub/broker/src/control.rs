@@ -1,4 +1,4 @@
-//! What is asked seldom: topics, places, groups. Each is a call of the SQL functions that any other
+//! Infrequent requests: topics, offsets, groups. Each is a call of the SQL functions that any other
 //! client would use.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::error::{bad, stopping};
 use crate::fair::Fair;
 use crate::link::Link;
 
-/// A request that waits, and the connection to answer.
+/// A request that waits, and where its answer goes.
 pub struct PendingRequest {
     pub ack: Ack,
     pub request: Request,
@@ -52,22 +52,23 @@ pub enum Request {
     DropGroup(DropGroup),
 }
 
-/// Requests of one connection and kind that wait, at most; one more holds its connection back.
+/// The most requests of one connection and kind that wait. A further one holds its connection back.
 const MOST_EACH: usize = 64;
 
 /// Kinds of requests that must not wait for each other. Each has threads of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// What keeps a group together: a heartbeat that comes late costs its member the partitions.
+    /// What keeps a group together. A heartbeat that comes late costs its member the partitions.
     Groups,
-    /// What only reads topics, partitions, places, groups and queues.
+    /// What only reads topics, partitions, offsets, groups and queues.
     Topics,
-    /// What makes, changes or drops a topic or a whole group, and may wait for locks of readers.
+    /// What creates, changes or drops a topic or a whole group, and may wait for locks that readers
+    /// hold.
     Changes,
 }
 
 impl Kind {
-    /// All of them, with the number of their threads.
+    /// All kinds, with the number of their threads.
     pub const THREADS: [(Kind, usize); 3] =
         [(Kind::Groups, 2), (Kind::Topics, 2), (Kind::Changes, 1)];
 }
@@ -98,7 +99,7 @@ impl Request {
     }
 }
 
-/// All requests that wait.
+/// The requests that wait, by kind.
 pub struct Requests {
     groups: Fair<PendingRequest>,
     topics: Fair<PendingRequest>,
@@ -125,7 +126,7 @@ impl Requests {
         }
     }
 
-    /// Puts a request into its connection's line, and waits while that is full.
+    /// Puts a request into its connection's line, and blocks while the line is full.
     ///
     /// # Errors
     /// When the connection has ended or the broker stops.
@@ -136,7 +137,7 @@ impl Requests {
             .map_err(|_| stopping())
     }
 
-    /// Refuses everything that waits, and takes no more.
+    /// Refuses everything that waits and everything that comes later.
     pub fn stop(&self) {
         for (kind, _) in Kind::THREADS {
             for pending in self.of(kind).stop() {
@@ -146,7 +147,7 @@ impl Requests {
     }
 }
 
-/// Answers until the requests are stopped. `made` is called when a topic was made, changed or
+/// Answers requests until they are stopped. `made` is called when a topic was created, changed or
 /// dropped.
 pub fn run(requests: &Fair<PendingRequest>, mut link: Link, made: impl Fn()) {
     while let Some(pending) = requests.next() {
@@ -156,7 +157,8 @@ pub fn run(requests: &Fair<PendingRequest>, mut link: Link, made: impl Fn()) {
             charge: _charge,
         } = pending;
         if ack.outbox.is_closed() {
-            // Its client has gone, and would never hear the answer.
+            // The client has gone, so nothing would read the answer. What it asked for is not done
+            // either, because it cannot know whether it was.
             continue;
         }
         if let Err(error) = answer(&ack, request, &mut link, &made) {
@@ -172,6 +174,8 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
             producer_id: link.run_again(Connection::new_producer)?,
         }),
         Request::CreateTopic(ask) => {
+            // Not asked a second time: if the first attempt was committed, the second would say
+            // that the name is taken.
             ack.answer(&link.run(|c| create_topic(c, &ask))?);
             made();
         }
@@ -231,7 +235,8 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
 fn metadata(connection: &mut Connection, ask: &Metadata) -> Result<TopicIs> {
     let topic = connection.topic(&ask.topic)?;
     if topic.share.is_some() {
-        // Who does not know of placement would take the partitions of this cluster for all of them.
+        // A client that knows nothing of placement would take the partitions of this cluster for
+        // all of them.
         let text = format_args!(
             "topic {:?} lies on several clusters: ask for its placement",
             topic.name
@@ -265,7 +270,7 @@ fn placement(connection: &mut Connection, ask: &PlacementOf) -> Result<Placement
     {
         for share in placement.elsewhere {
             elsewhere.push(ShareIs {
-                // A cluster that is away has no brokers that could do anything.
+                // The brokers of a cluster that cannot be reached could not do anything either.
                 addresses: share
                     .brokers(&topic.name, &placement.home)
                     .unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! What the broker counts.
+//! The counters of a broker.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +13,7 @@ macro_rules! counters {
         }
 
         impl Counters {
-            /// Name and meaning of each, in the order of [`Self::all`].
+            /// The name and the meaning of each counter, in the order of [`Self::all`].
             pub const MEANINGS: &[(&'static str, &'static str)] =
                 &[$((stringify!($name), $doc.trim_ascii())),*];
 
@@ -31,29 +31,29 @@ macro_rules! counters {
 counters! {
     /// Records acknowledged, duplicates not counted.
     appended_records,
-    /// Bytes of their rows.
+    /// Bytes of the rows of these records.
     appended_bytes,
-    /// Rows.
+    /// Rows that these records became.
     appended_rows,
     /// Calls of append functions that were committed.
     appends,
     /// Batches that were there already.
     duplicate_batches,
-    /// Batches that were refused.
+    /// Batches that were refused and not appended.
     refused_batches,
     /// Appends sent again because their outcome was unknown.
     retried_appends,
     /// Microseconds that appenders waited for the database.
     append_wait_us,
-    /// Fetches.
+    /// Fetches that consumers have sent.
     fetches,
     /// Fetches that went to the database.
     fetches_behind,
     /// Bytes of rows read from the database.
     read_bytes,
-    /// Transactions that stored cursors.
+    /// Transactions that stored cursors of groups.
     cursor_commits,
-    /// Cursors in them.
+    /// Cursors that these transactions stored.
     cursors,
     /// Partitions whose lease was taken.
     leases_taken,
@@ -69,7 +69,7 @@ counters! {
     broken_connections,
 }
 
-/// Adds to a counter.
+/// Adds `more` to a counter. The order among counters is not kept.
 pub fn add(counter: &AtomicU64, more: usize) {
     counter.fetch_add(more as u64, Ordering::Relaxed);
 }

@@ -1,5 +1,5 @@
-//! How much lies in topics and queues, and how far groups are behind, for Prometheus. Every broker
-//! of a log tells the same, since the database is asked.
+//! How much topics and queues hold, and how far groups are behind, for Prometheus. Every broker of
+//! a log shows the same, because the database is asked.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -10,11 +10,12 @@ use parking_lot::Mutex;
 
 use crate::link::Link;
 
-/// An answer is good for so long: two that scrape cost the database no more than one.
+/// How long an answer is shown. Two scrapers cost the database no more than one.
 const FRESH: Duration = Duration::from_secs(10);
-/// Series of one kind at most. The largest come first, so what is left out is the least of all.
+/// The most series of one kind. The largest come first, so only the smallest are left out.
 const MOST: usize = 500;
-/// Rows of one queue that are counted at most: a count of millions would cost a scrape its time.
+/// The most rows of one queue that are counted, because a count of millions would take longer than
+/// a scrape may.
 const MOST_COUNTED: i64 = 100_000;
 /// A scrape must not wait behind a lock, or for a count that takes too long.
 const SETTINGS: &[(&str, &str)] = &[("statement_timeout", "2000"), ("lock_timeout", "500")];
@@ -66,7 +67,7 @@ const KINDS: [Kind; 4] = [
 /// One series: which kind, the values of its labels, and its value.
 type Series = (usize, Vec<String>, i64);
 
-/// What is shown, and the session that asks.
+/// The series that are shown, and the session that asks for them.
 pub struct Depths {
     state: Mutex<State>,
 }
@@ -89,8 +90,8 @@ impl Depths {
         }
     }
 
-    /// Brings the series of `registry` up to date, unless they are fresh. When the database does
-    /// not answer they are taken away: an old number would look like a good one.
+    /// Brings the series of `registry` up to date, unless they are fresh. If the database does not
+    /// answer they are removed, because an old number would look like a present one.
     pub fn refresh(&self, registry: &Registry) {
         let mut state = self.state.lock();
         if state.asked.is_some_and(|asked| asked.elapsed() < FRESH) {

@@ -1,22 +1,22 @@
-//! Why a broker cannot start, and what it tells clients.
+//! Why a broker cannot start, and the errors that it answers clients with.
 
 use dyno_net::NetError;
 use dyno_pubsub::wire::Failed;
 use dyno_pubsub::{Code, Error, Retry};
 
-/// A broker that cannot start.
+/// The reason why a broker cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum BrokerError {
-    /// It cannot listen.
+    /// The broker cannot listen at an address.
     #[error(transparent)]
     Net(#[from] NetError),
     /// The database cannot be reached, or has no log in it.
     #[error(transparent)]
     Log(#[from] Error),
-    /// An option that cannot work: give another.
+    /// An option cannot work.
     #[error("{option}: {reason}")]
     Option {
-        /// The option's name.
+        /// The name of the option.
         option: &'static str,
         /// What is wrong with it.
         reason: String,
@@ -37,7 +37,7 @@ pub fn not_mine((topic_id, partition): (i32, i32)) -> Error {
     Error::with_retry(Code::Fenced, Retry::Safe, text)
 }
 
-/// The broker goes: nothing was done.
+/// The broker is stopping, and nothing was done.
 pub fn stopping() -> Error {
     Error::new(Code::ServerLost, "the broker is stopping")
 }

@@ -1,15 +1,15 @@
-//! Things that wait to be done, in a line for each connection. The lines take turns, so that a
-//! client that asks for much waits for itself and not the others for it.
+//! Things that wait to be done, in a line for each connection. The lines take turns, so a client
+//! that asks for much makes only itself wait.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// How often a client that waits for room in its line is looked after.
+/// How often it is checked whether a client that waits for room is still there.
 const ASK: Duration = Duration::from_millis(250);
 
-/// The lines themselves.
+/// A line for each connection that has something in it, and the order of their turns.
 pub struct Lines<T> {
     lines: HashMap<u64, VecDeque<T>>,
     /// Connections with something in their line, the next first.
@@ -40,12 +40,12 @@ impl<T> Lines<T> {
         self.lines.get(&connection).map_or(0, VecDeque::len)
     }
 
-    /// Takes the first thing of the line whose turn it is.
+    /// Removes the first thing of the line whose turn it is.
     pub fn pop(&mut self) -> Option<T> {
         self.pop_if(|_| true)
     }
 
-    /// Takes the first thing, in the order of the turns, that stands first in its line and `fits`.
+    /// Removes the first thing, in the order of the turns, that is first in its line and `fits`.
     pub fn pop_if(&mut self, mut fits: impl FnMut(&T) -> bool) -> Option<T> {
         let at = self.turns.iter().position(|connection| {
             let first = self.lines.get(connection).and_then(VecDeque::front);
@@ -62,7 +62,7 @@ impl<T> Lines<T> {
         thing
     }
 
-    /// The first thing, in the order of the turns, that stands first in its line and `fits`.
+    /// The first thing, in the order of the turns, that is first in its line and `fits`.
     pub fn find(&self, fits: impl Fn(&T) -> bool) -> Option<&T> {
         let firsts = self
             .turns
@@ -71,7 +71,7 @@ impl<T> Lines<T> {
         firsts.into_iter().find(|first| fits(first))
     }
 
-    /// Takes everything.
+    /// Removes everything, in no order.
     pub fn drain(&mut self) -> Vec<T> {
         self.turns.clear();
         let lines = std::mem::take(&mut self.lines);
@@ -79,8 +79,7 @@ impl<T> Lines<T> {
     }
 }
 
-/// Lines that threads wait at. Each connection's line is bounded, and a full one holds its
-/// connection back.
+/// Lines that threads wait at. Each line has a bound, and a full line holds its connection back.
 pub struct Fair<T> {
     state: Mutex<State<T>>,
     arrived: Condvar,
@@ -107,14 +106,15 @@ impl<T> Fair<T> {
         }
     }
 
-    /// Puts a thing into its connection's line, and waits while that is full and `still` holds.
-    /// Given back when it holds no more or the lines are stopped.
+    /// Puts a thing into its connection's line, and blocks while the line is full and `still`
+    /// holds. Returns the thing if `still` holds no more or the lines are stopped.
     pub fn push(&self, connection: u64, thing: T, still: impl Fn() -> bool) -> Result<(), T> {
         let mut state = self.state.lock();
         while !state.stopped && state.lines.waiting(connection) >= self.most_each {
             if !still() {
                 return Err(thing);
             }
+            // Nothing wakes this thread when its client goes, so it looks by itself now and then.
             self.room.wait_for(&mut state, ASK);
         }
         if state.stopped {
@@ -126,12 +126,13 @@ impl<T> Fair<T> {
         Ok(())
     }
 
-    /// Waits for the next one. None: the lines are stopped.
+    /// Waits for the next thing. `None` means that the lines are stopped.
     pub fn next(&self) -> Option<T> {
         self.take(1).pop()
     }
 
-    /// Waits for some, and takes up to `most` in turn. Nothing: the lines are stopped.
+    /// Waits for some things and removes up to `most` in turn. Nothing means that the lines are
+    /// stopped.
     pub fn take(&self, most: usize) -> Vec<T> {
         let mut state = self.state.lock();
         loop {
@@ -150,7 +151,7 @@ impl<T> Fair<T> {
         }
     }
 
-    /// Takes up to `most` of those that are there.
+    /// Removes up to `most` of the things that are there, without waiting.
     pub fn take_now(&self, most: usize) -> Vec<T> {
         let mut state = self.state.lock();
         let taken = std::iter::from_fn(|| state.lines.pop())
@@ -161,7 +162,8 @@ impl<T> Fair<T> {
         taken
     }
 
-    /// Takes no more and hands nothing out. The answer is what waited, for the caller to refuse.
+    /// Refuses further things and hands none out. Returns those that waited, for the caller to
+    /// refuse.
     pub fn stop(&self) -> Vec<T> {
         let mut state = self.state.lock();
         state.stopped = true;

@@ -1,4 +1,4 @@
-//! A session of the server that is opened again after it was lost.
+//! A session of the server that is opened anew after it was lost.
 
 use dyno_pubsub::{Connection, Dsn, Error, Result, Retry};
 
@@ -21,7 +21,7 @@ impl Link {
         }
     }
 
-    /// Does something in the session. After an error that leaves its state in doubt the session is
+    /// Runs `ask` in the session. After an error that leaves its state in doubt the session is
     /// dropped.
     pub fn run<T>(&mut self, ask: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         let session = match &mut self.open {
@@ -39,8 +39,8 @@ impl Link {
         result
     }
 
-    /// The same for what may be done twice. A session that was lost while nothing was asked of it
-    /// shows that at the next question, which is then asked again in a new one.
+    /// Runs `ask`, which must be repeatable. A session that was lost while it was idle shows that
+    /// only at the next statement, which is then run again in a new session.
     pub fn run_again<T>(&mut self, mut ask: impl FnMut(&mut Connection) -> Result<T>) -> Result<T> {
         let was_open = self.open.is_some();
         match self.run(&mut ask) {

@@ -1,4 +1,4 @@
-//! The bound of the broker's memory, and what it is divided into.
+//! The bound on the broker's memory, and the shares that it is divided into.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,22 +8,23 @@ pub use dyno_net::{Charge, Share};
 /// The least bound with which a record of 8 MiB can pass.
 pub const LEAST_BYTES: usize = 64 << 20;
 
-/// What the whole bound is divided into. An eighth is left for buffers of connections.
+/// The shares of the whole bound. An eighth of it is left for the buffers of connections.
 #[derive(Debug, Clone)]
 pub struct Memory {
-    /// Frames that come in and batches that are not appended yet; when it is used up, connections
-    /// are read no more.
+    /// Frames that come in, and batches that are not appended yet. When it is used up, no more is
+    /// read from connections.
     pub queued: Arc<Share>,
-    /// Committed rows, and those being appended; when it is used up, the oldest rows are let go.
+    /// Rows that are committed or being appended. When it is used up, the oldest rows are dropped.
     pub tails: Arc<Share>,
-    /// Rows read from the database for consumers that are behind; when it is used up, they wait.
+    /// Rows read from the database for consumers that are behind. When it is used up, their fetches
+    /// wait.
     pub behind: Arc<Share>,
-    /// Partitions that share the tails.
+    /// How many partitions share the tails.
     partitions: Arc<AtomicUsize>,
 }
 
 impl Memory {
-    /// Divides `bytes`.
+    /// Divides `bytes`, or [`LEAST_BYTES`] if that is more.
     pub fn new(bytes: usize) -> Memory {
         let bytes = bytes.max(LEAST_BYTES);
         Memory {
@@ -39,8 +40,8 @@ impl Memory {
         self.partitions.store(partitions, Ordering::Relaxed);
     }
 
-    /// What one partition's tail may hold now; nothing while slow consumers hold on to more than
-    /// there is.
+    /// The bytes that one partition's tail may hold now. It is 0 while slow consumers hold on to
+    /// more than the share.
     pub fn tail_bytes(&self) -> usize {
         let limit_bytes = self.tails.limit_bytes();
         if self.tails.used_bytes() > limit_bytes {
@@ -49,7 +50,7 @@ impl Memory {
         limit_bytes / self.partitions.load(Ordering::Relaxed).max(1)
     }
 
-    /// Bytes charged now.
+    /// Bytes charged to all three shares now.
     pub fn used_bytes(&self) -> usize {
         self.queued.used_bytes() + self.tails.used_bytes() + self.behind.used_bytes()
     }

@@ -1,4 +1,4 @@
-//! Many producers' batches into one append.
+//! Merging the batches of many producers into one append.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use dyno_pubsub::{Code, Error, Result};
 use crate::batch::{Ack, Batch};
 use crate::memory::Charge;
 
-/// One append, and whom to tell when it has been done.
+/// One append, and where its outcome is reported.
 pub struct Append {
     pub rows: Rows,
     /// One run of consecutive sequences for each producer, by producer.
@@ -40,10 +40,10 @@ pub struct Waiting {
 }
 
 impl Append {
-    /// Merges batches. Those of one producer must be in order and without gap; a producer's records
-    /// come to stand together, so that a row's list of who wrote what stays short. `codec` is the
-    /// topic's, for what came uncompressed. When a batch cannot be merged all are refused, and the
-    /// append is empty.
+    /// Merges batches. Those of one producer must be in order and without a gap. A producer's
+    /// records are put next to each other, which keeps a row's list of producers short. `codec` is
+    /// the topic's, for bodies that came uncompressed. If a batch cannot be merged all are refused,
+    /// and the append is empty.
     pub fn of(mut batches: Vec<Batch>, codec: Codec, charge: Charge) -> Append {
         batches.sort_by_key(|batch| batch.producer_id);
         let mut append = Append {
@@ -61,7 +61,7 @@ impl Append {
             append.note(&batch, before);
         }
         if let Some(error) = broken {
-            // Bodies are checked when they come, so this is a mistake of ours; nothing may be
+            // Bodies are checked when they come, so this is a defect of the broker. Nothing may be
             // stored.
             append.refuse(&error);
             append.acks.clear();
@@ -105,8 +105,8 @@ impl Append {
         self.acks.is_empty()
     }
 
-    /// Adds a repetition of records that are in this append, `within` records after their run's
-    /// first.
+    /// Adds the acknowledgement of a repetition of records that are in this append, `within`
+    /// records after their run's first.
     pub fn acknowledge_with(&mut self, batch: &Batch, within: i64) {
         let run = self
             .runs
@@ -121,7 +121,7 @@ impl Append {
         }
     }
 
-    /// The rows' headers, once its place is known.
+    /// The heads of the rows, given the offset of the first record.
     pub fn heads(&self, base_offset: i64, appended_at_us: i64) -> Vec<RowHead> {
         let lengths = self.rows.bodies().map(<[u8]>::len);
         let heads = self.rows.heads().zip(lengths);
@@ -139,14 +139,14 @@ impl Append {
             .collect()
     }
 
-    /// The rows' bodies, one after the other, and the charge for them.
+    /// Takes the bodies of the rows, one after the other, and the charge for them.
     pub fn take_bodies(&mut self) -> Option<(Vec<u8>, Charge)> {
         let charge = self.charge.take()?;
         Some((std::mem::take(&mut self.rows).into_bytes(), charge))
     }
 
-    /// Whether the offsets that the database knows of the runs are those of this very append: then
-    /// an earlier attempt was committed, and this is its first offset.
+    /// The first offset of this append, if the database knows all of its runs at the offsets that
+    /// they have here. Then an earlier attempt was committed.
     pub fn whole_at(&self, offsets: &[Option<i64>]) -> Option<i64> {
         let base_offset = (*offsets.first()?)? - self.runs.first()?.relative;
         let same = offsets.len() == self.runs.len()
@@ -157,13 +157,14 @@ impl Append {
         same.then_some(base_offset)
     }
 
-    /// Tells everybody that the append was committed with its first record at `base_offset`.
+    /// Acknowledges all batches. The first record is at `base_offset`.
     pub fn acknowledge(&self, base_offset: i64) {
         let mut acks = self.acks.iter().peekable();
         while let Some(waiting) = acks.next() {
             let offset = base_offset + self.runs[waiting.run].relative + waiting.within;
             waiting.ack.produced_quietly(offset, waiting.duplicate);
-            // Those of one client stand together, and go in one call.
+            // The answers to one client stand next to each other, and its writer is woken once for
+            // all of them.
             let outbox = &waiting.ack.outbox;
             if acks
                 .peek()
@@ -174,8 +175,8 @@ impl Append {
         }
     }
 
-    /// Nothing was appended: some runs were there already, at these offsets; the others are to be
-    /// sent again.
+    /// Answers for an append of which nothing was stored, because some runs are in the log at these
+    /// offsets. The batches of the others are to be sent again.
     pub fn acknowledge_known(&self, offsets: &[Option<i64>]) {
         let again = Error::new(Code::Conflict, "another append was in the way");
         for waiting in &self.acks {
@@ -187,7 +188,7 @@ impl Append {
         }
     }
 
-    /// Tells everybody that nothing was appended.
+    /// Refuses all batches.
     pub fn refuse(&self, error: &Error) {
         for waiting in &self.acks {
             waiting.ack.refused(error);

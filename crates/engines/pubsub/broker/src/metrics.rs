@@ -1,4 +1,4 @@
-//! What the broker counts, for Prometheus.
+//! The broker's counters, for Prometheus.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::broker::Broker;
 use crate::counters::Counters;
 use crate::depths::Depths;
 
-/// What is held now: what [`crate::front::Front::status`] adds to the counters.
+/// The gauges of what is held now, which [`crate::front::Front::status`] adds to the counters.
 const GAUGES: [(&str, &str); 7] = [
     ("partitions", "Partitions that it holds."),
     ("memory_bytes", "Memory that is held for clients."),
@@ -28,7 +28,7 @@ const GAUGES: [(&str, &str); 7] = [
     ),
 ];
 
-/// What the listeners count: what [`crate::front::Front::status`] adds to the counters as well.
+/// The counters of the listeners, which [`crate::front::Front::status`] adds as well.
 const SERVED: [(&str, &str); 4] = [
     (
         "refused_connections",
@@ -49,11 +49,11 @@ const SERVED: [(&str, &str); 4] = [
 ];
 
 impl Broker {
-    /// Puts what it counts, what it holds now, and what topics, groups and queues hold, into a
-    /// registry, all under `dyno_pubsub_`. The numbers are read when the registry is.
+    /// Registers the counters, what the broker holds now, and what topics, groups and queues hold,
+    /// all under `dyno_pubsub_`. The values are read when the registry is.
     ///
     /// # Errors
-    /// When the names are taken.
+    /// If one of the names is taken.
     pub fn show(&self, registry: &Registry) -> Result<(), ServeError> {
         let all = Counters::MEANINGS.iter().chain(&SERVED);
         let counters = all.map(|(name, meaning)| shown_counter(registry, name, meaning));
@@ -81,8 +81,9 @@ impl Broker {
     }
 }
 
-/// The counter under which one of ours is shown, and how many of its units ours is. Prometheus
-/// wants seconds; ours counts microseconds, and a counter of seconds takes nanoseconds.
+/// Registers the counter that shows one of ours, and returns it with how many of its units ours
+/// has. Prometheus wants seconds; ours counts microseconds, and a counter of seconds takes
+/// nanoseconds.
 fn shown_counter<'a>(
     registry: &Registry,
     name: &'a str,

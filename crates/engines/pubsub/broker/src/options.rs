@@ -1,4 +1,4 @@
-//! How a broker is run.
+//! The settings of a broker.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,37 +16,38 @@ use crate::memory::LEAST_BYTES;
 pub struct Options {
     /// The database with the log.
     pub dsn: Dsn,
-    /// Where it listens.
+    /// The addresses at which it listens; one at least.
     pub listen: Vec<Address>,
     /// What clients are told to connect to; the first listening address unless it is given.
     pub advertise: Option<Address>,
-    /// The secret that clients must know. Needed as soon as others than this machine can reach a
-    /// listener.
+    /// The secret that clients must know. It is required if a listener can be reached from other
+    /// machines.
     pub token: Option<Token>,
-    /// TLS on the listeners of TCP.
+    /// The TLS settings of the listeners over TCP.
     pub tls: Option<Arc<ServerConfig>>,
-    /// How long it holds a partition without a sign of life.
+    /// How long it holds a partition without renewing the lease.
     pub lease: Duration,
-    /// How long a batch waits for others when nothing is being committed. Zero: not at all, and
-    /// what comes during a commit goes with the next.
+    /// How long a batch waits for others while nothing is being committed. With zero it does not
+    /// wait; batches that come during a commit share the next one.
     pub linger: Duration,
-    /// The bound on all that it holds for clients, in bytes.
+    /// The bound on the memory that it holds for clients, in bytes.
     pub memory_bytes: usize,
-    /// Connections that append, at most; there are no more than partitions.
+    /// The most connections that append. There are never more than partitions.
     pub appenders: usize,
-    /// Connections that read for consumers that are behind.
+    /// How many connections read for consumers that are behind.
     pub readers: usize,
-    /// Connections of clients that have said Hello, at most.
+    /// The most connections of clients that have said Hello.
     pub most_connections: usize,
-    /// Connections of clients that have not, at most; one more takes the place of the oldest.
+    /// The most connections of clients that have not said Hello. A further one takes the place of
+    /// the oldest.
     pub most_unadmitted: usize,
-    /// How long a client may take until its Hello has come whole, TLS included.
+    /// How long a client may take to send its whole Hello, TLS included.
     pub hello_wait: Duration,
-    /// Answers of one connection that may wait to be read by its client, in bytes.
+    /// The most bytes of answers that may wait for one client to read them.
     pub outbox_bytes: usize,
     /// How long a client may leave its answers unread.
     pub write_wait: Duration,
-    /// Bytes a second, over `write_wait`, that a client must read while answers wait for it.
+    /// How many bytes a second, over `write_wait`, a client must read while answers wait for it.
     pub least_rate: u64,
 }
 
@@ -73,7 +74,7 @@ impl Options {
         }
     }
 
-    /// Refuses settings that cannot work, or that let anybody in.
+    /// Refuses settings that cannot work, or that would admit every client of the network.
     pub(crate) fn check(&self) -> Result<(), BrokerError> {
         let wrong = |option, reason: String| Err(BrokerError::Option { option, reason });
         if self.listen.is_empty() {

@@ -1,8 +1,8 @@
-//! The clock that all processes of a check share: that of the machine.
+//! The clock of the machine, which all processes of a check share.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Microseconds since 1970.
+/// The time now, in microseconds since 1970.
 pub fn now_us() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     // A clock before 1970 would make every time equal, which no rule reads as an error.

@@ -1,5 +1,5 @@
-//! `dyno-pubsub-check job JSON`: one child process of a check, for tests that cannot run
-//! themselves.
+//! `dyno-pubsub-check job JSON`: one child process of a check, for tests, which cannot run
+//! themselves as a child.
 
 #[macro_use]
 extern crate dyno_messages;

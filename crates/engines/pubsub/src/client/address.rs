@@ -1,15 +1,15 @@
-//! Where a client connects to.
+//! The address of a server or of a broker, as a client is given it.
 
 use dyno_postgres::Dsn;
 
 use crate::error::{Error, Result};
 
-/// A server of SQL, or a broker.
+/// Where a client connects to.
 #[derive(Clone)]
 pub enum Address {
-    /// Direct mode: PostgreSQL itself.
+    /// Direct mode: the client speaks SQL with PostgreSQL itself.
     Server(Box<Dsn>),
-    /// A broker: `HOST:PORT`, or `unix:PATH`.
+    /// A broker at `HOST:PORT` or `unix:PATH`.
     Broker(String),
 }
 
@@ -32,6 +32,8 @@ impl Address {
         if text.starts_with("unix:") {
             return Ok(Address::Broker(text.to_owned()));
         }
+        // Anything else with one of these signs is PostgreSQL's business, including the error for a
+        // scheme that nothing knows.
         if text.contains("://") || text.contains('=') {
             return Ok(Address::Server(Box::new(Dsn::parse(text)?)));
         }

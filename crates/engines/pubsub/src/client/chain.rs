@@ -1,5 +1,5 @@
-//! What a producer with a name sent to a partition, as a hash: other records under the same name
-//! must not be taken for those that are there already.
+//! A hash over what a producer with a name sent to a partition, so that other records under the
+//! same name are not taken for those that are in the log already.
 
 use crate::key;
 
@@ -30,6 +30,8 @@ impl Chain {
     /// Whether these records are the first ones of those that `sent` covers; `None` where only a
     /// later record will tell.
     pub fn is_of(&self, sent: &Chain) -> Option<bool> {
+        // Only the hashes at powers of two are stored, because one for each record would grow with
+        // the log. So a difference is found at the next of them, or at the end.
         if self.records == sent.records {
             return Some(self.hash == sent.hash);
         }

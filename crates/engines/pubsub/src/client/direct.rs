@@ -1,4 +1,4 @@
-//! Direct mode of a producer: takes batches to the servers themselves. Each transport has a
+//! Direct mode of a producer: appends batches at the servers themselves. Each transport has a
 //! connection and a thread, and serves some of the partitions of one server.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -83,8 +83,8 @@ impl Server {
     }
 }
 
-/// What a partition removes duplicates by: the producer, and the sequence number of its next
-/// record.
+/// What a partition recognises repetitions by: the producer's id, and the sequence number of its
+/// next record.
 struct Identity {
     producer_id: i64,
     next_sequence: i64,
@@ -140,6 +140,8 @@ impl Transport {
             // One attempt whose outcome is unknown makes the whole delivery unknown, whatever fails
             // later.
             may_be_there |= error.retry() == Retry::Unknown;
+            // After an unknown outcome the answer may still be on its way on this connection, where
+            // the next statement would read it as its own.
             if error.retry() == Retry::Unknown
                 || self.connection.as_ref().is_none_or(Connection::is_closed)
             {
@@ -147,6 +149,8 @@ impl Transport {
             }
             failures += 1;
             let pause = backoff(PAUSE_LEAST, PAUSE_MOST, failures);
+            // The decision is made before the pause, so a batch never waits for an attempt that
+            // would come too late.
             if Instant::now() + pause > sealed.deadline {
                 return Err(gave_up(sealed, may_be_there, &error));
             }

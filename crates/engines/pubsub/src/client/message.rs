@@ -1,4 +1,4 @@
-//! What a consumer gets.
+//! The messages that a consumer is given.
 
 use bytes::Bytes;
 
@@ -6,26 +6,26 @@ use crate::error::Result;
 use crate::fetch::StoredRow;
 use crate::record::Headers;
 
-/// One record with its place.
+/// A record with its partition and offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The partition.
+    /// The number of the partition.
     pub partition: i32,
-    /// The offset.
+    /// The offset of the record in its partition.
     pub offset: i64,
-    /// The producer's time, microseconds since 1970.
+    /// The producer's time, in microseconds since 1970.
     pub time_us: i64,
-    /// When it was appended, by the server's clock, microseconds since 1970.
+    /// When it was appended, by the server's clock, in microseconds since 1970.
     pub appended_at_us: i64,
-    /// What decided the partition, where there was one.
+    /// The key, which decided the partition; `None` if the producer gave none.
     pub key: Option<Bytes>,
-    /// Names and values.
+    /// Names and values, in the order in which the producer gave them; names may repeat.
     pub headers: Headers,
-    /// The payload.
+    /// What the producer sent.
     pub value: Bytes,
 }
 
-/// Adds the records of a row from an offset on.
+/// Adds the records of a row to `messages`, from an offset on.
 ///
 /// # Errors
 /// `damaged`.
@@ -37,6 +37,8 @@ pub(super) fn unpack(
 ) -> Result<()> {
     for (offset, record) in (row.base_offset..).zip(row.records()?) {
         let record = record?;
+        // Rows are read whole, so the first one may begin before the position. Its earlier records
+        // were handed out before.
         if offset >= from {
             messages.push(Message {
                 partition,

@@ -1,11 +1,11 @@
-//! A producer that is known by a name, so that one that is started again goes on where the last one
-//! was stopped.
+//! A producer that is known by a name, so that one that is started again continues where the last
+//! one stopped.
 //!
-//! The name stands for producer ids of its own, negative ones, which no sequence gives out. A
-//! partition counts the records that it has of each producer, in the same transaction as it appends
-//! them; so a producer that knows which of its records go to which partition knows which of them
-//! are there. That depends on how many partitions there are, so the id does too, and a name that
-//! was used with another number of them is refused.
+//! The name stands for producer ids of its own, negative ones, which the sequence of ids never
+//! returns. A partition counts the records that it has of each producer in the transaction that
+//! appends them. So a producer that knows which of its records go to which partition knows which of
+//! them are in the log. That depends on the number of partitions, and therefore so does the id. A
+//! name that was used with another number of partitions is refused.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::connection::Connection;
 use crate::error::{Code, Error, Result};
 use crate::topic::Topic;
 
-/// Partitions that a topic may have.
+/// The most partitions that a topic may have.
 const PARTITIONS_MOST: u32 = 1000;
 
-/// The id of a name at a topic of so many partitions.
+/// The producer id of a name at a topic of this many partitions.
 pub(super) fn id(name: &str, partitions: u32) -> i64 {
     // FNV-1a, 64 bits: the id is stored, so it may not change with the library that computes it.
     let text = format!("{name}/{partitions}");
@@ -27,15 +27,16 @@ pub(super) fn id(name: &str, partitions: u32) -> i64 {
     -((hash >> 1).max(1).cast_signed())
 }
 
-/// What a partition has of a name.
+/// What a partition has of a named producer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sent {
     pub records: i64,
-    /// Which records those are; an earlier version of this program did not store it.
+    /// The hash over these records; `None` if an earlier version of this program wrote them, which
+    /// stored none.
     pub chain: Option<Chain>,
 }
 
-/// What each partition of `topic` has of `name` that lies on this server.
+/// What each partition of `topic` on this server has of `name`.
 ///
 /// # Errors
 /// `bad-argument` where the name was used when the topic had another number of partitions.
@@ -45,12 +46,14 @@ pub(super) fn sent_before(
     topic: &Topic,
     name: &str,
 ) -> Result<BTreeMap<i32, Sent>> {
+    // The id depends on the number of partitions. All ids that the name can have had are looked
+    // for, so that a use with another number is refused and not taken for a new name.
     let ids: Vec<i64> = (1..=PARTITIONS_MOST).map(|n| id(name, n)).collect();
     let failed = || Error::statement(format!("find the producer {name:?}"));
     let mut transaction = connection.client().transaction().map_err(failed())?;
-    // What a producer sent before it was killed may be on its way to its commit: that is waited
-    // for. What comes later all the same finds its sequences taken, or takes those of this
-    // producer, whose batch is then refused.
+    // What a producer sent before it was killed may be on its way to its commit. The row locks wait
+    // for that. A batch that comes later all the same finds its sequences taken, or takes those of
+    // this producer, whose own batch is then refused.
     transaction
         .query(
             "SELECT FROM pubsub.partitions WHERE topic_id = $1 ORDER BY partition FOR UPDATE",
@@ -83,8 +86,8 @@ pub(super) fn sent_before(
             return Err(Error::new(Code::BadArgument, text));
         }
         let records = sequence + 1;
-        // One that covers fewer records was stored by a version that knew of it before one sent
-        // that did not.
+        // A chain that covers fewer records was stored before a version that knew no chains
+        // appended more, so it says nothing about those.
         let chain = row
             .get::<_, Option<i64>>(3)
             .filter(|covers| *covers == records);

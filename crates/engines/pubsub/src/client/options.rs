@@ -1,4 +1,4 @@
-//! Settings of producers and consumers.
+//! The settings of producers and of consumers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,35 +8,36 @@ use dyno_net::rustls::ClientConfig;
 use crate::group::WhenLost;
 use crate::start::Start;
 
-/// What a receipt or a commit means.
+/// What is promised by a receipt or a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Acknowledge {
-    /// The records, or the cursors, are on stable storage, and on the standbys that the server
-    /// waits for.
+    /// The records or cursors are on stable storage, also on the standbys that the server waits
+    /// for.
     #[default]
     Committed,
-    /// They are in the server's memory; a crash of the server may take the last moments of them
-    /// (`synchronous_commit = off`).
+    /// The records or cursors are in the server's memory. A crash of the server may lose the last
+    /// of them (`synchronous_commit = off`).
     Async,
 }
 
-/// How a producer batches, waits and retries.
+/// The settings of a producer.
 #[derive(Debug, Clone)]
 pub struct ProducerOptions {
-    /// How long a record may wait for others. 0: it waits only while the append before it is under
-    /// way.
+    /// How long a record may wait for others to share its batch. With 0 it waits only while the
+    /// append before it is under way.
     pub linger: Duration,
     /// A batch is sent when it has this many bytes.
     pub batch_bytes: usize,
-    /// Or this many records.
+    /// A batch is sent when it has this many records, if it is not sent for its bytes before.
     pub batch_records: usize,
-    /// Bytes that may wait for their acknowledgement; then `send` blocks.
+    /// How many bytes may wait for their acknowledgement. With more, `send` blocks.
     pub buffer_bytes: usize,
-    /// Connections, direct mode: partition p is appended by connection p modulo this.
+    /// How many connections there are to each server, in direct mode. Each one appends to its share
+    /// of the partitions.
     pub connections: usize,
     /// How long a batch is tried again before its receipts fail.
     pub delivery_timeout: Duration,
-    /// What a receipt means; direct mode.
+    /// What a receipt promises, in direct mode.
     pub acknowledge: Acknowledge,
     /// A name by which a producer that is started again finds what the log has of it, in direct
     /// mode (see [`Producer::sent_before`](super::Producer::sent_before)). One producer at a time
@@ -65,7 +66,7 @@ impl Default for ProducerOptions {
     }
 }
 
-/// How a consumer reads.
+/// The settings of a consumer.
 #[derive(Debug, Clone)]
 pub struct ConsumerOptions {
     /// The member's name in the group. Without one it gets a name that no other member has.
@@ -77,7 +78,7 @@ pub struct ConsumerOptions {
     /// For how long after a heartbeat the group takes the consumer for alive. `poll` alone sends
     /// heartbeats, so call it more often than this.
     pub lease: Duration,
-    /// Bytes of rows that one `poll` returns; a row that is larger comes alone.
+    /// How many bytes of rows one `poll` returns at most; a row that is larger comes alone.
     pub fetch_bytes: usize,
     /// How many records of a partition the consumer may hand out before it stores a new claim. When
     /// the consumer dies, at most so many are reported as delivered twice.

@@ -1,20 +1,20 @@
-//! How a reader without anything to read spends its time: it looks again where messages come often,
-//! and asks to be told where they do not.
+//! How a reader that has caught up spends its time: where messages come often it polls, and where
+//! they do not it requests a notice.
 
 use std::time::{Duration, Instant};
 
-/// How often a reader found something of late.
+/// How often a reader has found something lately.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// The mean time between two looks that found something, the later ones counting more.
+    /// The mean time between two looks that found something, in which later ones count more.
     gap: Duration,
     found_at: Instant,
 }
 
-/// Where messages come less often it asks to be told at once: being told costs the server about as
+/// With a longer gap than this a notice is requested at once. A notice costs the server about as
 /// much as a few looks, and makes commits go one after the other.
 const SELDOM: Duration = Duration::from_millis(30);
-/// So many looks in vain, and what came often does not any more.
+/// After this many looks in vain messages are not taken to come often any more.
 const LOOKS: u32 = 4;
 const LEAST_PAUSE: Duration = Duration::from_millis(1);
 
@@ -26,7 +26,7 @@ impl Pace {
         }
     }
 
-    /// Something was found.
+    /// Notes that a look found something.
     pub fn found(&mut self, now: Instant) {
         // A long silence is one gap like others: it must not hide for long that messages come
         // again.
@@ -35,7 +35,8 @@ impl Pace {
         self.found_at = now;
     }
 
-    /// The pause after so many looks in vain, at most `longest`; None: it should ask to be told.
+    /// The pause after this many looks in vain, at most `longest`; `None` if the reader should
+    /// request a notice.
     pub fn pause(&self, empty_looks: u32, longest: Duration) -> Option<Duration> {
         if self.gap >= SELDOM || empty_looks > LOOKS {
             return None;

@@ -299,6 +299,8 @@ fn direct_transports(
     let mut sent_before = BTreeMap::new();
     if let Some(name) = &options.name {
         sent_before = named::sent_before(&mut connection, topic.topic_id, topic, name)?;
+        // A named producer must know what every partition has before it sends anything. So here,
+        // and only here, a cluster that is down fails the opening.
         for (server, _) in &mut servers[1..] {
             let mut elsewhere = server.connect(options.acknowledge)?;
             let topic_id = server.topic_id().unwrap_or_default();
@@ -310,6 +312,7 @@ fn direct_transports(
     let mut first = Some(connection);
     let mut transports = Vec::new();
     for (server, share) in servers {
+        // A connection without a partition would be idle for good.
         let count = options.connections.clamp(1, share.len().max(1));
         for transport in 0..count {
             transports.push(Transport {
@@ -345,7 +348,7 @@ fn no_thread(error: std::io::Error) -> Error {
     )
 }
 
-/// Microseconds since 1970.
+/// The clock of this machine, in microseconds since 1970.
 fn now_us() -> i64 {
     let since_1970 = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -1,4 +1,4 @@
-//! What becomes of a record that was sent.
+//! The outcome of a record that was sent.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,13 +7,13 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Code, Error, Result};
 
-/// Where a record is in the log.
+/// The place of a record in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// The partition.
+    /// The number of the partition.
     pub partition: i32,
-    /// The offset; -1 when the record was there already, from an attempt so long ago that it is not
-    /// known.
+    /// The offset. It is -1 if the record was in the log already, from an attempt so long ago that
+    /// the server does not know its offset any more.
     pub offset: i64,
 }
 
@@ -32,8 +32,8 @@ impl Outcome {
     }
 }
 
-/// Becomes the record's place when it is acknowledged, or the reason why it was not. It may be
-/// dropped: the record is sent all the same, and `flush` tells of failures.
+/// Becomes the record's place when the record is acknowledged, or the reason why it was not. A
+/// receipt may be dropped: the record is sent all the same, and `flush` reports failures.
 #[derive(Clone)]
 pub struct Receipt {
     pub(super) outcome: Arc<Outcome>,
@@ -45,7 +45,7 @@ impl Receipt {
     /// Waits until the record is acknowledged.
     ///
     /// # Errors
-    /// Why it was not: `retry` says whether it may be in the log.
+    /// The reason why it was not. The error's `retry` says whether the record may be in the log.
     pub fn wait(&self) -> Result<Place> {
         let mut outcome = self.outcome.base_offset.lock();
         loop {
@@ -56,10 +56,10 @@ impl Receipt {
         }
     }
 
-    /// Waits at most so long.
+    /// Waits until the record is acknowledged, for at most `longest`.
     ///
     /// # Errors
-    /// As [`Self::wait`], and `timed-out`: it is still on its way.
+    /// As [`Self::wait`], and `timed-out` if the record is still under way.
     pub fn wait_for(&self, longest: Duration) -> Result<Place> {
         let until = Instant::now() + longest;
         let mut outcome = self.outcome.base_offset.lock();
@@ -83,7 +83,7 @@ impl Receipt {
         }
     }
 
-    /// The outcome, if there is one already.
+    /// The outcome, or `None` while the record is under way.
     pub fn outcome(&self) -> Option<Result<Place>> {
         let outcome = self.outcome.base_offset.lock();
         outcome.as_ref().map(|done| self.place(done))

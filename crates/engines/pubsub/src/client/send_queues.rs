@@ -1,6 +1,6 @@
 //! Records that wait to be sent. Each partition has a queue, in which records become batches in the
-//! order in which they were sent. A transport (a connection to the server, or one to a broker)
-//! takes batches out and reports what became of them.
+//! order in which they were sent. A transport (a connection to the server or to a broker) pops
+//! batches and reports their outcomes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use super::receipt::{Outcome, Receipt};
 use crate::error::{Code, Error, Result};
 use crate::record;
 
-/// A batch that takes no more records, on its way to the log.
+/// A batch that is closed to further records, on its way to the log.
 pub struct SealedBatch {
     /// The partition that its records go to.
     pub partition: i32,
     /// The number of the batch in its queue, from 0.
     pub number: u64,
-    /// The records, uncompressed.
+    /// The records, one after the other, uncompressed.
     pub body: Vec<u8>,
     /// How many records `body` holds.
     pub records: i64,
@@ -55,7 +55,7 @@ struct State {
 
 #[derive(Default)]
 struct SendQueue {
-    /// Batches that are full and have not been taken yet, the oldest first.
+    /// Batches that are full and were not popped yet, the oldest first.
     full: VecDeque<OpenBatch>,
     /// The batch that takes records.
     open: OpenBatch,
@@ -178,6 +178,8 @@ impl SendQueues {
         let (largest, bytes) = sizes.fold((0, 0), |(most, sum), n| (most.max(n), sum + n));
         record::check_length(largest)?;
         let mut state = self.room_for(bytes)?;
+        // The partition is chosen once. If the batch fills up on the way, `add` must not send the
+        // rest of the values elsewhere.
         let at = partition.unwrap_or(state.sticky);
         let mut receipts = Vec::with_capacity(values.len());
         for value in values {
@@ -201,6 +203,8 @@ impl SendQueues {
             if state.closed {
                 return Err(Error::new(Code::Closed, "the producer is closed"));
             }
+            // A record that is larger than the whole buffer is let in when the buffer is empty,
+            // because it would wait for ever otherwise.
             if state.buffered_bytes == 0
                 || state.buffered_bytes + bytes <= self.options.buffer_bytes
             {
@@ -302,6 +306,8 @@ impl SendQueues {
     /// the first failure since the last flush.
     pub(super) fn flush(&self) -> Result<()> {
         let mut state = self.lock();
+        // While this is above zero every batch is due at once, so that a flush does not wait for
+        // the linger.
         state.flushing += 1;
         self.ready.notify_all();
         while state.buffered_bytes > 0 {
@@ -338,6 +344,8 @@ impl State {
     }
 
     fn seal(&mut self, at: usize, deadline: Instant) -> SealedBatch {
+        // The sticky partition has moved on above, if it has to: a record without a key that comes
+        // now begins a batch elsewhere instead of waiting behind this one.
         let queue = &mut self.queues[at];
         let filled = match queue.full.pop_front() {
             Some(filled) => filled,

@@ -1,4 +1,4 @@
-//! Making a topic on several clusters.
+//! Creating a topic whose partitions lie on several clusters.
 
 use super::{HOME, at_cluster, dsn};
 use crate::connection::Connection;
@@ -9,13 +9,13 @@ use dyno_postgres::postgres::Transaction;
 /// A cluster that gets partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedCluster {
-    /// Its name, by the rule for topics; `home` is the server that is asked.
+    /// Its name, by the rule for topics. The name `home` stands for the server that is asked.
     pub name: String,
     /// How to connect to it, without a password. See `docs/pubsub.md` for the ways to give one.
     pub dsn: String,
 }
 
-/// A cluster that was reached.
+/// A cluster that answered, and the partitions that it gets.
 struct Reached<'a> {
     cluster: &'a NamedCluster,
     id: String,
@@ -24,9 +24,9 @@ struct Reached<'a> {
 }
 
 impl Connection {
-    /// Makes a topic whose partitions go round robin to this server, its home, and to these
-    /// clusters: partition 0 to the home, 1 to the first cluster, and so on. The clusters need the
-    /// schema, and are remembered by name.
+    /// Creates a topic whose partitions go round robin to this server, its home, and to these
+    /// clusters: partition 0 to the home, 1 to the first cluster, and so on. The clusters must have
+    /// the schema. The home remembers them by name.
     ///
     /// # Errors
     /// `name-taken`, `bad-argument`; `server-lost` and the like when a cluster cannot be reached.
@@ -46,9 +46,13 @@ impl Connection {
             return Err(Error::bad_argument(text));
         }
         let home = self.identity()?;
+        // All clusters are reached before anything is stored, so that a typing error in the last
+        // connection string leaves nothing behind.
         let mut reached: Vec<Reached<'_>> = Vec::new();
         for cluster in clusters {
             let new = reach(cluster).map_err(|error| at_cluster(&cluster.name, &error))?;
+            // Two connection strings can lead to the same server, where two shares of the topic
+            // would need the same name.
             if new.id == home || reached.iter().any(|r| r.id == new.id) {
                 let text = format_args!("cluster {} is named twice, or is the home", cluster.name);
                 return Err(Error::bad_argument(text));
@@ -112,7 +116,7 @@ fn reach(cluster: &NamedCluster) -> Result<Reached<'_>> {
     })
 }
 
-/// Writes a cluster down. A name stays that of the same cluster, whose address may change.
+/// Stores a cluster. A name always stands for the same cluster, whose address may change.
 fn remember(transaction: &mut Transaction<'_>, reached: &Reached<'_>) -> Result<()> {
     let NamedCluster { name, dsn } = reached.cluster;
     let stored = transaction

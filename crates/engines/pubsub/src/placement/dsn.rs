@@ -1,5 +1,5 @@
-//! How to connect to another cluster: what the home stores, which has no password, or what the
-//! environment says.
+//! How to connect to another cluster: by what the home stores, which holds no password, or by what
+//! the environment says.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use dyno_postgres::Dsn;
 
 use crate::error::{Error, Result};
 
-/// How long connecting to another cluster may take unless its connection string says so: one that
-/// does not answer holds a consumer's other partitions up for so long.
+/// How long connecting to another cluster may take, unless its connection string says so. A cluster
+/// that does not answer delays a consumer's other partitions for so long.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The variable that replaces a cluster's connection string, for its password:
+/// The environment variable that replaces a cluster's connection string, for its password:
 /// `DYNO_PUBSUB_DSN_EU_2` for `eu-2`.
 pub fn variable(cluster: &str) -> String {
     let letters = cluster.chars().map(|c| match c.is_ascii_alphanumeric() {
@@ -31,7 +31,8 @@ pub fn resolve(
     Ok(Dsn::parse(&text)?.or_connect_timeout(CONNECT_TIMEOUT))
 }
 
-/// Refuses a connection string that is not to be stored.
+/// Refuses a connection string with a password, which would be stored for all users of the database
+/// to read.
 pub fn check(cluster: &str, text: &str) -> Result<()> {
     if Dsn::holds_password(text)? {
         let variable = variable(cluster);

@@ -22,31 +22,31 @@ use dyno_postgres::postgres::Row;
 
 pub use create::NamedCluster;
 
-/// How the home's share is called.
+/// The name of the home's share.
 pub const HOME: &str = "home";
 
 /// Where the partitions of a topic are.
 #[derive(Debug, Clone)]
 pub struct Placement {
-    /// The home's identity.
+    /// The identity of the home's schema, which shares are known by.
     pub home: String,
-    /// The shares on other clusters; the home has what is in none of them.
+    /// The shares on other clusters. The home has the partitions that are in none of them.
     pub elsewhere: Vec<Share>,
 }
 
 /// The partitions of a topic that one other cluster has.
 #[derive(Debug, Clone)]
 pub struct Share {
-    /// The cluster's name.
+    /// The name under which the home remembers the cluster.
     pub cluster: String,
     /// How to connect to it.
     pub dsn: Dsn,
-    /// By number.
+    /// The numbers of its partitions, in ascending order.
     pub partitions: Vec<i32>,
 }
 
 impl Placement {
-    /// The partitions that are at home, of so many.
+    /// The partitions at home, of this many in all.
     pub fn at_home(&self, partitions: u32) -> Vec<i32> {
         let all = 0..i32::try_from(partitions).unwrap_or(i32::MAX);
         let away = |partition: &i32| {
@@ -78,7 +78,7 @@ impl Share {
 }
 
 impl Connection {
-    /// Where the partitions of a topic are; `None` when all of them are here.
+    /// Where the partitions of a topic are; `None` if all of them are on this server.
     ///
     /// # Errors
     /// `placed-elsewhere` when this server is not the topic's home.
@@ -112,7 +112,7 @@ impl Connection {
         Ok(Some(placement))
     }
 
-    /// What the server's schema is known by to others, as text; the same on its standbys.
+    /// The identity of this server's schema, as text. Its standbys have the same.
     ///
     /// # Errors
     /// Whatever the server says.
@@ -123,7 +123,7 @@ impl Connection {
             .map_err(Error::statement("read the identity of the schema pubsub"))
     }
 
-    /// A topic of which this server has a share, and another the home.
+    /// The number of a topic of which this server has a share and another one is the home.
     pub(crate) fn share_of(&mut self, name: &str, home: &str) -> Result<i32> {
         self.check_schema()?;
         let row = self
@@ -149,8 +149,8 @@ impl Connection {
         })
     }
 
-    /// Drops the shares on other clusters; the home's is dropped last, so that it can be done
-    /// again.
+    /// Drops the shares on other clusters. The home's own is dropped last, so that an interrupted
+    /// drop can be called again.
     pub(crate) fn drop_shares(&mut self, name: &str) -> Result<()> {
         self.not_a_share(name)?;
         self.at_each_share(name, |share, home| share.drop_share(name, home))
@@ -173,13 +173,14 @@ impl Connection {
         }
     }
 
-    /// Refuses what only the home of a topic may do.
+    /// Fails if this server has only a share of the topic, because only the home may do what is
+    /// about to be done.
     fn not_a_share(&mut self, name: &str) -> Result<()> {
         let topic = self.topic(name)?;
         self.placement(&topic).map(|_| ())
     }
 
-    /// Does something at every other cluster that a topic lies on, if this is its home.
+    /// Runs `act` at every other cluster that a topic lies on, if this server is its home.
     pub(crate) fn at_each_share(
         &mut self,
         name: &str,
@@ -193,6 +194,8 @@ impl Connection {
             return Ok(());
         };
         for share in &placement.elsewhere {
+            // The clusters are visited one after the other, and the first failure ends the visit.
+            // What was done stays done, so callers have to be repeatable.
             let done = Connection::open(&share.dsn)
                 .and_then(|mut connection| act(&mut connection, &placement.home));
             done.map_err(|error| at_cluster(&share.cluster, &error))?;
@@ -202,7 +205,7 @@ impl Connection {
 }
 
 impl Placement {
-    /// Takes one row of the table; rows come by cluster.
+    /// Adds one row of the table. Rows are ordered by cluster.
     fn add(&mut self, row: &Row) -> Result<()> {
         let (partition, cluster): (i32, String) = (row.get(0), row.get(1));
         match self.elsewhere.last_mut() {
@@ -220,7 +223,7 @@ impl Placement {
     }
 }
 
-/// An error that says at which cluster it happened.
+/// Adds the cluster's name to an error, unless it has it already.
 pub(crate) fn at_cluster(cluster: &str, error: &Error) -> Error {
     let name = format!("cluster {cluster}: ");
     if error.text().starts_with(&name) {

@@ -1,5 +1,5 @@
-//! Compression of a whole body: its length before compression, big-endian, then one LZ4 block (LZ4
-//! block format description) or one zstd frame (RFC 8878).
+//! Compression of a whole body. A compressed body is the length before compression, big-endian, and
+//! then one LZ4 block (LZ4 block format description) or one zstd frame (RFC 8878).
 
 use bytes::Bytes;
 
@@ -9,12 +9,12 @@ use crate::error::{Code, Error, Result};
 /// How a body is compressed; the number is in bits 0 and 1 of a row's flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Codec {
-    /// Not at all; SQL reads only these rows.
+    /// Not compressed. SQL functions read only such rows.
     #[default]
     None,
-    /// LZ4.
+    /// One LZ4 block.
     Lz4,
-    /// zstd, level 1.
+    /// One zstd frame, of level 1.
     Zstd,
 }
 
@@ -28,7 +28,7 @@ impl Codec {
         }
     }
 
-    /// The codec of a row.
+    /// Reads the number in a row's flags.
     ///
     /// # Errors
     /// `damaged` for flags that no version wrote.
@@ -44,7 +44,7 @@ impl Codec {
         }
     }
 
-    /// The name, as topics have it.
+    /// The name in a topic's settings.
     pub fn name(self) -> &'static str {
         match self {
             Codec::None => "none",
@@ -91,7 +91,8 @@ pub fn compress(codec: Codec, raw: &[u8]) -> Result<Vec<u8>> {
     Ok([&length[..], &packed].concat())
 }
 
-/// Undoes [`compress`]. No more memory is taken than the bound, whatever the bytes claim.
+/// Undoes [`compress`]. It allocates no more than [`RAW_BODY_BYTES_MAX`], whatever length the bytes
+/// claim.
 ///
 /// # Errors
 /// `damaged` when the bytes are not what `compress` makes.
@@ -113,6 +114,8 @@ pub fn decompress(codec: Codec, body: Bytes) -> Result<Bytes> {
     if length > RAW_BODY_BYTES_MAX {
         return Err(damaged(&format_args!("it claims to become {length} bytes")));
     }
+    // The claimed length is bounded by now, so both libraries may be given it as the size of the
+    // buffer that they fill.
     let packed = &body[4..];
     let raw = match codec {
         Codec::Zstd => zstd::bulk::decompress(packed, length).map_err(|e| damaged(&e))?,

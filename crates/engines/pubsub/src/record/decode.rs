@@ -1,28 +1,29 @@
 //! Reading records. The bytes may come from anywhere: what is not a record is an error that says
-//! where.
+//! where it is.
 
 use bytes::{Buf, Bytes};
 
 use super::{RECORD_BYTES_LEAST, RECORD_BYTES_MAX};
 use crate::error::{Code, Error, Result};
 
-/// One record; its parts share the body's memory.
+/// One record. Key, headers and value share the body's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// The producer's time, microseconds since 1970.
     pub time_us: i64,
-    /// What decides the partition, where there is one.
+    /// The key, which decides the partition; `None` if the producer gave none.
     pub key: Option<Bytes>,
-    /// Names and values.
+    /// Names and values, in the order in which the producer gave them.
     pub headers: Headers,
-    /// The payload.
+    /// What the producer sent.
     pub value: Bytes,
 }
 
 /// A record's headers in order; names may repeat.
 pub type Headers = Vec<(String, Option<Bytes>)>;
 
-/// The records of a body, one after the other. After an error it ends.
+/// The records of a body, in order. It ends after an error, because the next record cannot be
+/// found.
 #[derive(Debug, Clone)]
 pub struct Records {
     rest: Bytes,
@@ -30,7 +31,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Reads an uncompressed body.
+    /// Begins at the first record of an uncompressed body.
     pub fn new(body: Bytes) -> Self {
         let total_bytes = body.len();
         Self {
@@ -56,8 +57,8 @@ impl Iterator for Records {
     }
 }
 
-/// The length of each record of an uncompressed body, its length field included, and its time;
-/// after an error it ends. For code that cuts bodies and does not need the records.
+/// The length of each record of an uncompressed body, its length field included, and its time. It
+/// ends after an error. This is for code that cuts bodies and does not need the records.
 pub fn lengths(body: &[u8]) -> impl Iterator<Item = Result<(usize, i64)>> + '_ {
     let mut rest = body;
     std::iter::from_fn(move || {
@@ -95,6 +96,8 @@ fn take_record(rest: &mut Bytes) -> Option<Record> {
         return None;
     }
     let header_count = record.get_u16();
+    // The count comes from the bytes. A header takes six of them at least, so no more headers are
+    // reserved than can be there.
     let mut headers = Vec::with_capacity(usize::from(header_count).min(record.len() / 6));
     for _ in 0..header_count {
         if record.len() < 2 {
@@ -115,8 +118,8 @@ fn take_record(rest: &mut Bytes) -> Option<Record> {
     })
 }
 
-/// A length and that many bytes; -1: there is nothing. The outer `None` is for bytes that are not
-/// there.
+/// Reads a length and that many bytes, or `Some(None)` for the length -1. The outer `None` means
+/// that bytes are missing.
 fn take_optional(record: &mut Bytes) -> Option<Option<Bytes>> {
     if record.len() < 4 {
         return None;

@@ -1,9 +1,9 @@
-//! Writing records.
+//! Writing records into a body.
 
 use super::{RECORD_BYTES_LEAST, RECORD_BYTES_MAX};
 use crate::error::{Code, Error, Result};
 
-/// The length that [`encode`] adds for such a record, length field included, in bytes.
+/// How many bytes [`encode`] adds for such a record, the length field included.
 pub fn encoded_bytes(key: Option<&[u8]>, headers: &[(&str, Option<&[u8]>)], value: &[u8]) -> usize {
     let headers: usize = headers
         .iter()
@@ -12,7 +12,7 @@ pub fn encoded_bytes(key: Option<&[u8]>, headers: &[(&str, Option<&[u8]>)], valu
     4 + RECORD_BYTES_LEAST + key.map_or(0, <[u8]>::len) + headers + value.len()
 }
 
-/// Refuses a record whose [`encoded_bytes`] are more than 8 MiB and its length field.
+/// Refuses a record that is larger than [`RECORD_BYTES_MAX`], given its [`encoded_bytes`].
 pub(crate) fn check_length(encoded_bytes: usize) -> Result<()> {
     let bytes = encoded_bytes.saturating_sub(4);
     if bytes <= RECORD_BYTES_MAX {
@@ -26,7 +26,7 @@ pub(crate) fn check_length(encoded_bytes: usize) -> Result<()> {
     ))
 }
 
-/// Appends one record to a body. `time_us`: microseconds since 1970.
+/// Appends one record to a body. `time_us` is in microseconds since 1970.
 ///
 /// # Errors
 /// `record-too-large` above 8 MiB; `bad-argument` for more than 65535 headers, or a longer name of
@@ -41,6 +41,8 @@ pub fn encode(
     let bytes = encoded_bytes(key, headers, value);
     check_length(bytes)?;
     let bytes = bytes - 4;
+    // Everything that can be wrong is found before the first byte is written, so that a record that
+    // is refused leaves the batch as it was.
     let header_count = u16::try_from(headers.len())
         .map_err(|_| Error::bad_argument(format_args!("{} headers are too many", headers.len())))?;
     if let Some((name, _)) = headers
@@ -67,7 +69,7 @@ pub fn encode(
     Ok(())
 }
 
-/// Lengths were checked against the limit, which fits.
+/// Writes a length. The caller has checked it against a limit that fits 32 bits.
 fn put_length(body: &mut Vec<u8>, bytes: usize) {
     body.extend_from_slice(&u32::try_from(bytes).unwrap_or(u32::MAX).to_be_bytes());
 }
@@ -82,7 +84,7 @@ fn put_optional(body: &mut Vec<u8>, bytes: Option<&[u8]>) {
     }
 }
 
-/// An encoded record but for its length and its time.
+/// An encoded record without its length and its time.
 pub(crate) fn without_time(encoded: &[u8]) -> &[u8] {
     encoded.get(12..).unwrap_or_default()
 }

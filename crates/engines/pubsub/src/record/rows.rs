@@ -1,4 +1,5 @@
-//! Cutting bodies into rows that fill a page, and keeping for each row whose records are in it.
+//! Cutting bodies into rows that fill a page, and keeping for each row which producers' records are
+//! in it.
 
 use super::{Codec, PAGE_BODY_BYTES, RAW_BODY_BYTES_MAX, RUN_BYTES, compress, decompress, lengths};
 use crate::error::{Code, Error, Result};
@@ -9,19 +10,19 @@ pub const ROW_RECORDS_MAX: usize = 65_535;
 /// The largest batch in bytes; the server refuses messages of 1 GiB.
 pub const BATCH_BYTES_MAX: usize = 512 << 20;
 
-/// Whose records follow each other.
+/// A producer's records with consecutive sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// The producer's id. With 0, repetitions are not recognised.
+    /// The producer's id. With 0 the server does not recognise repetitions.
     pub producer_id: i64,
     /// The sequence of the first record.
     pub first_sequence: i64,
 }
 
-/// What one append takes to one partition: records joined to rows, in the order of the columns that
-/// the append function has.
+/// What one append brings to one partition: records joined to rows, in the order of the columns
+/// that the append function takes.
 ///
-/// All runs of one producer have to come one after the other, with sequences that follow.
+/// All runs of one producer have to be pushed one after the other, with consecutive sequences.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub(crate) producers: Vec<i64>,
@@ -46,12 +47,12 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty batch.
+    /// A batch without a record, which cannot be appended.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Records so far.
+    /// How many records were pushed.
     pub fn records(&self) -> i64 {
         self.records
     }
@@ -61,12 +62,12 @@ impl Batch {
         self.bytes.len()
     }
 
-    /// Rows so far.
+    /// How many rows they became.
     pub fn rows(&self) -> usize {
         self.counts.len()
     }
 
-    /// Each row's body. For code that keeps what was committed.
+    /// The body of each row, for code that keeps what was committed.
     pub fn bodies(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts
@@ -74,12 +75,12 @@ impl Batch {
             .map(|(start, end)| &self.bytes[start..*end])
     }
 
-    /// The bodies, one after the other, without copying them.
+    /// Returns the bodies, one after the other, without copying them.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// What each row says of itself, in the order of [`Self::bodies`].
+    /// The head of each row, in the order of [`Self::bodies`].
     pub fn heads(&self) -> impl Iterator<Item = RowHead> + '_ {
         (0..self.rows()).map(|row| RowHead {
             relative: self.row_relatives[row],
@@ -120,7 +121,8 @@ impl Batch {
         self.end_run(run, before)
     }
 
-    /// The same, compressed on the way into rows that fill about a page each.
+    /// Appends the records of an uncompressed body, compressed into rows that fill about a page
+    /// each.
     ///
     /// # Errors
     /// As [`Self::push`].
@@ -130,12 +132,16 @@ impl Batch {
         }
         let before = self.records;
         self.begin_run(run)?;
-        // Raw bytes that should become a page; corrected by what the last row became.
+        // How many raw bytes should become a page. The guess is corrected by what the last row
+        // became.
         let mut raw_bytes = 2 * PAGE_BODY_BYTES;
         let mut rest = body;
         while !rest.is_empty() {
             let mut piece = head_of(rest, raw_bytes)?;
             let mut packed = compress(codec, piece.bytes)?;
+            // A body that is longer than a page is stored outside of it, which costs a second look
+            // at each read. So the piece is cut smaller, by the ratio just seen and a sixteenth
+            // less, until it fits. A single record cannot be cut.
             while packed.len() > PAGE_BODY_BYTES && piece.count > 1 {
                 piece = head_of(
                     rest,
@@ -171,7 +177,8 @@ impl Batch {
         self.end_run(run, before)
     }
 
-    /// Computes what can only be known of whole rows. Called by the append itself.
+    /// Computes the checksums and ends of rows, which are known only once no record is added any
+    /// more. The append itself calls it.
     ///
     /// # Errors
     /// `bad-argument` for more bytes than the server takes in one value.
@@ -206,6 +213,8 @@ impl Batch {
             .last_sequences
             .last()
             .is_some_and(|last| last + 1 == run.first_sequence);
+        // The append function compares one range of sequences for each producer. Two ranges of the
+        // same producer in one batch could not be told from a gap.
         if self.producers.last() == Some(&run.producer_id) && follows {
             return Ok(());
         }
@@ -235,7 +244,7 @@ impl Batch {
         Ok(pushed)
     }
 
-    /// Counts one record into the last row, or into a new one where it does not fit.
+    /// Counts a record into the last row, or into a new one if it does not fit there.
     fn place(&mut self, run: Run, before: i64, bytes: usize, time_us: i64) {
         let sequence = run.first_sequence + self.records - before;
         if !self.open || !self.fits(run, sequence, bytes) {
@@ -255,6 +264,7 @@ impl Batch {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
         let runs = (self.run_to[row] - self.run_from[row] + 1).cast_unsigned() as usize / 3;
         let new_run = usize::from(!self.continues(run.producer_id, sequence));
+        // [`PAGE_BODY_BYTES`] leaves room for one run already.
         let runs_bytes = (runs + new_run - 1) * RUN_BYTES;
         self.ends[row] - start + bytes + runs_bytes <= PAGE_BODY_BYTES
             && (self.counts[row].cast_unsigned() as usize) < ROW_RECORDS_MAX
@@ -303,24 +313,24 @@ impl Batch {
     }
 }
 
-/// What a row says of itself before it has an offset.
+/// The head of a row that has no offset yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowHead {
-    /// The first record's place in the batch.
+    /// The position of its first record in the batch, from 0.
     pub relative: i64,
-    /// Records.
+    /// How many records it holds.
     pub count: i32,
     /// The earliest of the producers' times, microseconds since 1970.
     pub first_time_us: i64,
-    /// The latest.
+    /// The latest of the producers' times, microseconds since 1970.
     pub last_time_us: i64,
-    /// The codec's number.
+    /// The number of the codec, see [`Codec::flags`].
     pub flags: i16,
     /// CRC32C of the body as stored. 0 until the batch was appended.
     pub crc: u32,
 }
 
-/// Whole records from the beginning of a body.
+/// Whole records at the beginning of a body.
 struct Piece<'a> {
     bytes: &'a [u8],
     count: i32,
@@ -328,13 +338,15 @@ struct Piece<'a> {
     last_time_us: i64,
 }
 
-/// At least one record, and more while they fit.
+/// The piece at the beginning of a body: at least one record, and more while they fit.
 fn head_of(body: &[u8], most_bytes: usize) -> Result<Piece<'_>> {
     let mut end = 0;
     let mut count = 0;
     let (mut first_time_us, mut last_time_us) = (i64::MAX, i64::MIN);
     for record in lengths(body) {
         let (bytes, time_us) = record?;
+        // The count has a bound of its own, because readers look back only [`ROW_RECORDS_MAX`]
+        // offsets for the row that holds an offset.
         if count > 0 && (end + bytes > most_bytes || count as usize == ROW_RECORDS_MAX) {
             break;
         }

@@ -1,5 +1,5 @@
-//! The tables and functions in the schema `pubsub`: installing, migrating, and refusing what is
-//! newer.
+//! The tables and functions in the schema `pubsub`: installing them, migrating them, and refusing
+//! those of a later version.
 
 mod scripts;
 
@@ -8,26 +8,27 @@ use dyno_postgres::postgres::{Client, Transaction};
 use crate::error::{Code, Error, Result};
 use scripts::{CRC_MISSING, CRC_OF_SERVER, FUNCTIONS, MIGRATIONS};
 
-/// The version of the tables that this program makes and knows.
+/// The version of the tables that this program creates and understands.
 pub const VERSION: i32 = 3;
 
 /// The first version of PostgreSQL with a function for CRC32C, as `server_version_num` counts.
 const SERVER_WITH_CRC32C: i32 = 180_000;
 
-/// Keeps two installations apart: "dynopsub" in ASCII.
+/// The advisory lock that two installations exclude each other with: "dynopsub" in ASCII.
 const INSTALL_LOCK: i64 = 0x6479_6e6f_7073_7562;
 
-/// What an installation did.
+/// The versions before and after an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Installed {
-    /// The version that was there before; 0: none.
+    /// The version that was there before; 0 if there was none.
     pub from: i32,
     /// The version that is there now.
     pub to: i32,
 }
 
-/// Makes the tables and functions, or brings those of an earlier version up to this one. Does no
-/// harm when all is there, and may run beside itself and beside producers and consumers.
+/// Creates the tables and functions, or migrates those of an earlier version. It changes nothing if
+/// all is up to date, and may run at the same time as another installation, producers and
+/// consumers.
 ///
 /// # Errors
 /// `newer-schema`, or whatever the server says.
@@ -50,12 +51,16 @@ pub fn install(client: &mut Client) -> Result<Installed> {
         }
         Some(version) => version,
     };
+    // Nothing was changed so far but what the transaction takes back. An older program must not put
+    // its functions in the place of newer ones.
     refuse_newer(from)?;
     for (version, script) in MIGRATIONS {
         if *version > from {
             transaction.batch_execute(script).map_err(failed())?;
         }
     }
+    // Functions are replaced in the transaction of the migration, so no client ever sees new tables
+    // with old functions or the other way round.
     make_functions(&mut transaction)?;
     transaction
         .execute(
@@ -67,10 +72,10 @@ pub fn install(client: &mut Client) -> Result<Installed> {
     Ok(Installed { from, to: VERSION })
 }
 
-/// Makes sure that the schema is there and of a version that this program knows.
+/// Checks that the schema is installed in the version that this program knows.
 ///
 /// # Errors
-/// `not-installed` when it is missing or older, `newer-schema`.
+/// `not-installed` if it is missing or older, `newer-schema`.
 pub fn check(client: &mut Client) -> Result<()> {
     let failed = || Error::statement("read the version of the schema pubsub");
     let mut transaction = client.transaction().map_err(failed())?;
@@ -104,7 +109,7 @@ fn refuse_newer(version: i32) -> Result<()> {
     ))
 }
 
-/// The version of the tables; `None` when there are none.
+/// The version of the tables; `None` if they do not exist.
 fn stored_version(transaction: &mut Transaction<'_>) -> Result<Option<i32>> {
     let failed = || Error::statement("read the version of the schema pubsub");
     let there = transaction
@@ -122,7 +127,7 @@ fn stored_version(transaction: &mut Transaction<'_>) -> Result<Option<i32>> {
     Ok(row.get(0))
 }
 
-/// Replaces all functions, those of the partitions and queues included.
+/// Replaces all functions, also those that each partition and queue has of its own.
 fn make_functions(transaction: &mut Transaction<'_>) -> Result<()> {
     let failed = || Error::statement("make the functions of the schema pubsub");
     let server: i32 = transaction

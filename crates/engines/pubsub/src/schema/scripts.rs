@@ -1,13 +1,15 @@
 //! The SQL files, in the order in which they are run.
 
-/// (version, script): each brings the tables from the version before to its own, once.
+/// Pairs of a version and a script, which brings the tables from the version before to this one.
+/// Each is run once.
 pub const MIGRATIONS: &[(i32, &str)] = &[
     (1, include_str!("../../sql/tables_1.sql")),
     (2, include_str!("../../sql/tables_2.sql")),
     (3, include_str!("../../sql/tables_3.sql")),
 ];
 
-/// Functions are replaced at every installation.
+/// The functions, which are replaced at every installation. Later scripts use what earlier ones
+/// define.
 pub const FUNCTIONS: &[&str] = &[
     include_str!("../../sql/record.sql"),
     include_str!("../../sql/ranges.sql"),
@@ -28,5 +30,5 @@ pub const FUNCTIONS: &[&str] = &[
 /// The checksum of rows that SQL writes, where the server can compute it.
 pub const CRC_OF_SERVER: &str = include_str!("../../sql/crc_of_server.sql");
 
-/// And where it cannot.
+/// The checksum of rows that SQL writes, where the server cannot compute it: such rows have none.
 pub const CRC_MISSING: &str = include_str!("../../sql/crc_missing.sql");

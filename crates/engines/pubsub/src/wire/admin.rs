@@ -9,14 +9,14 @@ use crate::topic::{Partition, Topic, TopicChanges, TopicOptions};
 
 message! {
     ListTopics,
-    /// Asks for all topics.
+    /// Asks for all topics of the broker's database.
     ListTopics {}
 }
 
 fields! {
     /// A partition with its size.
     PartitionState {
-        /// Its number.
+        /// The number of the partition.
         partition: i32,
         /// The epoch of its broker.
         epoch: i64,
@@ -24,9 +24,9 @@ fields! {
         first_offset: i64,
         /// The offset that the next record will get.
         next_offset: i64,
-        /// What it takes on disk.
+        /// Bytes on the server's disk, indexes included.
         bytes: i64,
-        /// The address of its broker; empty: it has none at present.
+        /// The address of its broker; empty if it has none at present.
         address: String,
     }
 }
@@ -34,30 +34,30 @@ fields! {
 fields! {
     /// A topic with its settings.
     TopicState {
-        /// Its number.
+        /// The number of the topic, by which frequent requests name it.
         topic_id: i32,
-        /// Its name.
+        /// The name of the topic.
         topic: String,
-        /// `none`, `lz4` or `zstd`.
+        /// How its rows are compressed: `none`, `lz4` or `zstd`.
         compression: String,
-        /// How long records are kept, in milliseconds; -1: for ever.
+        /// How long records are kept, in milliseconds; -1 keeps them for ever.
         retention_ms: i64,
-        /// How many bytes are kept in each partition; -1: all.
+        /// How many bytes of each partition are kept; -1 keeps all.
         retention_bytes: i64,
         /// Offsets in a range, the unit in which records are dropped.
         range_records: i64,
-        /// Whether nothing goes that a group has not committed.
+        /// Whether nothing is dropped that a group has not committed.
         retain_for_groups: bool,
-        /// By number.
+        /// The partitions, ordered by number.
         partitions: Vec<PartitionState>,
     }
 }
 
 message! {
     ListTopics,
-    /// All topics.
+    /// The answer to [`ListTopics`].
     Topics {
-        /// By name.
+        /// The topics, ordered by name.
         topics: Vec<TopicState>,
     }
 }
@@ -68,28 +68,28 @@ impl Ask for ListTopics {
 
 message! {
     AlterTopic,
-    /// Changes a topic.
+    /// Asks to change the settings of a topic.
     AlterTopic {
-        /// Its name.
+        /// The name of the topic.
         topic: String,
-        /// How many there shall be, more than now; 0: as they are.
+        /// The new number of partitions, more than now; 0 leaves it as it is.
         partitions: i32,
-        /// Empty: as it is.
+        /// `none`, `lz4` or `zstd`; an empty text leaves it as it is.
         compression: String,
-        /// In milliseconds; -1: for ever; 0: as it is.
+        /// The new limit in milliseconds; -1 keeps records for ever, 0 leaves it as it is.
         retention_ms: i64,
-        /// -1: all; 0: as it is.
+        /// The new limit in bytes; -1 keeps all, 0 leaves it as it is.
         retention_bytes: i64,
-        /// 0: as it is.
+        /// Offsets in a range; 0 leaves it as it is.
         range_records: i64,
-        /// 0: no; 1: yes; 2: as it is.
+        /// 0 stands for no, 1 for yes, and 2 leaves it as it is.
         retain_for_groups: u8,
     }
 }
 
 message! {
     AlterTopic,
-    /// It is changed.
+    /// The answer to [`AlterTopic`]: the topic is changed.
     Altered {}
 }
 
@@ -101,14 +101,14 @@ message! {
     DropTopic,
     /// Drops a topic with its records and groups.
     DropTopic {
-        /// Its name.
+        /// The name of the topic.
         topic: String,
     }
 }
 
 message! {
     DropTopic,
-    /// It is gone.
+    /// The answer to [`DropTopic`]: the topic is gone.
     Dropped {}
 }
 
@@ -120,7 +120,7 @@ message! {
     DescribeGroups,
     /// Asks for all groups of a topic.
     DescribeGroups {
-        /// The topic's name.
+        /// The name of the topic.
         topic: String,
     }
 }
@@ -128,7 +128,7 @@ message! {
 fields! {
     /// One partition of a group.
     GroupPartition {
-        /// Its number.
+        /// The number of the partition.
         partition: i32,
         /// The member that owns it; empty if it has no owner.
         member: String,
@@ -140,9 +140,9 @@ fields! {
         next_offset: i64,
         /// Records that are there and not committed.
         lag: i64,
-        /// Records that may have been handed out again after changes of ownership.
+        /// How many records may have been handed out twice because of changes of ownership.
         redelivered: i64,
-        /// Records that retention took before they were committed.
+        /// How many records retention removed before they were committed.
         lost: i64,
     }
 }
@@ -150,9 +150,9 @@ fields! {
 fields! {
     /// A group with its cursors.
     GroupState {
-        /// Its name.
+        /// The name of the group.
         group: String,
-        /// By number.
+        /// The cursors, ordered by the number of the partition.
         partitions: Vec<GroupPartition>,
     }
 }
@@ -161,7 +161,7 @@ message! {
     DescribeGroups,
     /// All groups of the topic.
     Groups {
-        /// By name.
+        /// The groups, ordered by name.
         groups: Vec<GroupState>,
     }
 }
@@ -236,7 +236,7 @@ impl Topics {
         }
     }
 
-    /// The topics in the words of the library.
+    /// The topics as the library has them.
     ///
     /// # Errors
     /// `bad-argument` for a compression that this version does not know.
@@ -340,7 +340,7 @@ impl Groups {
         }
     }
 
-    /// The groups in the words of the library.
+    /// The groups as the library has them.
     pub fn read(self) -> Vec<overview::GroupState> {
         self.groups.into_iter().map(GroupState::read).collect()
     }

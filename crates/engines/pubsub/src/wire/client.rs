@@ -10,27 +10,27 @@ use dyno_net::{Address, Answer, CallOptions, Caller, NetError};
 use super::{Ask, Failed, Hello, Message, Verb, Welcome, WireError};
 use crate::error::{Code, Error, Result, Retry};
 
-/// A connection that a broker has let in. Clones share it.
+/// A connection that a broker has admitted. Clones share it.
 #[derive(Clone)]
 pub struct Client {
     caller: Caller,
     welcome: Welcome,
 }
 
-/// How to connect.
+/// How to connect to a broker, and how long to wait for it.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
-    /// The broker's secret; empty when it asks for none.
+    /// The broker's secret; empty if the broker wants none.
     pub token: String,
     /// A name by which people find the client in the broker's lists.
     pub name: String,
-    /// Requests under way at most; more wait.
+    /// How many requests may be under way at once; a further one waits.
     pub window: usize,
     /// TLS, for a broker over TCP.
     pub tls: Option<Arc<ClientConfig>>,
     /// How long connecting may take.
     pub connect_wait: Duration,
-    /// How long a request may take; it has to be longer than any fetch waits.
+    /// How long a request may take. It has to be longer than any fetch waits.
     pub answer_wait: Duration,
 }
 
@@ -48,7 +48,7 @@ impl Default for ClientOptions {
 }
 
 impl Client {
-    /// Connects and says who it is.
+    /// Connects and introduces the client with a Hello.
     ///
     /// # Errors
     /// `server-lost` when nothing listens, `denied` for a wrong token, `bad-argument` for an
@@ -62,8 +62,8 @@ impl Client {
             tls: options.tls.clone(),
             ..CallOptions::default()
         };
-        // Nothing was asked yet, so whatever happened can be tried again, unless it would happen
-        // again.
+        // Nothing was asked yet, so every failure can be tried again, unless the next attempt would
+        // fail in the same way.
         let lost = |error: NetError| match error.is_lasting() {
             true => Error::with_retry(Code::ServerLost, Retry::Never, error),
             false => Error::new(Code::ServerLost, error),
@@ -91,21 +91,21 @@ impl Client {
         self.welcome.most_body_bytes as usize
     }
 
-    /// Whether the connection has ended; it does not come back.
+    /// Whether the connection has ended, for good: open another.
     pub fn is_closed(&self) -> bool {
         self.caller.ended().is_some()
     }
 
-    /// Asks and waits.
+    /// Sends a request and waits for its answer.
     ///
     /// # Errors
-    /// What the broker says; `outcome-unknown` when no answer came.
+    /// What the broker says, or `outcome-unknown` if no answer came.
     pub fn ask<A: Ask>(&self, request: &A) -> Result<A::Answer> {
         read::<A>(self.caller.call(A::VERB as u8, 0, &request.parts()))
     }
 
-    /// Asks and goes on. `then` runs once, on the thread that reads the connection, and must not
-    /// wait. With the window full the call waits for an answer to come.
+    /// Sends a request and returns. `then` runs exactly once, on the thread that reads the
+    /// connection, and must not block. While the window is full the call waits for room.
     pub fn send<A: Ask>(&self, request: &A, then: impl FnOnce(Result<A::Answer>) + Send + 'static) {
         self.caller
             .send(A::VERB as u8, 0, &request.parts(), move |answer| {
@@ -113,7 +113,7 @@ impl Client {
             });
     }
 
-    /// Ends the connection; what waits is told `outcome-unknown`.
+    /// Ends the connection. Requests under way end with `outcome-unknown`.
     pub fn close(&self) {
         self.caller.close();
     }

@@ -6,7 +6,7 @@ pub enum WireError {
     /// The body ends too early.
     #[error("{message}: the body ends inside {field}")]
     Short {
-        /// The message's name.
+        /// The name of the message.
         message: &'static str,
         /// The field that is not whole.
         field: &'static str,
@@ -14,17 +14,17 @@ pub enum WireError {
     /// The body goes on after its last field.
     #[error("{message}: {bytes} bytes after the last field")]
     Long {
-        /// The message's name.
+        /// The name of the message.
         message: &'static str,
-        /// How many.
+        /// How many bytes were left.
         bytes: usize,
     },
     /// A field has a value that means nothing.
     #[error("{message}: {field} {reason}")]
     Value {
-        /// The message's name.
+        /// The name of the message.
         message: &'static str,
-        /// The field.
+        /// The name of the field.
         field: &'static str,
         /// What is wrong with it.
         reason: &'static str,
@@ -32,11 +32,11 @@ pub enum WireError {
     /// The frame has another verb.
     #[error("{message} has verb {expected}, the frame has {found}")]
     Verb {
-        /// The message's name.
+        /// The name of the message.
         message: &'static str,
-        /// Its verb.
+        /// The verb that the message has.
         expected: u8,
-        /// The frame's.
+        /// The verb that came instead.
         found: u8,
     },
 }

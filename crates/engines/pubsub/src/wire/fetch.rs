@@ -1,4 +1,4 @@
-//! Reading.
+//! Reading rows, and finding the offsets to read from.
 
 use bytes::{Buf, Bytes};
 
@@ -10,17 +10,17 @@ message! {
     Fetch,
     /// Asks for the rows from an offset on.
     Fetch {
-        /// The topic, from [`super::TopicIs`].
+        /// The number of the topic, from [`super::TopicIs`].
         topic_id: i32,
-        /// The partition.
+        /// The number of the partition.
         partition: i32,
         /// The first offset that is wanted; the first row may begin before it.
         offset: i64,
-        /// Rows end before this many bytes, but for the first, which always comes.
+        /// The most bytes of rows, except that the first row always comes.
         most_bytes: u32,
-        /// With fewer bytes than this at the end of the log the answer waits for more.
+        /// With fewer bytes than this at the end of the log the answer waits for more records.
         least_bytes: u32,
-        /// It waits at most this long.
+        /// How long the answer waits at most, in milliseconds.
         wait_ms: u32,
     }
 }
@@ -49,22 +49,22 @@ pub const ROW_HEADER_BYTES: usize = 48;
 /// In the wire's flags of a row: it was written by a server that cannot compute CRC32C.
 const NO_CRC: u8 = 0x80;
 
-/// What a row says of itself.
+/// The head of a row, which precedes its body on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowHead {
     /// The offset of its first record.
     pub base_offset: i64,
-    /// Its records.
+    /// How many records it holds.
     pub count: u32,
     /// The length of its body.
     pub bytes: u32,
     /// The producers' earliest time, microseconds since 1970.
     pub first_time_us: i64,
-    /// The producers' latest time.
+    /// The producers' latest time, microseconds since 1970.
     pub last_time_us: i64,
     /// When it was appended, by the database's clock, microseconds since 1970.
     pub appended_at_us: i64,
-    /// CRC32C of the body as stored; None: not computed by who wrote it.
+    /// CRC32C of the body as stored; `None` if the server that wrote the row could not compute it.
     pub crc: Option<u32>,
     /// Bits 0 and 1: 0 no compression, 1 LZ4, 2 zstd.
     pub codec: u8,
@@ -86,7 +86,7 @@ impl RowHead {
         out
     }
 
-    /// Reads one from bytes of which a whole header is there.
+    /// Reads a head from bytes that hold a whole one at least.
     fn take(bytes: &mut Bytes) -> RowHead {
         let mut header = bytes.split_to(ROW_HEADER_BYTES);
         let base_offset = header.get_i64_le();
@@ -112,16 +112,16 @@ impl RowHead {
 
 /// The rows of an answer, one after the other; each body is shared with the answer.
 ///
-/// They come in groups, as they were appended: the number of rows, their headers, their bodies.
+/// Rows come in groups, as they were appended: the number of rows, their heads, their bodies.
 #[derive(Debug, Clone)]
 pub struct Rows {
-    /// Headers of the group that are left.
+    /// The heads of the current group whose rows were not returned yet.
     heads: Bytes,
     rest: Bytes,
 }
 
 impl Rows {
-    /// Reads these rows.
+    /// Reads the rows of an answer from its first byte on.
     pub fn new(rows: Bytes) -> Rows {
         Rows {
             heads: Bytes::new(),
@@ -129,7 +129,7 @@ impl Rows {
         }
     }
 
-    /// The number in front of a group of rows.
+    /// The number in front of a group of this many rows.
     pub fn group(rows: usize) -> [u8; 4] {
         (rows as u32).to_le_bytes()
     }
@@ -142,6 +142,7 @@ impl Rows {
         if self.heads.is_empty() {
             let rows = self.rest.try_get_u32_le().map_err(|_| short("a group"))?;
             let bytes = (rows as usize).saturating_mul(ROW_HEADER_BYTES);
+            // An empty group is refused because the iteration would make no progress on it.
             if rows == 0 || self.rest.len() < bytes {
                 return Err(short("the headers of a group"));
             }
@@ -170,14 +171,14 @@ impl Iterator for Rows {
     }
 }
 
-/// A place in a partition.
+/// A position in a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FromWhere {
     /// The first record that is still there.
     Earliest,
-    /// After the last record.
+    /// Behind the last record, so only later ones are read.
     Latest,
-    /// An offset.
+    /// An offset. Beyond the end of the partition it is refused.
     Offset(i64),
     /// The first row that was appended at this time or later, microseconds since 1970.
     TimeUs(i64),
@@ -232,13 +233,13 @@ impl Field for FromWhere {
 
 message! {
     ListOffsets,
-    /// Asks for the offset of a place.
+    /// Asks for the offset of a position.
     ListOffsets {
-        /// The topic's name.
+        /// The name of the topic.
         topic: String,
-        /// The partition.
+        /// The number of the partition.
         partition: i32,
-        /// The place.
+        /// The position whose offset is wanted.
         from: FromWhere,
     }
 }

@@ -1,11 +1,11 @@
-//! Values in a body: how each is written and read.
+//! How each kind of value is written to a body and read from it.
 
 use bytes::{Buf, Bytes};
 
 use super::WireError;
 
-/// A body being written. What comes last in a message may be large, and is shared instead of
-/// copied.
+/// A body that is being written. The last field of a message may be large, so it is shared instead
+/// of copied.
 #[derive(Debug, Default)]
 pub struct Body {
     fixed: Vec<u8>,
@@ -20,7 +20,7 @@ impl Body {
     }
 }
 
-/// A body being read, field by field.
+/// A body that is being read, field by field.
 #[derive(Debug)]
 pub struct Fields {
     message: &'static str,
@@ -42,7 +42,7 @@ impl Fields {
         }
     }
 
-    /// To be called after the last field.
+    /// Ends the reading. Bytes that are left are an error.
     pub fn end(self) -> Result<(), WireError> {
         match self.bytes.len() {
             0 => Ok(()),
@@ -66,13 +66,13 @@ impl Fields {
 
 /// A value that can stand in a body.
 pub trait Field: Sized {
-    /// The fewest bytes that a value takes; bounds what a count of a list may claim.
+    /// The fewest bytes that a value takes, which bounds what the count of a list may claim.
     const LEAST_BYTES: usize;
 
-    /// Writes it.
+    /// Appends the value to a body.
     fn put(&self, body: &mut Body);
 
-    /// Reads it; `field` is its name, for errors.
+    /// Reads a value. `field` is its name, for errors.
     fn take(fields: &mut Fields, field: &'static str) -> Result<Self, WireError>;
 }
 
@@ -116,8 +116,8 @@ impl Field for bool {
     }
 }
 
-/// At most 65 535 bytes of UTF-8; what is longer is cut at a character, which only messages for
-/// people ever are (names have their own, shorter limits).
+/// At most 65 535 bytes of UTF-8. A longer text is cut at a character. That happens only to
+/// messages for people, because names have shorter limits of their own.
 impl Field for String {
     const LEAST_BYTES: usize = 2;
 
@@ -151,13 +151,15 @@ impl<T: Field> Field for Vec<T> {
 
     fn take(fields: &mut Fields, field: &'static str) -> Result<Vec<T>, WireError> {
         let count = u32::take(fields, field)? as usize;
+        // The count is the peer's word. A count whose values cannot be in the bytes that are left
+        // is refused before anything is allocated for it.
         fields.need(count.saturating_mul(T::LEAST_BYTES), field)?;
         (0..count).map(|_| T::take(fields, field)).collect()
     }
 }
 
 /// The rest of a body, without a length: the last field of a message. Several parts are written one
-/// after the other, and come back as one.
+/// after the other, and are read as one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rest(pub Vec<Bytes>);
 
@@ -167,7 +169,7 @@ impl Rest {
         Rest(vec![bytes])
     }
 
-    /// All of it; shared when it is one part, as it is when it was read.
+    /// All bytes. They are shared if they are one part, as they are after reading.
     pub fn bytes(&self) -> Bytes {
         match &self.0[..] {
             [one] => one.clone(),

@@ -1,30 +1,30 @@
-//! Groups of consumers.
+//! Membership of groups, ownership of partitions, and cursors.
 
 use super::message::{fields, message};
 use super::{Ask, FromWhere};
 
 message! {
     JoinGroup,
-    /// Enters a group of a topic, which is made when there is none.
+    /// Joins a group of a topic, which is made if it does not exist.
     JoinGroup {
-        /// The topic's name.
+        /// The name of the topic.
         topic: String,
-        /// The group's name.
+        /// The name of the group.
         group: String,
-        /// The member's name, its own in the group; a member that joins again continues.
+        /// The member's name, unique in the group; a member that joins again continues.
         member: String,
-        /// Where a group begins that has read nothing yet.
+        /// Where a group begins that has not read anything yet.
         start: FromWhere,
-        /// How long the member is taken for alive after a heartbeat, in milliseconds.
+        /// How long the group takes the member for alive after a heartbeat, in milliseconds.
         lease_ms: u32,
-        /// What a new group does when retention took what it had not read: `skip` or `fail`.
+        /// What a new group does when retention removes what it has not read: `skip` or `fail`.
         when_lost: String,
     }
 }
 
 message! {
     JoinGroup,
-    /// The member is in; its partitions come with heartbeats.
+    /// The member has joined. Its partitions come with heartbeats.
     Joined {
         /// The group's number, for the requests that come often.
         group_id: i32,
@@ -37,11 +37,11 @@ impl Ask for JoinGroup {
 
 message! {
     Heartbeat,
-    /// Renews a member's lease, gives partitions back, and asks what it owns.
+    /// Renews a member's lease, releases partitions, and asks what the member owns.
     Heartbeat {
-        /// The group.
+        /// The number of the group, from [`Joined`].
         group_id: i32,
-        /// The member.
+        /// The name of the member.
         member: String,
         /// Partitions that the member has finished with and committed.
         released: Vec<i32>,
@@ -51,13 +51,13 @@ message! {
 fields! {
     /// One partition that a member owns.
     Assigned {
-        /// The partition.
+        /// The number of the partition.
         partition: i32,
-        /// The generation of this ownership: commits carry it.
+        /// The generation of this ownership, which commits carry.
         generation: i64,
         /// The first offset that is not committed.
         committed: i64,
-        /// Whether another member waits for it: finish, commit, and release it.
+        /// Whether another member waits for it. The owner should finish, commit, and release it.
         wanted: bool,
     }
 }
@@ -66,7 +66,7 @@ message! {
     Heartbeat,
     /// What the member owns now.
     Assignments {
-        /// By partition.
+        /// The partitions, ordered by number.
         assigned: Vec<Assigned>,
     }
 }
@@ -78,13 +78,13 @@ impl Ask for Heartbeat {
 fields! {
     /// How far a member has read one partition.
     Cursor {
-        /// The partition.
+        /// The number of the partition.
         partition: i32,
         /// The generation of the ownership.
         generation: i64,
-        /// The first offset that is not done with; -1: as it was.
+        /// The first offset that is not processed; -1 leaves it as it was.
         committed: i64,
-        /// The first offset that may not be handed out yet; -1: as it was.
+        /// The first offset that may not be handed out yet; -1 leaves it as it was.
         claimed_to: i64,
     }
 }
@@ -93,9 +93,9 @@ message! {
     Commit,
     /// Stores how far a member has read.
     Commit {
-        /// The group.
+        /// The number of the group, from [`Joined`].
         group_id: i32,
-        /// The member.
+        /// The name of the member.
         member: String,
         /// Each partition at most once.
         cursors: Vec<Cursor>,
@@ -104,7 +104,7 @@ message! {
 
 message! {
     Commit,
-    /// What was stored.
+    /// The answer to [`Commit`]: all cursors are stored that are not listed here.
     Committed {
         /// Partitions whose generation was not the member's any more: stop reading them.
         refused: Vec<i32>,
@@ -117,18 +117,18 @@ impl Ask for Commit {
 
 message! {
     LeaveGroup,
-    /// Leaves a group; what the member owned is free at once.
+    /// Leaves a group. What the member owned is assigned to others at once.
     LeaveGroup {
-        /// The group.
+        /// The number of the group, from [`Joined`].
         group_id: i32,
-        /// The member.
+        /// The name of the member.
         member: String,
     }
 }
 
 message! {
     LeaveGroup,
-    /// The member is out.
+    /// The answer to [`LeaveGroup`]: the member is out.
     Left {}
 }
 
@@ -138,14 +138,14 @@ impl Ask for LeaveGroup {
 
 message! {
     SkipLost,
-    /// Retention took the records where a member wanted to go on: moves it to the first that is
-    /// there.
+    /// Moves a member to the first record that is left, after retention has removed the records
+    /// where it wanted to go on.
     SkipLost {
-        /// The group.
+        /// The number of the group, from [`Joined`].
         group_id: i32,
-        /// The member.
+        /// The name of the member.
         member: String,
-        /// The partition.
+        /// The number of the partition.
         partition: i32,
         /// The generation of the ownership.
         generation: i64,

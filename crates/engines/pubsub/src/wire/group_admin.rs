@@ -1,4 +1,4 @@
-//! What is kept, all groups, and what is done to one of them.
+//! Requests about what retention has left, about all groups, and changes of one group.
 
 use super::Ask;
 use super::admin::GroupState;
@@ -15,24 +15,24 @@ message! {
 }
 
 fields! {
-    /// One partition.
+    /// What retention has left of one partition.
     KeptIs {
-        /// Its topic's name.
+        /// The name of its topic.
         topic: String,
-        /// Its number.
+        /// The number of the partition.
         partition: i32,
-        /// Tables that hold it.
+        /// How many tables hold it.
         ranges: i32,
-        /// When its oldest record was appended, microseconds since 1970; -1: it is empty.
+        /// When its oldest record was appended, microseconds since 1970; -1 if it is empty.
         oldest_at_us: i64,
     }
 }
 
 message! {
     ListKept,
-    /// All partitions.
+    /// The answer to [`ListKept`].
     AllKept {
-        /// By topic and number.
+        /// The partitions, ordered by topic and number.
         kept: Vec<KeptIs>,
     }
 }
@@ -50,18 +50,18 @@ message! {
 fields! {
     /// A group of a topic.
     GroupOf {
-        /// The topic's name.
+        /// The name of the topic.
         topic: String,
-        /// The group.
+        /// The group with its cursors.
         state: GroupState,
     }
 }
 
 message! {
     ListGroups,
-    /// All groups.
+    /// The answer to [`ListGroups`].
     AllGroups {
-        /// By topic and group.
+        /// The groups, ordered by topic and name.
         groups: Vec<GroupOf>,
     }
 }
@@ -72,17 +72,17 @@ impl Ask for ListGroups {
 
 message! {
     ResetGroup,
-    /// Sets a group to another place.
+    /// Resets a group to another position.
     ResetGroup {
-        /// The topic's name.
+        /// The name of the topic.
         topic: String,
-        /// The group's.
+        /// The name of the group.
         group: String,
-        /// The place.
+        /// The position where the group goes on.
         to: FromWhere,
-        /// One partition; -1: all.
+        /// The only partition to reset; -1 stands for all.
         partition: i32,
-        /// Also where members live.
+        /// Whether to reset a group with living members, too.
         force: bool,
     }
 }
@@ -90,20 +90,20 @@ message! {
 fields! {
     /// Where one partition was set.
     MovedTo {
-        /// Its number.
+        /// The number of the partition.
         partition: i32,
-        /// Where the group stood; -1: nowhere yet.
+        /// The offset that the group had committed; -1 if it had none yet.
         was: i64,
-        /// Where it stands now.
+        /// The offset at which the group goes on.
         committed: i64,
     }
 }
 
 message! {
     ResetGroup,
-    /// It is set.
+    /// The answer to [`ResetGroup`]: the group is reset.
     GroupReset {
-        /// By number.
+        /// The partitions that were set, ordered by number.
         moved: Vec<MovedTo>,
     }
 }
@@ -116,18 +116,18 @@ message! {
     DropGroup,
     /// Drops a group with its cursors.
     DropGroup {
-        /// The topic's name.
+        /// The name of the topic.
         topic: String,
-        /// The group's.
+        /// The name of the group.
         group: String,
-        /// Also where members live.
+        /// Whether to drop a group with living members, too.
         force: bool,
     }
 }
 
 message! {
     DropGroup,
-    /// It is gone.
+    /// The answer to [`DropGroup`]: the group is gone.
     GroupDropped {}
 }
 
@@ -136,7 +136,7 @@ impl Ask for DropGroup {
 }
 
 impl AllKept {
-    /// The answer with these.
+    /// The answer that lists these partitions.
     pub fn of(kept: Vec<overview::Kept>) -> AllKept {
         let kept = kept.into_iter().map(|kept| KeptIs {
             topic: kept.topic,
@@ -149,7 +149,7 @@ impl AllKept {
         }
     }
 
-    /// They in the words of the library.
+    /// The partitions as the library has them.
     pub fn read(self) -> Vec<overview::Kept> {
         let kept = self.kept.into_iter().map(|kept| overview::Kept {
             topic: kept.topic,
@@ -173,7 +173,7 @@ impl AllGroups {
         }
     }
 
-    /// The groups in the words of the library.
+    /// The groups as the library has them.
     pub fn read(self) -> Vec<(String, overview::GroupState)> {
         let groups = self.groups.into_iter();
         groups
@@ -194,7 +194,7 @@ impl ResetGroup {
         }
     }
 
-    /// What is to be done.
+    /// The request as the library has it.
     pub fn reset(&self) -> Reset {
         Reset {
             to: Start::from(self.to),
@@ -205,7 +205,7 @@ impl ResetGroup {
 }
 
 impl GroupReset {
-    /// The answer with these places.
+    /// The answer with these offsets.
     pub fn of(moved: Vec<Moved>) -> GroupReset {
         let moved = moved.into_iter().map(|moved| MovedTo {
             partition: moved.partition,
@@ -217,7 +217,7 @@ impl GroupReset {
         }
     }
 
-    /// The places in the words of the library.
+    /// The offsets as the library has them.
     pub fn read(self) -> Vec<Moved> {
         let moved = self.moved.into_iter().map(|moved| Moved {
             partition: moved.partition,

@@ -11,7 +11,7 @@ pub const ANSWER: u8 = 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Verb {
-    /// The first request of a connection: who asks.
+    /// The first request of a connection, in which the client introduces itself.
     Hello = 1,
     /// Where the partitions of a topic are.
     Metadata = 2,
@@ -23,25 +23,25 @@ pub enum Verb {
     Fetch = 5,
     /// The offset of the earliest, the latest, or the first record from a time on.
     ListOffsets = 6,
-    /// Enters a group.
+    /// Joins a group, which is made if it does not exist.
     JoinGroup = 7,
     /// Renews a member's lease, and says what it owns.
     Heartbeat = 8,
     /// Stores how far a member has read.
     Commit = 9,
-    /// Leaves a group.
+    /// Leaves a group, whose other members take over.
     LeaveGroup = 10,
-    /// Makes a topic.
+    /// Creates a topic; its partitions find a broker within a moment.
     CreateTopic = 11,
-    /// What the broker counts.
+    /// The counters of the broker.
     Status = 12,
-    /// Goes on where retention left something.
+    /// Moves a member over records that retention has removed.
     SkipLost = 13,
     /// All topics, with their settings and sizes.
     ListTopics = 14,
-    /// Changes a topic.
+    /// Changes the settings of a topic.
     AlterTopic = 15,
-    /// Drops a topic.
+    /// Drops a topic with its records and groups.
     DropTopic = 16,
     /// All groups of a topic, with their cursors.
     DescribeGroups = 17,
@@ -49,15 +49,15 @@ pub enum Verb {
     Placement = 18,
     /// All queues, with what is in them.
     ListQueues = 19,
-    /// Since when records are kept.
+    /// How far back the records of each partition go.
     ListKept = 20,
     /// All groups of all topics.
     ListGroups = 21,
-    /// Sets a group to another place.
+    /// Resets a group to another position.
     ResetGroup = 22,
-    /// Drops a group.
+    /// Drops a group with its cursors.
     DropGroup = 23,
-    /// In answers alone: why not.
+    /// Only in answers: why a request was refused.
     Error = 127,
 }
 
@@ -101,16 +101,16 @@ pub trait Message: Sized {
     /// The verb of its frame.
     const VERB: Verb;
 
-    /// Writes it, as the parts of a frame's body.
+    /// Writes the message, as the parts of a frame's body.
     fn parts(&self) -> Vec<Bytes>;
 
-    /// Reads it, to the last byte.
+    /// Reads a message from all bytes of a body.
     fn decode(body: Bytes) -> Result<Self, WireError>;
 }
 
-/// A request, and what answers it.
+/// A request, with the type of its answer.
 pub trait Ask: Message {
-    /// What comes back, unless it is [`super::Failed`].
+    /// The message that comes back, unless the request is refused with [`super::Failed`].
     type Answer: Message;
 }
 

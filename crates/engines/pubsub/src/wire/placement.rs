@@ -8,7 +8,7 @@ message! {
     /// Asks where the partitions of a topic are that lies on several clusters; Metadata is refused
     /// for it.
     PlacementOf {
-        /// The topic's name.
+        /// The name of the topic.
         topic: String,
     }
 }
@@ -16,9 +16,9 @@ message! {
 fields! {
     /// The partitions that another cluster has.
     ShareIs {
-        /// The cluster's name.
+        /// The name under which the home knows the cluster.
         cluster: String,
-        /// Their numbers.
+        /// The numbers of these partitions.
         partitions: Vec<i32>,
         /// The addresses of its brokers, as far as they are known at present.
         addresses: Vec<String>,
@@ -39,7 +39,7 @@ message! {
         all_partitions: i32,
         /// The partitions of this cluster, by number.
         partitions: Vec<PartitionIs>,
-        /// Those of the others; only the home says.
+        /// The partitions of other clusters; only the home fills this in.
         elsewhere: Vec<ShareIs>,
     }
 }

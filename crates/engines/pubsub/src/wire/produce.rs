@@ -1,4 +1,4 @@
-//! Appending.
+//! Appending records, and the ids of the producers that do.
 
 use super::message::message;
 use super::{Ask, Rest};
@@ -11,9 +11,9 @@ message! {
 
 message! {
     NewProducer,
-    /// The id.
+    /// The answer to [`NewProducer`].
     ProducerId {
-        /// It stands for one producer until that ends.
+        /// The id, which no other producer gets.
         producer_id: i64,
     }
 }
@@ -24,20 +24,20 @@ impl Ask for NewProducer {
 
 message! {
     Produce,
-    /// Appends records. Sent again with the same producer and sequence it appends nothing.
+    /// Appends records. A repetition with the same producer and sequence appends nothing.
     Produce {
-        /// The topic, from [`super::TopicIs`].
+        /// The number of the topic, from [`super::TopicIs`].
         topic_id: i32,
-        /// The partition.
+        /// The number of the partition.
         partition: i32,
-        /// Who appends.
+        /// The id of the producer, from [`ProducerId`].
         producer_id: i64,
         /// The sequence of the first record. Sequences count the producer's records of this
         /// partition, from 0.
         first_sequence: i64,
-        /// Records in the body.
+        /// How many records the body holds.
         count: u32,
-        /// CRC32C of the body.
+        /// CRC32C of the body as it is sent.
         crc: u32,
         /// Bits 0 and 1: 0 no compression, 1 LZ4, 2 zstd. All others 0.
         codec: u8,
@@ -48,12 +48,12 @@ message! {
 
 message! {
     Produce,
-    /// The records are committed.
+    /// The answer to [`Produce`]: the records are committed.
     Produced {
-        /// The offset of the first record; -1: a duplicate so old that its offset is not known any
-        /// more.
+        /// The offset of the first record. It is -1 for a duplicate so old that the server does not
+        /// know its offset any more.
         base_offset: i64,
-        /// Whether they were there already, and nothing was appended.
+        /// Whether the records were in the log already, so that nothing was appended.
         duplicate: bool,
     }
 }

@@ -7,14 +7,14 @@ use crate::queue::QueueStats;
 
 message! {
     ListQueues,
-    /// Asks for all queues.
+    /// Asks for all queues of the broker's database.
     ListQueues {}
 }
 
 fields! {
     /// A queue and what is in it.
     QueueIs {
-        /// Its name.
+        /// The name of the queue.
         queue: String,
         /// Messages that can be claimed.
         ready: i64,
@@ -22,20 +22,21 @@ fields! {
         delayed: i64,
         /// Messages that a worker holds.
         claimed: i64,
-        /// Dead letters.
+        /// Messages that were claimed too often and are kept as dead letters.
         dead: i64,
-        /// Messages that are done and kept.
+        /// Messages that were acknowledged and are kept.
         done: i64,
-        /// Age of the oldest message that is not done, in milliseconds; -1: there is none.
+        /// The age of the oldest message that is not acknowledged, in milliseconds; -1 if there is
+        /// none.
         oldest_ms: i64,
     }
 }
 
 message! {
     ListQueues,
-    /// All queues.
+    /// The answer to [`ListQueues`].
     Queues {
-        /// By name.
+        /// The queues, ordered by name.
         queues: Vec<QueueIs>,
     }
 }
@@ -61,7 +62,7 @@ impl Queues {
         }
     }
 
-    /// The queues in the words of the library.
+    /// The queues as the library has them.
     pub fn read(self) -> Vec<overview::QueueState> {
         let queues = self.queues.into_iter().map(|is| overview::QueueState {
             queue: is.queue,

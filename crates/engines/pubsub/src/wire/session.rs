@@ -1,4 +1,4 @@
-//! The connection itself: who asks, what the broker counts, why something was refused.
+//! The connection itself: who the client is, what the broker counts, why a request was refused.
 
 use super::Ask;
 use super::message::{fields, message};
@@ -7,7 +7,7 @@ message! {
     Hello,
     /// The first request of a connection. Nothing else is answered before it.
     Hello {
-        /// The secret of the broker; empty when it asks for none.
+        /// The secret of the broker; empty if the broker wants none.
         token: String,
         /// A name for the client, for people who look at the broker.
         client: String,
@@ -16,7 +16,7 @@ message! {
 
 message! {
     Hello,
-    /// The client is let in.
+    /// The client is admitted.
     Welcome {
         /// The broker's name, new with every start.
         broker: String,
@@ -40,14 +40,14 @@ fields! {
     Counter {
         /// Its name, with the unit last.
         name: String,
-        /// How many.
+        /// The value at the time of the answer.
         value: u64,
     }
 }
 
 message! {
     Status,
-    /// What the broker counts.
+    /// The answer to [`Status`].
     StatusIs {
         /// Everything, in a fixed order.
         counters: Vec<Counter>,
@@ -64,9 +64,9 @@ message! {
     Failed {
         /// A stable code, such as `unknown-topic`.
         code: String,
-        /// 0: a retry is safe. 1: it is of no use. 2: the outcome is unknown.
+        /// 0 means that a retry is safe, 1 that it is of no use, and 2 that the outcome is unknown.
         retry: u8,
-        /// A sentence for people.
+        /// A sentence for people, which names the object and the reason.
         text: String,
     }
 }

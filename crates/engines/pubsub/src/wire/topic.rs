@@ -8,15 +8,15 @@ message! {
     Metadata,
     /// Asks where the partitions of a topic are.
     Metadata {
-        /// The topic's name.
+        /// The name of the topic.
         topic: String,
     }
 }
 
 fields! {
-    /// One partition.
+    /// A partition, and the broker that serves it.
     PartitionIs {
-        /// Its number.
+        /// The number of the partition.
         partition: i32,
         /// The epoch of its broker; it grows with every change.
         epoch: i64,
@@ -24,20 +24,20 @@ fields! {
         first_offset: i64,
         /// The offset that the next record will get, as last seen.
         next_offset: i64,
-        /// The address of its broker; empty: it has none at present.
+        /// The address of its broker; empty if it has none at present.
         address: String,
     }
 }
 
 message! {
     Metadata,
-    /// A topic.
+    /// A topic and where its partitions are.
     TopicIs {
         /// Its number, for the requests that come often.
         topic_id: i32,
         /// How its rows are to be compressed: `none`, `lz4` or `zstd`.
         compression: String,
-        /// All partitions, by number.
+        /// All partitions, ordered by number.
         partitions: Vec<PartitionIs>,
     }
 }
@@ -48,32 +48,32 @@ impl Ask for Metadata {
 
 message! {
     CreateTopic,
-    /// Makes a topic; its partitions find a broker within a moment.
+    /// Creates a topic. Its partitions find a broker within a moment.
     CreateTopic {
         /// Its name: 1 to 100 of the characters a-z, A-Z, 0-9, `.`, `_` and `-`.
         topic: String,
-        /// How many partitions.
+        /// How many partitions the topic gets.
         partitions: i32,
-        /// `none`, `lz4` or `zstd`.
+        /// How its rows are to be compressed: `none`, `lz4` or `zstd`.
         compression: String,
-        /// How long records are kept, in milliseconds; -1: for ever.
+        /// How long records are kept, in milliseconds; -1 keeps them for ever.
         retention_ms: i64,
-        /// How many bytes are kept in each partition; -1: all.
+        /// How many bytes of each partition are kept; -1 keeps all.
         retention_bytes: i64,
     }
 }
 
 message! {
     CreateTopic,
-    /// The topic is made.
+    /// The answer to [`CreateTopic`]: the topic exists.
     Created {
-        /// Its number.
+        /// The number of the topic.
         topic_id: i32,
     }
 }
 
 impl CreateTopic {
-    /// Makes a topic of this name with as much of these settings as a broker is told.
+    /// Creates a topic of this name with those of these settings that a broker is told.
     pub fn of(topic: &str, options: &TopicOptions) -> CreateTopic {
         CreateTopic {
             topic: topic.to_owned(),

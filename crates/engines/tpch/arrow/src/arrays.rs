@@ -1,4 +1,5 @@
-//! Values into arrays, one by one: the plain way, which the faster ones are measured against.
+//! Turns values into arrays, one by one. This is the plain way, against which faster ones are
+//! measured.
 
 use std::sync::Arc;
 
@@ -11,10 +12,10 @@ use dyno_tpch::{Batch, Kind, TextPool, Values, tbl};
 
 use crate::schema::{DECIMAL, schema};
 
-/// The rows of a batch as Arrow arrays that own their values.
+/// Copies the rows of a batch into Arrow arrays that own their values.
 ///
 /// # Errors
-/// When Arrow refuses the arrays; those of TPC-H it takes.
+/// When Arrow refuses the arrays, which it does not do for those of TPC-H.
 pub fn record_batch(batch: &Batch, pool: &TextPool) -> Result<RecordBatch, ArrowError> {
     let table = batch.table();
     let mut arrays = Vec::with_capacity(table.columns().len());

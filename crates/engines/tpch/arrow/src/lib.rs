@@ -1,5 +1,5 @@
-//! TPC-H tables as Arrow record batches: a stream of them for programs that speak Arrow, and the
-//! first step of the `baseline` way into files.
+//! TPC-H tables as Arrow record batches, for programs that speak Arrow and as the first step of the
+//! mode `baseline`.
 //!
 //! ```
 //! use arrow::array::RecordBatchReader;

@@ -1,15 +1,15 @@
-//! The types of the specification as Arrow has them.
+//! Maps the types of the specification to those of Arrow.
 
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use dyno_tpch::{Kind, Table};
 
-/// Digits of a decimal, and those of them behind the point.
+/// The digits of a decimal, and how many of them stand behind the point.
 pub(crate) const DECIMAL: (u8, i8) = (15, 2);
 
-/// The schema of a table: keys are `Int64`, decimals `Decimal128(15, 2)`, days `Date32`, text
-/// `Utf8`; nothing is null.
+/// The schema of a table. Keys are `Int64`, decimals `Decimal128(15, 2)`, dates `Date32` and text
+/// `Utf8`. No column is nullable.
 pub fn schema(table: Table) -> SchemaRef {
     let field = |column: &dyno_tpch::Column| Field::new(column.name, data_type(column.kind), false);
     let fields: Vec<Field> = table.columns().iter().map(field).collect();

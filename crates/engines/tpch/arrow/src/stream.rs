@@ -1,4 +1,4 @@
-//! Some rows of a table, batch by batch.
+//! Streams some rows of a table, batch by batch.
 
 use std::borrow::Borrow;
 use std::ops::Range;
@@ -11,11 +11,11 @@ use dyno_tpch::{Batch, Error, Generator, Table, TextPool};
 use crate::arrays::record_batch;
 use crate::schema::schema;
 
-/// Units of a batch.
+/// The most units of a batch, which stay in a core's second-level cache.
 const UNITS_AT_ONCE: u64 = 2_048;
 
 /// Some units of a table as an Arrow stream. The first batch of a process makes the text pool. The
-/// generator is borrowed or shared (`Arc`), as a stream wants it that outlives its maker.
+/// generator is borrowed, or shared by an `Arc` for a stream that outlives its maker.
 pub struct Stream<G> {
     generator: G,
     units: Range<u64>,
@@ -23,7 +23,8 @@ pub struct Stream<G> {
 }
 
 impl<G: Borrow<Generator>> Stream<G> {
-    /// A stream of these units: orders for `lineitem`, parts for `partsupp`, rows elsewhere.
+    /// Makes a stream of these units, which are orders for `lineitem`, parts for `partsupp`, and
+    /// rows elsewhere.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for units that the table does not have.

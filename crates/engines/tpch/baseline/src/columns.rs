@@ -1,4 +1,4 @@
-//! Arrow arrays as columns for a writer of ours: the generic entry that `baseline` takes into ORC.
+//! Passes Arrow arrays as columns to a writer of ours, which `baseline` does for ORC.
 
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{Date32Type, Decimal128Type, Int32Type, Int64Type};
@@ -7,7 +7,7 @@ use dyno_tpch::{Batch, TextPool};
 use dyno_tpch_arrow::record_batch;
 use dyno_tpch_files::format::{Columns, Refused, Source};
 
-/// Makes columns by way of Arrow arrays.
+/// Makes columns from Arrow arrays.
 pub(crate) struct Arrays;
 
 impl Source for Arrays {
@@ -18,7 +18,7 @@ impl Source for Arrays {
     }
 }
 
-/// Buffers for what Arrow has in wider types.
+/// Buffers for values that Arrow has in wider or signed types.
 #[derive(Default)]
 pub(crate) struct Arrow {
     columns: Vec<Column>,
@@ -59,7 +59,7 @@ impl Column {
         self.integers.clear();
         self.offsets.clear();
         if let Some(decimals) = array.as_primitive_opt::<Decimal128Type>() {
-            // 15 digits fit 64 bits.
+            // The decimals have 15 digits, which fit into 64 bits.
             self.integers
                 .extend(decimals.values().iter().map(|&value| value as i64));
         } else if let Some(text) = array.as_string_opt::<i32>() {

@@ -1,5 +1,5 @@
-//! CSV by arrow-rs. It prints `l_quantity` with point and digits, which dbgen and our own formatter
-//! leave out, and quotes only what it must.
+//! Writes CSV by arrow-rs. It prints `l_quantity` with a point and digits, which dbgen and our own
+//! formatter leave out, and quotes only what it must.
 
 use std::io::Write;
 
@@ -9,12 +9,12 @@ use dyno_tpch::{Batch, Table, TextPool};
 use dyno_tpch_arrow::record_batch;
 use dyno_tpch_files::format::{Encode, Format, Out, Refused};
 
-/// A table as CSV by arrow-rs.
+/// The CSV format of arrow-rs for one table.
 pub(crate) struct ArrowCsv {
     pub(crate) table: Table,
 }
 
-/// Lines under way.
+/// The lines of the current piece.
 #[derive(Default)]
 pub(crate) struct LineEncoder {
     lines: Vec<u8>,

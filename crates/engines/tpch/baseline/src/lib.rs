@@ -1,9 +1,9 @@
-//! The mode `baseline` of `dyno tpch gen`: rows into Arrow arrays, value by value, and those into
-//! the ordinary library's writers. ORC goes through our own writer, since the Rust library for ORC
-//! cannot write decimals.
+//! The mode `baseline` of `dyno tpch gen`, in which rows become Arrow arrays, value by value, and
+//! go to the ordinary library's writers. ORC goes through our own writer, because the Rust library
+//! for ORC cannot write decimals.
 //!
-//! This crate belongs to `dyno-sql`, which `dyno` starts for the mode: Arrow and its writers take
-//! longer to build than all of `dyno`.
+//! This crate belongs to `dyno-sql`, which `dyno` starts for the mode, because Arrow and its
+//! writers take longer to build than all of `dyno`.
 
 mod columns;
 mod csv;
@@ -20,7 +20,7 @@ use parquet::ArrowParquet;
 /// prints what dbgen prints, so TBL is left to that function.
 ///
 /// # Errors
-/// See [`dyno_tpch_files::run`]; also a job of another mode.
+/// See [`dyno_tpch_files::run`]. A job of another mode is refused.
 pub fn run(job: &Job, progress: &Progress) -> Result<Report, Error> {
     if job.mode != Mode::Baseline {
         let reason = format!("the mode is {}, and only baseline is made here", job.mode);

@@ -1,5 +1,5 @@
-//! Parquet by arrow-rs with its defaults but for the codec; its column writers make row groups on
-//! several threads.
+//! Writes Parquet by arrow-rs with its defaults, except for the codec and the version of pages. Its
+//! column writers make row groups on several threads.
 
 use std::io;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 
-/// A table as Parquet by arrow-rs.
+/// The Parquet format of arrow-rs for one table.
 pub(crate) struct ArrowParquet {
     schema: SchemaRef,
     properties: Arc<WriterProperties>,
 }
 
-/// A row group under way.
+/// The column writers of the current row group.
 pub(crate) struct GroupEncoder {
     schema: SchemaRef,
     factory: ArrowRowGroupWriterFactory,
     columns: Vec<ArrowColumnWriter>,
 }
 
-/// A file that takes row groups.
+/// A file to which finished row groups are appended.
 pub(crate) struct ParquetFile {
     writer: SerializedFileWriter<Out>,
 }
@@ -70,7 +70,7 @@ impl ArrowParquet {
     }
 }
 
-/// The sink's own error, where the library wrapped it.
+/// Takes the sink's own error out of that of the library, which wraps it.
 fn refused(error: ParquetError) -> Refused {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {

@@ -1,4 +1,5 @@
-//! How large the pieces of a table may be, so that all that are under way fit the memory.
+//! Computes how large the pieces of a table may be, so that all that are under way fit into the
+//! memory of the job.
 
 use dyno_tpch::{POOL_BYTES, Table};
 
@@ -6,34 +7,36 @@ use crate::error::Error;
 use crate::job::{Format, Job};
 use crate::place::Place;
 
-/// What the process holds beside the pool and the pieces: code, batches, dictionaries, buffers of
+/// Memory of the process beside the pool and the pieces, for code, dictionaries and buffers of
 /// sinks.
 const FIXED_BYTES: u64 = 40 << 20;
-/// What a thread holds beside its piece: a batch and the buffers of a writer.
+/// Memory of a thread beside its piece, for a batch and the buffers of a writer.
 const THREAD_BYTES: u64 = 12 << 20;
-/// Bytes of a piece where memory does not decide: large enough for readers, which like few row
-/// groups, small enough for a dozen of them in flight.
+/// Bytes of a piece if memory does not force a smaller one. It is large enough for readers, which
+/// prefer few row groups, and small enough for a dozen of them in flight.
 const PIECE_BYTES: u64 = 16 << 20;
-/// Parts of objects that are sent or collected: 8 MiB each, five for an object, two objects at a
-/// time.
+/// Memory for parts of objects that are sent or collected. They have 8 MiB, and there are five for
+/// each of two objects at a time.
 const OBJECTS_BYTES: u64 = 2 * 5 * (8 << 20);
-/// A piece below this would be mostly headers.
+/// The least bytes of a piece. A smaller one would be mostly headers.
 const SMALLEST_PIECE_BYTES: u64 = 1 << 20;
-/// Text has no reason to come in large pieces.
+/// Bytes of a piece of text, for which readers do not care.
 const TEXT_PIECE_BYTES: u64 = 4 << 20;
 
-/// How a job uses its memory.
+/// How a job divides its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Budget {
-    /// Bytes of a piece, about.
+    /// About how many bytes a piece has.
     pub(crate) piece_bytes: u64,
-    /// Pieces that may wait in a file for their turn.
+    /// How many pieces may wait in a file for their turn.
     pub(crate) waiting: usize,
 }
 
 impl Budget {
+    /// Divides the memory of a job.
+    ///
     /// # Errors
-    /// [`Error::Memory`] when pieces would be too small to be of use.
+    /// [`Error::Memory`] when pieces would be too small to be useful.
     pub(crate) fn of(job: &Job) -> Result<Budget, Error> {
         let jobs = job.jobs.max(1) as u64;
         let waiting = jobs + 1;
@@ -65,11 +68,12 @@ impl Budget {
     }
 }
 
-/// Units of a piece of a table.
+/// How many units a piece of a table has.
 pub(crate) fn units_of_piece(job: &Job, budget: Budget, table: Table) -> u64 {
     let rows = budget.piece_bytes / row_bytes(job.layout.format, table);
+    // The smaller of the two wins, because a request for rows must not break the bound of memory.
     let rows = job.layout.group_rows.map_or(rows, |most| rows.min(most));
-    // Orders have four lines each on average, and one to seven.
+    // Orders have one to seven lines, and four on average.
     let rows_per_unit = match table {
         Table::Lineitem | Table::Partsupp => 4,
         _ => 1,
@@ -77,7 +81,7 @@ pub(crate) fn units_of_piece(job: &Job, budget: Budget, table: Table) -> u64 {
     (rows / rows_per_unit).max(1)
 }
 
-/// Bytes that a row has before compression, rounded up: as text, or as pages.
+/// Bytes of a row before compression, rounded up, either as text or in pages.
 fn row_bytes(format: Format, table: Table) -> u64 {
     match format {
         Format::Csv | Format::Tbl => match table {

@@ -1,10 +1,10 @@
-//! A job that another program runs: the order goes to it as a line of JSON over a socket that is
-//! its standard input, and what it says comes back over the same socket, a line for each tick and
-//! one for the end.
+//! Runs a job in another program. The job is sent to it as a line of JSON over a socket that is its
+//! standard input, and it answers over the same socket with a line for each tick and one at the
+//! end.
 //!
-//! Standard output stays free for the sink of that name. When either side goes away the other sees
-//! the socket's end: the program stops the job as if it had been asked to, and the caller reports
-//! how the program ended.
+//! Standard output stays free for the sink of that name. When either side ends, the other sees the
+//! end of the socket. Then the program stops the job as if it had been requested, and the caller
+//! reports how the program ended.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
@@ -24,10 +24,10 @@ use crate::job::Job;
 use crate::progress::Progress;
 use crate::report::Report;
 
-/// Between two lines about how far the job is, and between two looks at the wish to stop.
+/// The time between two lines about progress, and between two looks at whether to stop.
 const TICK: Duration = Duration::from_millis(50);
 
-/// A line from the program that runs the job.
+/// A line that the program sends while it runs the job.
 #[derive(Serialize, Deserialize)]
 enum Said {
     /// Rows and bytes so far.
@@ -37,10 +37,10 @@ enum Said {
     Failed(String),
 }
 
-/// Has `program` run the job by [`serve`] and waits for its end.
+/// Starts `program`, which runs the job by [`serve`], and waits for its end.
 ///
 /// # Errors
-/// What the program says, or that it could not be started or ended without a word.
+/// The error that the program sends, or that it could not be started, or ended without an answer.
 pub fn run_in(mut program: Command, job: &Job, progress: &Progress) -> Result<Report, Error> {
     let failed = |what: &str, error: io::Error| Error::Child(format!("dyno-sql {what}: {error}"));
     let (socket, theirs) = UnixStream::pair().map_err(|e| failed("gets no socket", e))?;
@@ -49,8 +49,8 @@ pub fn run_in(mut program: Command, job: &Job, progress: &Progress) -> Result<Re
     } else {
         Stdio::null()
     };
-    // A process group of its own keeps Ctrl-C from it: the caller hears the signal, and the wish to
-    // stop lets the program remove what is unfinished.
+    // A process group of its own keeps Ctrl-C from the program. The caller gets the signal and asks
+    // the program to stop, which then removes what is unfinished.
     program
         .stdin(OwnedFd::from(theirs))
         .stdout(stdout)
@@ -58,7 +58,8 @@ pub fn run_in(mut program: Command, job: &Job, progress: &Progress) -> Result<Re
     let mut child = program
         .spawn()
         .map_err(|e| failed("cannot be started", e))?;
-    // With the command goes our copy of the child's end; else its death would not end the socket.
+    // The command has our copy of the child's end. As long as it is open, the death of the child
+    // does not end the socket.
     drop(program);
     let ended = AtomicBool::new(false);
     let last = thread::scope(|scope| {
@@ -67,6 +68,7 @@ pub fn run_in(mut program: Command, job: &Job, progress: &Progress) -> Result<Re
         ended.store(true, Ordering::Relaxed);
         last
     });
+    // The conversation has ended, but the program may still be tidying up.
     let status = child
         .wait()
         .map_err(|e| failed("cannot be waited for", e))?;
@@ -81,14 +83,14 @@ pub fn run_in(mut program: Command, job: &Job, progress: &Progress) -> Result<Re
     }
 }
 
-/// Sends the job and takes lines until the last one.
+/// Sends the job and reads lines until the last one. `None` if the program ended without it.
 fn converse(socket: &UnixStream, job: &Job, progress: &Progress) -> io::Result<Option<Said>> {
-    // A program that ended at once has said why on standard error; that the order did not reach it
-    // says less.
+    // A program that ended at once has said why on standard error, which tells more than that the
+    // job did not reach it.
     let _ = send(socket, job);
     for line in BufReader::new(socket).lines() {
         let line = match line {
-            // A program that ended before it read the order resets the socket.
+            // A program that ended before it read the job resets the socket.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
             line => line?,
         };
@@ -100,11 +102,11 @@ fn converse(socket: &UnixStream, job: &Job, progress: &Progress) -> io::Result<O
     Ok(None)
 }
 
-/// The end of what we send is the wish.
+/// Waits until the job shall stop or has ended. To stop it, our side of the socket is closed.
 fn pass_on_the_wish_to_stop(socket: &UnixStream, progress: &Progress, ended: &AtomicBool) {
     while !ended.load(Ordering::Relaxed) {
         if progress.stop_asked() {
-            // It fails only when the program has gone, and then there is nothing left to stop.
+            // It fails only if the program has ended, and then there is nothing left to stop.
             let _ = socket.shutdown(Shutdown::Write);
             return;
         }
@@ -112,11 +114,11 @@ fn pass_on_the_wish_to_stop(socket: &UnixStream, progress: &Progress, ended: &At
     }
 }
 
-/// Runs the job that comes over standard input, which [`run_in`] made a socket, by `run`.
+/// Reads a job from standard input, which [`run_in`] has made a socket, and runs it by `run`.
 ///
 /// # Errors
-/// Standard input is not that socket, or its other end goes away. That the job failed is said over
-/// it.
+/// Standard input is not that socket, or its other end is closed. If the job fails, that is sent
+/// over the socket and is not an error here.
 pub fn serve(run: impl Fn(&Job, &Progress) -> Result<Report, Error> + Sync) -> io::Result<()> {
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut lines = BufReader::new(&socket);
@@ -126,14 +128,14 @@ pub fn serve(run: impl Fn(&Job, &Progress) -> Result<Report, Error> + Sync) -> i
     let progress = Progress::default();
     thread::scope(|scope| {
         scope.spawn(|| {
-            // Nothing follows the order but the end of the stream, because the parent wants to stop
-            // or has died.
+            // Nothing follows the job except the end of the stream, because the parent wants to
+            // stop or has died.
             let _ = lines.read_to_end(&mut Vec::new());
             progress.stop();
         });
         let job = scope.spawn(|| run(&job, &progress));
         while !job.is_finished() {
-            // Should it fail, the end of the socket has stopped the job.
+            // If it fails, the socket has ended, and that has stopped the job already.
             let _ = send(&socket, &Said::At(progress.rows(), progress.bytes()));
             thread::park_timeout(TICK);
         }
@@ -141,10 +143,11 @@ pub fn serve(run: impl Fn(&Job, &Progress) -> Result<Report, Error> + Sync) -> i
             Ok(Ok(report)) => Said::Done(report),
             Ok(Err(Error::Stopped)) => Said::Stopped,
             Ok(Err(error)) => Said::Failed(error.to_string()),
+            // A panic has printed its reason on standard error, which the caller passes on.
             Err(_) => Said::Failed("the writer ended unexpectedly".to_owned()),
         };
         let sent = send(&socket, &last);
-        // Ends the thread that waits for the end of the socket, so that the scope can end.
+        // Ends the thread that reads to the end of the socket, so that the scope can end.
         let _ = socket.shutdown(Shutdown::Both);
         sent
     })

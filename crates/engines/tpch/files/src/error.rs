@@ -1,4 +1,4 @@
-//! What can go wrong on the way to a file.
+//! Why the files of a job were not written.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,85 +9,84 @@ use dyno_tpch::Table;
 
 use crate::job::{Format, Mode};
 
-/// Why files were not written, or not all of them. Under a final name there are only complete
-/// files.
+/// Why files were not written, or not all of them. Only complete files have final names.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An option has no such value.
+    /// The value of an option is not one that it can have.
     #[error("{option} {given:?}: it must be {wanted}")]
     Option {
-        /// Its name.
+        /// The name of the option.
         option: &'static str,
-        /// What was given.
+        /// The value that was given.
         given: String,
-        /// What there is.
+        /// The values that it can have.
         wanted: String,
     },
-    /// Options that are good alone and exclude one another.
+    /// Options exclude each other, although each is good by itself.
     #[error("{0}")]
     Together(String),
-    /// A file that this job did not write has the name of one that it should.
+    /// A file that this job did not write has the name of one that it should write.
     #[error("{} is there already, and not from this job: {reason}; --overwrite replaces it", path.display())]
     Exists {
-        /// The file.
+        /// The file that is in the way.
         path: PathBuf,
-        /// In what it differs, as far as is known.
+        /// How it differs, as far as that is known.
         reason: String,
     },
-    /// The budget does not hold the least that the job needs.
+    /// The job needs more memory than it may use.
     #[error(
         "--memory of {given_bytes} bytes is too little: {jobs} threads need at least {needed_bytes}, of which the text pool takes {pool_bytes}"
     )]
     Memory {
-        /// The budget.
+        /// How much the job may use.
         given_bytes: u64,
-        /// The least that works.
+        /// The least with which it works.
         needed_bytes: u64,
-        /// The share of the pool.
+        /// How much of that the text pool takes.
         pool_bytes: u64,
-        /// Threads.
+        /// The number of threads of the job.
         jobs: usize,
     },
-    /// The generator refuses.
+    /// The generator refuses the table, the part or the scale factor.
     #[error(transparent)]
     Generator(#[from] dyno_tpch::Error),
-    /// A writer of pages refuses.
+    /// The writer of the format refuses the options or a batch.
     #[error("cannot write {table}: {reason}")]
     Format {
-        /// The table.
+        /// The table that was to be written.
         table: &'static str,
-        /// What the writer says.
+        /// The reason that the writer gives.
         reason: String,
     },
-    /// The system refuses.
+    /// The system refuses to create, write or publish a file.
     #[error(transparent)]
     Io(#[from] IoError),
     /// The object store refuses, or cannot be reached.
     #[error(transparent)]
     Objects(#[from] ObjectError),
-    /// The system refuses, seen through a writer.
+    /// The system refuses, and the error came through a writer that knows `io::Error` alone.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The file.
+        /// The file, or the table if the file is not known.
         path: PathBuf,
-        /// The system's reason.
+        /// The reason that the system gives.
         source: io::Error,
     },
-    /// The mode is written by another program ([`run_in`](crate::run_in)).
+    /// Another program writes this mode, by [`run_in`](crate::run_in).
     #[error("the mode {mode} of {format} files is not made by this program but by dyno-sql")]
     Elsewhere {
-        /// The mode.
+        /// The mode that was requested.
         mode: Mode,
-        /// The format.
+        /// The format that was requested.
         format: Format,
     },
-    /// The program that writes the mode said so.
+    /// The program that writes the mode has failed, for this reason.
     #[error("{0}")]
     Child(String),
-    /// A thread ended by a bug.
+    /// A thread panicked, which is a bug.
     #[error("a worker ended unexpectedly: {0}")]
     Worker(String),
-    /// The job was asked to stop.
+    /// The job was stopped on request.
     #[error("stopped; finished files are kept, and the same command goes on with the rest")]
     Stopped,
 }
@@ -105,7 +104,7 @@ impl Error {
         }
     }
 
-    /// What a writer of `table` said.
+    /// The error for the reason that a writer of `table` gives.
     pub fn format(table: Table, reason: impl ToString) -> Error {
         Error::Format {
             table: table.name(),
@@ -114,11 +113,11 @@ impl Error {
     }
 }
 
-/// What a writer said, who does not know of tables.
+/// Why a writer failed, before the table that it wrote is added.
 pub enum Refused {
-    /// The output failed, seen through a writer that knows `io::Error` alone.
+    /// The output failed, and the error came through a writer that knows `io::Error` alone.
     Output(io::Error),
-    /// The writer's own reason.
+    /// The writer refused, for this reason.
     Reason(String),
 }
 
@@ -126,6 +125,7 @@ impl Refused {
     /// The error of the table that the writer wrote.
     pub(crate) fn of(self, table: Table) -> Error {
         match self {
+            // Our sinks' errors pass through such writers and come out with their path and reason.
             Refused::Output(error) => match error.downcast::<IoError>() {
                 Ok(error) => Error::Io(error),
                 Err(source) => Error::Write {

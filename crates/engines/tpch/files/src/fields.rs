@@ -1,9 +1,9 @@
-//! The columns of the tables as the formats know them.
+//! Describes the columns of the tables to the writers of formats.
 
 use dyno_formats::columns::{Field, Kind};
 use dyno_tpch::Table;
 
-/// Digits of a TPC-H decimal; clause 1.3.1 asks for money from -9,999,999,999.99 on.
+/// The digits of a decimal. Clause 1.3.1 wants money from -9,999,999,999.99 on.
 const PRECISION: u8 = 15;
 const SCALE: u8 = 2;
 

@@ -1,4 +1,4 @@
-//! What is to be written.
+//! A job, which says what to write, and the options that it is made of.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,110 +12,111 @@ use crate::error::Error;
 use crate::place::Place;
 use crate::stored;
 
-/// An order for files of tables.
+/// Which files of which tables to write, and how.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Job {
-    /// How large the tables are.
+    /// The scale factor of the tables.
     #[serde(with = "stored::scale")]
     pub scale: Scale,
-    /// Which of them, each once.
+    /// Which tables to write, each once.
     #[serde(with = "stored::tables")]
     pub tables: Vec<Table>,
-    /// What the files are.
+    /// The format of the files and its options.
     pub layout: Layout,
-    /// How rows become pages.
+    /// The way in which rows become pages.
     pub mode: Mode,
-    /// Threads.
+    /// How many threads generate, encode and write.
     pub jobs: usize,
-    /// Whole tables or parts of them.
+    /// Whether whole tables or parts of them are written.
     pub split: Split,
-    /// How bytes reach the disk.
+    /// The way in which bytes reach the disk.
     #[serde(with = "stored::text")]
     pub sink: SinkKind,
-    /// What the process may hold, in bytes: the text pool, a piece of a table for each thread, and
-    /// pieces that wait for their turn.
+    /// How many bytes of memory the process may use, for the text pool, a piece of a table for each
+    /// thread, and pieces that wait for their turn.
     pub memory_bytes: u64,
-    /// Whether files that are there already, and do not belong to this job, may be replaced.
+    /// Whether existing files, even those that do not belong to this job, are replaced.
     pub overwrite: bool,
-    /// Where the files go.
+    /// The folder or object store for the files.
     pub place: Place,
 }
 
-/// A format and what can be chosen in it.
+/// A format and its options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
-    /// The format.
+    /// The format of all files.
     pub format: Format,
-    /// How pages are compressed; `none` for text.
+    /// The codec for pages, which must be `none` for text.
     pub compression: Compression,
-    /// Exceptions for single columns of Parquet files, `zstd:3,plain` for example.
+    /// Options of single columns of Parquet files, by name, such as `zstd:3,plain`.
     pub columns: Vec<(String, String)>,
-    /// Version of Parquet's data pages: 1 or 2.
+    /// The version of Parquet's data pages, 1 or 2.
     pub page_version: u8,
-    /// Rows of a row group or stripe at most; fewer where memory is short.
+    /// The most rows of a row group or stripe. There are fewer if memory is short.
     pub group_rows: Option<u64>,
-    /// Bytes of a row group or stripe, about, as they are encoded.
+    /// About how many encoded bytes a row group or stripe has.
     pub group_bytes: Option<u64>,
 }
 
-/// A file format.
+/// A file format, by the name of which files end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
-    /// Apache Parquet.
+    /// Apache Parquet, with one row group for each piece.
     Parquet,
-    /// Apache ORC.
+    /// Apache ORC, with one stripe for each piece.
     Orc,
     /// A header and comma-separated lines.
     Csv,
-    /// What dbgen prints.
+    /// The text that dbgen prints, byte for byte.
     Tbl,
 }
 
-/// How rows become pages: the three ways of the second seed document.
+/// The way in which rows become pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
-    /// Rows into Arrow arrays, value by value, and those into the ordinary library's writer.
+    /// Rows become Arrow arrays, value by value, and go to the ordinary library's writer.
     Baseline,
-    /// Columns of values in buffers that are used again; the writer finds dictionaries by hashing.
+    /// Columns of values go to our writer, in buffers that are used again. It finds dictionaries by
+    /// hashing.
     ZeroCopy,
-    /// Codes and slices straight into encoded pages: no string is made, nothing is hashed.
+    /// Codes and slices go straight into encoded pages. No string is made and nothing is hashed.
     TrueZeroCopy,
 }
 
-/// A codec for pages.
+/// A codec for pages, parsed from `none`, `snappy`, `zstd:LEVEL` and so on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compression {
-    /// None.
+    /// Pages are stored as they are.
     None,
-    /// Snappy.
+    /// Snappy, the default of Parquet and ORC.
     Snappy,
     /// Zstandard at a level from 1 to 22.
     Zstd(i32),
-    /// LZ4 blocks.
+    /// LZ4 blocks without any framing.
     Lz4,
-    /// zlib, in ORC only.
+    /// Deflate, which only ORC files can have.
     Zlib,
 }
 
 /// How a table is cut into files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Split {
-    /// One file for a table.
+    /// Each table is one file.
     Whole,
-    /// One part of several, for who runs the others elsewhere.
+    /// One part of each table is written, while the others are written elsewhere.
     Part {
-        /// From 1.
+        /// The number of the part, from 1.
         part: u64,
-        /// Of how many.
+        /// The count of all parts.
         parts: u64,
     },
-    /// All parts, a file each.
+    /// Each table has so many parts, and all are written, a file each.
     Parts(u64),
 }
 
 impl Job {
-    /// All tables in whole files, on all cores, in a gibibyte, with what each format has as its
-    /// default.
+    /// A job for all tables in whole files, on all cores and within a gibibyte, with the defaults
+    /// of the format.
     pub fn new(scale: Scale, format: Format, place: Place) -> Job {
         Job {
             scale,
@@ -131,16 +132,16 @@ impl Job {
         }
     }
 
-    /// Whether another program writes it, by [`run_in`](crate::run_in): the mode `baseline` is made
-    /// of Arrow arrays, but for TBL, which no library prints as dbgen does.
+    /// Whether another program must write it, by [`run_in`](crate::run_in). The mode `baseline`
+    /// needs Arrow, except for TBL, which no library prints as dbgen does.
     pub fn is_of_another_program(&self) -> bool {
         self.mode == Mode::Baseline && self.layout.format != Format::Tbl
     }
 
-    /// What [`run`](crate::run) checks first, for who only plans a job.
+    /// Checks the job as [`run`](crate::run) does first, for callers that only plan it.
     ///
     /// # Errors
-    /// [`Error::Together`] for choices that exclude one another.
+    /// [`Error::Together`] for options that exclude each other, [`Error::Option`] for a single one.
     pub fn check(&self) -> Result<(), Error> {
         self.layout.check(self.mode)?;
         let refuse = |reason: &str| Err(Error::Together(reason.to_owned()));
@@ -177,7 +178,7 @@ impl Job {
 }
 
 impl Layout {
-    /// A format with its defaults: snappy for Parquet and ORC, nothing for text.
+    /// A format with its defaults, which are snappy for Parquet and ORC and no codec for text.
     pub fn new(format: Format) -> Layout {
         Layout {
             format,
@@ -220,7 +221,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The refusal of zlib in Parquet files.
+    /// The error for zlib in Parquet files.
     pub fn no_zlib(&self) -> Error {
         Error::option(
             "compression",
@@ -231,10 +232,10 @@ impl Layout {
 }
 
 impl Format {
-    /// All of them.
+    /// All formats, the columnar ones first.
     pub const ALL: [Format; 4] = [Format::Parquet, Format::Orc, Format::Csv, Format::Tbl];
 
-    /// Its name, which is the ending of its files.
+    /// Its name, which is also the ending of its files.
     pub const fn name(self) -> &'static str {
         match self {
             Format::Parquet => "parquet",
@@ -246,7 +247,7 @@ impl Format {
 }
 
 impl Mode {
-    /// All of them, the slowest first.
+    /// All modes, the slowest first.
     pub const ALL: [Mode; 3] = [Mode::Baseline, Mode::ZeroCopy, Mode::TrueZeroCopy];
 
     /// Its name on the command line.
@@ -329,7 +330,7 @@ impl FromStr for Compression {
 impl FromStr for Split {
     type Err = Error;
 
-    /// `2/8`: the second of eight parts.
+    /// Reads `2/8`, for example, which is the second of eight parts.
     fn from_str(text: &str) -> Result<Split, Error> {
         let wrong = || Error::option("part", text, "such as 2/8, the second of eight");
         let (part, parts) = text.split_once('/').ok_or_else(wrong)?;

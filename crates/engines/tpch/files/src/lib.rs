@@ -1,10 +1,10 @@
-//! Writes TPC-H tables to files: Parquet, ORC, CSV or TBL, whole or in parts, on all cores, within
-//! a stated memory.
+//! Writes TPC-H tables to Parquet, ORC, CSV or TBL files, whole or in parts, on all cores, within a
+//! stated memory.
 //!
-//! A [`Job`] says what; [`run`] does it. A piece of a table (a row group, a stripe, a block of
-//! lines) is generated and encoded by one thread and put into its file in its turn, so the bytes of
-//! a file depend on the job's settings and never on threads. A file appears under its name when it
-//! is complete; a job that begins again keeps what it finished.
+//! A [`Job`] says what to write, and [`run`] writes it. A piece of a table (a row group, a stripe,
+//! a block of lines) is generated and encoded by one thread and appended to its file in its turn.
+//! So the bytes of a file depend on the job's settings and never on threads. A file appears under
+//! its name when it is complete, and a job that begins again keeps what it has finished.
 //!
 //! ```
 //! use dyno_tpch::{Scale, Table};
@@ -56,13 +56,13 @@ use format::text::Text;
 use place::Target;
 use run::Run;
 
-/// Writes the files of a job and reports them. `progress` counts meanwhile and takes the wish to
-/// stop.
+/// Writes the files of a job and reports them. Meanwhile `progress` counts, and can be used to stop
+/// the job.
 ///
 /// # Errors
 /// See [`Error`]. Files that were finished before stay, and the same job keeps them when it is run
-/// again; under a final name there is never half a file. The mode `baseline` is refused for all
-/// formats but TBL: it needs Arrow, which `dyno-tpch-baseline` has.
+/// again. Half a file never has a final name. The mode `baseline` is refused for all formats except
+/// TBL, because it needs Arrow, which `dyno-tpch-baseline` has.
 pub fn run(job: &Job, progress: &Progress) -> Result<Report, Error> {
     let (layout, scale) = (&job.layout, job.scale);
     let own = |mode| Own::new(mode, scale);
@@ -95,7 +95,7 @@ pub fn run(job: &Job, progress: &Progress) -> Result<Report, Error> {
     }
 }
 
-/// Writes the files of a job in formats that the caller makes, one for each table.
+/// Writes the files of a job in formats that the caller provides, one for each table.
 ///
 /// # Errors
 /// See [`run`].
@@ -109,6 +109,8 @@ pub fn run_with<F: format::Format + Send>(
     let budget = Budget::of(job)?;
     let generator = Generator::new(job.scale);
     let target = Target::of(job)?;
+    // All files are looked at before one is begun, so that a job that must be refused has written
+    // nothing.
     let mut kept = Vec::new();
     let mut wanted = Vec::new();
     for plan in plan::files(job, &generator, budget)? {
@@ -119,6 +121,7 @@ pub fn run_with<F: format::Format + Send>(
     }
     let mut files = kept;
     let mut pool_seconds = 0.0;
+    // A job that keeps all of its files does not make the text pool, which takes 300 MiB.
     if !wanted.is_empty() {
         let pool = TextPool::shared_by(job.jobs);
         pool_seconds = begin.elapsed().as_secs_f64();

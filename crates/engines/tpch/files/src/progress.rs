@@ -1,8 +1,9 @@
-//! How far a job is, for who looks from another thread, and the wish to stop it.
+//! Shows another thread how far a job is, and lets it stop the job.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Counters that only grow.
+/// The counters of a job, which only grow, and the request to stop it. The counts are exact only
+/// once the job has ended, because threads add to them without waiting for each other.
 #[derive(Debug, Default)]
 pub struct Progress {
     rows: AtomicU64,
@@ -11,17 +12,17 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Rows whose pages are with the sink, kept files not counted.
+    /// Rows whose pages the sink has taken. Kept files are not counted.
     pub fn rows(&self) -> u64 {
         self.rows.load(Ordering::Relaxed)
     }
 
-    /// Bytes that the sinks took.
+    /// Bytes that the sinks have taken. Kept files are not counted.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Asks the job to end: files under way are left unfinished and vanish.
+    /// Asks the job to end. Files that are being written vanish, and finished ones stay.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -30,7 +31,7 @@ impl Progress {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Takes over counts that another program made.
+    /// Sets the counts to those that another program has sent.
     pub(crate) fn set(&self, rows: u64, bytes: u64) {
         self.rows.store(rows, Ordering::Relaxed);
         self.bytes.store(bytes, Ordering::Relaxed);

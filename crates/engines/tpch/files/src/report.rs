@@ -1,4 +1,4 @@
-//! What a job did.
+//! The report of a job, which has the files that it wrote and those that it kept.
 
 use std::path::PathBuf;
 
@@ -7,44 +7,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::stored;
 
-/// All files of a job.
+/// The files of a job, with the time that it took.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Report {
-    /// One after the other: those kept first, then in the order in which they were begun.
+    /// All files, those that were kept first and the others in the order in which they were begun.
     pub files: Vec<FileReport>,
-    /// Seconds from the order to the last file, the making of the text pool included.
+    /// Seconds from the start of the job to the last file, those for the text pool included.
     pub seconds: f64,
-    /// Of these, seconds before the first row.
+    /// How many of these passed before the first row.
     pub pool_seconds: f64,
 }
 
-/// A file, written or kept.
+/// A file that was written or kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FileReport {
-    /// The table.
+    /// The table whose rows it has.
     #[serde(with = "stored::text")]
     pub table: Table,
-    /// Below the job's place.
+    /// Its path below the job's place.
     pub name: PathBuf,
-    /// Rows.
+    /// The number of rows in it.
     pub rows: u64,
-    /// Its length in bytes.
+    /// The length of the file in bytes.
     pub bytes: u64,
-    /// Seconds from its first piece to its final name; files are written side by side.
+    /// Seconds from its first piece to its final name. Several files are written at the same time.
     pub seconds: f64,
-    /// How its bytes went to where they are, and why so.
+    /// The way in which its bytes were written, and why that one was chosen.
     pub sink: String,
     /// Whether it was there already, from an earlier run of the same job.
     pub kept: bool,
 }
 
 impl Report {
-    /// Rows of all files that were written.
+    /// The rows of all files that were written. Kept files are not counted.
     pub fn rows(&self) -> u64 {
         self.written().map(|file| file.rows).sum()
     }
 
-    /// Bytes of all files that were written.
+    /// The bytes of all files that were written. Kept files are not counted.
     pub fn bytes(&self) -> u64 {
         self.written().map(|file| file.bytes).sum()
     }

@@ -1,9 +1,9 @@
-//! Threads that make the pieces of all files, and the order in which those reach the files.
+//! Runs the threads that make the pieces of all files, and writes the pieces in their order.
 //!
-//! A thread takes the next piece of the next file, makes it, and leaves it with the file. A thread
-//! that finds that the piece which the file waits for is there writes it, and those after it that
-//! are there too. A thread that ran ahead of a slow file waits before it makes a piece, so pieces
-//! in memory are bounded.
+//! A thread takes the next piece of the next file, makes it, and queues it with the file. If the
+//! piece that the file needs next is in the queue, the thread writes it, and those behind it that
+//! are there too. A thread that is ahead of a slow file waits before it makes a piece, so the
+//! number of pieces in memory has a bound.
 
 use std::collections::BTreeMap;
 use std::panic;
@@ -22,52 +22,54 @@ use crate::plan::FilePlan;
 use crate::progress::Progress;
 use crate::report::FileReport;
 
-/// Units of a batch: few enough that its columns stay in a core's second cache.
+/// The most units of a batch. They are few enough that its columns stay in a core's second-level
+/// cache.
 const UNITS_AT_ONCE: u64 = 2_048;
-/// Between two looks at the wish to stop, while waiting for a file.
+/// The time between two looks at whether to stop, while a thread waits for a file.
 const TICK: Duration = Duration::from_millis(50);
 
 type Piece<F> = <<F as Format>::Encoder as Encode>::Piece;
 
-/// All threads' view of a job.
+/// What all threads of a job share.
 pub(crate) struct Run<'a, F: Format> {
     pub(crate) generator: &'a Generator,
     pub(crate) pool: &'a TextPool,
     pub(crate) target: &'a Target,
     pub(crate) progress: &'a Progress,
-    /// Pieces that may wait in one file.
+    /// How many pieces may wait in the queue of one file.
     pub(crate) waiting: u64,
     pub(crate) files: Vec<FileRun<F>>,
     next: AtomicU64,
     failed: AtomicBool,
 }
 
-/// A file under way.
+/// A file of the job, from its plan to its report.
 pub(crate) struct FileRun<F: Format> {
     plan: FilePlan,
-    /// Let go when the file is finished, with the buffers that its pieces used again and again.
+    /// Dropped when the file is finished, to free the buffers that its pieces have used again and
+    /// again.
     format: Mutex<Option<F>>,
     /// The number of its first piece among those of all files.
     first: u64,
-    /// When its first piece was taken.
+    /// The time at which its first piece was taken.
     begun: OnceLock<Instant>,
     queue: Mutex<Queue<F>>,
     turned: Condvar,
 }
 
 struct Queue<F: Format> {
-    /// Finished pieces with their rows, by number.
+    /// Pieces that wait to be written, by number, each with its rows.
     ready: BTreeMap<u64, (Piece<F>, u64)>,
-    /// The piece that the file needs next.
+    /// The number of the piece that the file needs next.
     next: u64,
-    /// The file, unless a thread is writing to it just now.
+    /// The file, or `None` while a thread is writing to it.
     file: Option<Opened<F>>,
     report: Option<FileReport>,
 }
 
 enum Opened<F: Format> {
     Not,
-    /// With the rows that it has.
+    /// The file, and the number of rows in it.
     Begun(Box<F::File>, u64),
 }
 
@@ -101,23 +103,23 @@ impl<'a, F: Format> Run<'a, F> {
         }
     }
 
-    /// Writes all files with so many threads and reports them in the order given.
+    /// Writes all files on so many threads, and returns their reports in the order of the files.
     ///
     /// # Errors
-    /// That of the thread which failed first.
+    /// The error of the thread that failed first.
     pub(crate) fn all(self, jobs: usize) -> Result<Vec<FileReport>, Error>
     where
         F: Send,
     {
         let first_error = Mutex::new(None);
         let work = || {
-            // A panic must not leave the others waiting for a piece that never comes.
+            // Caught, because the other threads would otherwise wait for a piece that never comes.
             let done = panic::catch_unwind(panic::AssertUnwindSafe(|| self.work()))
                 .unwrap_or_else(|payload| Err(Error::Worker(panic_text(payload.as_ref()))));
             if let Err(error) = done {
                 self.failed.store(true, Ordering::Relaxed);
                 let mut first = first_error.lock();
-                // Others give up because of the first, which alone says why.
+                // The others stop because of the first error, so theirs say nothing.
                 if first.is_none() || matches!(*first, Some(Error::Stopped)) {
                     *first = Some(error);
                 }
@@ -152,8 +154,10 @@ impl<'a, F: Format> Run<'a, F> {
         Ok(())
     }
 
-    /// The next piece that no thread has taken.
+    /// Takes the next piece that no thread has taken. `None` if there are no more.
     fn take(&self) -> Option<(&FileRun<F>, u64)> {
+        // Pieces are numbered through all files, so one counter gives each to one thread. It orders
+        // nothing else, because pieces reach threads through the lock of their file.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let after = self.files.partition_point(|file| file.first <= number);
         let file = &self.files[after.checked_sub(1)?];
@@ -169,7 +173,10 @@ impl<'a, F: Format> Run<'a, F> {
         Ok(())
     }
 
-    /// Waits until the file is near enough to this piece.
+    /// Waits until the file needs this piece soon enough.
+    ///
+    /// This cannot wait for ever, because pieces are taken in order: the piece that the file needs
+    /// next was taken before this one, and its thread does not wait here.
     fn wait(&self, file: &FileRun<F>, number: u64) -> Result<(), Error> {
         let mut queue = file.queue.lock();
         loop {
@@ -177,6 +184,8 @@ impl<'a, F: Format> Run<'a, F> {
             if number <= queue.next + self.waiting {
                 return Ok(());
             }
+            // With a limit, because neither the request to stop nor the failure of a thread wakes
+            // this one.
             file.turned.wait_for(&mut queue, TICK);
         }
     }
@@ -204,7 +213,8 @@ impl<'a, F: Format> Run<'a, F> {
         Ok((piece, rows))
     }
 
-    /// Leaves a piece with its file, and writes what the file waits for when no other thread does.
+    /// Queues a piece with its file, and writes the pieces that the file needs next if no other
+    /// thread does.
     fn deliver(
         &self,
         file: &FileRun<F>,
@@ -217,6 +227,8 @@ impl<'a, F: Format> Run<'a, F> {
         loop {
             self.check_going()?;
             let next = queue.next;
+            // Another thread is writing. It looks into the queue again under this lock before it
+            // puts the file back, so it finds the piece that has just been queued.
             let Some(opened) = queue.file.take() else {
                 return Ok(());
             };
@@ -224,6 +236,9 @@ impl<'a, F: Format> Run<'a, F> {
                 queue.file = Some(opened);
                 return Ok(());
             };
+            // Written without the lock, so that other threads can queue pieces meanwhile. If this
+            // fails, the file is dropped and not put back, and vanishes without ever having its
+            // name.
             drop(queue);
             let opened = self.write(file, opened, piece, rows)?;
             let last = next + 1 == file.plan.pieces();
@@ -295,7 +310,8 @@ impl<F: Format> FileRun<F> {
         }
     }
 
-    /// Pieces and files begin before the last piece is written, so the format is there.
+    /// Calls `make` with the format. It is there, because encoders and files begin before the last
+    /// piece of the file is written.
     fn with_format<R>(&self, make: impl FnOnce(&F) -> Result<R, Refused>) -> Result<R, Error> {
         match &*self.format.lock() {
             Some(format) => make(format).map_err(|e| self.refused(e)),
@@ -310,7 +326,7 @@ impl<F: Format> FileRun<F> {
         refused.of(self.plan.table)
     }
 
-    /// Since its first piece was taken.
+    /// Seconds since its first piece was taken.
     fn seconds(&self) -> f64 {
         self.begun
             .get()

@@ -1,6 +1,6 @@
-//! Types of other crates in a job's JSON, by their names.
+//! Stores types of other crates in a job's JSON, by their names.
 
-/// A type that is written and read as text.
+/// Stores a type that can be printed and parsed as its text.
 pub(crate) mod text {
     use std::fmt::Display;
     use std::str::FromStr;
@@ -25,7 +25,7 @@ pub(crate) mod text {
     }
 }
 
-/// Tables by their names.
+/// Stores a list of tables as their names.
 pub(crate) mod tables {
     use dyno_tpch::Table;
     use serde::de::Error;
@@ -49,7 +49,7 @@ pub(crate) mod tables {
     }
 }
 
-/// A scale by its factor.
+/// Stores a scale as its factor, which is checked again.
 pub(crate) mod scale {
     use dyno_tpch::Scale;
     use serde::de::Error;

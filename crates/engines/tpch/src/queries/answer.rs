@@ -1,9 +1,9 @@
-//! Published answers, and what a result has that they have not.
+//! The published answers, and how results are compared with them.
 //!
 //! Clause 2.1.3.5 allows sums to be off by 100 and averages by one per cent. Here nothing may be
-//! off: a number is rounded to the digits of the answer and must then be the same. Sums stand with
-//! all their digits, averages with four and ratios with six. The published files give two, and some
-//! of their sums were added up in floating point; `tests/answers.rs` lists where that shows.
+//! off: a number is rounded to the digits of the answer and must then be the same. Sums have all
+//! their digits here, averages four and ratios six. The published files have two, and some of their
+//! sums were added up in floating point. `tests/answers.rs` lists where that shows.
 
 use std::fmt;
 
@@ -20,32 +20,32 @@ pub struct Answer {
     ordered_by: &'static [usize],
 }
 
-/// The first place where a result is not the answer.
+/// How a result first differs from the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
-    /// Another number of rows.
+    /// The result has another number of rows.
     Rows {
-        /// In the result.
+        /// The rows of the result.
         found: usize,
-        /// In the answer.
+        /// The rows of the answer.
         expected: usize,
     },
-    /// Another number of columns.
+    /// A row of the result has another number of columns.
     Columns {
-        /// In the result.
+        /// The columns of the result.
         found: usize,
-        /// In the answer.
+        /// The columns of the answer.
         expected: usize,
     },
-    /// Another value.
+    /// A value of the result is another one.
     Value {
         /// The row, counted from 1.
         row: usize,
-        /// The column.
+        /// The name of the column.
         column: &'static str,
-        /// In the result, all its digits.
+        /// The value of the result, with all its digits.
         found: String,
-        /// In the answer.
+        /// The value of the answer.
         expected: String,
     },
 }
@@ -66,8 +66,8 @@ impl fmt::Display for Difference {
 }
 
 impl Answer {
-    /// Where the rows of a result first differ from the answer, if they do. Values are plain text:
-    /// decimals with a point, dates as `1995-03-15`.
+    /// Compares a result with the answer, and returns the first difference. Values are plain text,
+    /// in which decimals have a point and dates look like `1995-03-15`.
     pub fn difference(&self, result: &[Vec<String>]) -> Option<Difference> {
         if let Some(row) = result.iter().find(|row| row.len() != self.columns.len()) {
             return Some(Difference::Columns {
@@ -81,6 +81,8 @@ impl Answer {
                 expected: self.rows.len(),
             });
         }
+        // Rounded before rows are sorted among each other, because digits that the answer does not
+        // have must not decide their order.
         let rounded: Vec<Vec<String>> = std::iter::zip(result, &self.rows)
             .map(|(found, expected)| rounded_row(found, expected))
             .collect();
@@ -100,8 +102,8 @@ impl Answer {
         None
     }
 
-    /// The places of the rows, those that are equal in the ORDER BY columns sorted among each
-    /// other.
+    /// The numbers of the rows in an order that both sides have. Rows that are equal in the ORDER
+    /// BY columns, whose order SQL leaves open, are sorted among each other.
     fn untied(&self, rows: &[Vec<String>]) -> Vec<usize> {
         let key = |at: usize| self.ordered_by.iter().map(move |&column| &rows[at][column]);
         let mut places: Vec<usize> = (0..rows.len()).collect();
@@ -118,7 +120,7 @@ fn rounded_row(found: &[String], expected: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// A line of names, then a line for each row, all separated by `|`.
+/// Reads a line of names and then a line for each row, all separated by `|`.
 pub(super) fn of_lines(text: &'static str, ordered_by: &'static [usize]) -> Answer {
     let mut lines = text.lines();
     let columns = lines.next().unwrap_or_default().split('|').collect();
@@ -132,11 +134,12 @@ pub(super) fn of_lines(text: &'static str, ordered_by: &'static [usize]) -> Answ
     }
 }
 
-/// Query 16 has 18314 rows, nearly all combinations of brand, size and type. They are kept as one
-/// digit each, in base 36: how many suppliers the combination has.
+/// Reads the answer of query 16, which has 18314 rows, nearly all combinations of brand, size and
+/// type. The file has one digit of base 36 for each combination, which is its number of suppliers.
 pub(super) fn of_query_16(text: &'static str, ordered_by: &'static [usize]) -> Answer {
     let mut types: Vec<&str> = words::TYPES.to_vec();
     types.retain(|name| !name.starts_with("MEDIUM POLISHED"));
+    // The digits of a line are in this order of types, in which the query orders them too.
     types.sort_unstable();
     let mut counted = Vec::new();
     for line in text.lines().skip(1) {

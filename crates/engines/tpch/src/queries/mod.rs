@@ -21,11 +21,11 @@ use crate::table::Table;
 /// One of the 22 queries.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Query {
-    /// From 1 to 22.
+    /// Its number in the specification, from 1 to 22.
     pub number: u8,
     sql: &'static str,
     answer: &'static str,
-    /// The places of the result's columns that ORDER BY names, most significant first.
+    /// The indexes of the result's columns that ORDER BY names, most significant first.
     ordered_by: &'static [usize],
 }
 
@@ -70,33 +70,35 @@ static QUERIES: [Query; 22] = [
 ];
 
 impl Query {
-    /// All of them, in order.
+    /// All queries, in the order of their numbers.
     pub fn all() -> &'static [Query] {
         &QUERIES
     }
 
-    /// The query of this number, if it is one from 1 to 22.
+    /// The query with this number, or `None` unless it is from 1 to 22.
     pub fn numbered(number: u8) -> Option<&'static Query> {
         QUERIES.iter().find(|query| query.number == number)
     }
 
-    /// `q01` to `q22`.
+    /// Its name, from `q01` to `q22`.
     pub fn name(&self) -> String {
         format!("q{:02}", self.number)
     }
 
-    /// The text for data of this scale factor, one statement without a semicolon, in SQL that
-    /// DataFusion, DuckDB and PostgreSQL read.
+    /// The text for data of this scale factor. It is one statement without a semicolon, in SQL that
+    /// DataFusion, DuckDB and PostgreSQL understand.
     pub fn sql(&self, scale: &Scale) -> Cow<'static, str> {
         if !self.sql.contains(STOCK_SHARE) || scale.factor() == 1.0 {
             return Cow::Borrowed(self.sql);
         }
+        // Ten digits hold the share of the largest scale factor, 0.00000001, too.
         let share = format!("{:.10}", 0.0001 / scale.factor());
         Cow::Owned(self.sql.replace(STOCK_SHARE, &share))
     }
 
-    /// The tables that it reads, each after those it refers to.
+    /// The tables that it reads, each after those that it refers to.
     pub fn tables(&self) -> Vec<Table> {
+        // By whole words, because names of columns contain those of tables.
         let mut words: Vec<&str> = Vec::new();
         for line in self.sql.lines() {
             words.extend(line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
@@ -106,7 +108,7 @@ impl Query {
         tables
     }
 
-    /// What the specification says the result is at scale factor 1.
+    /// The result that the specification publishes for scale factor 1.
     pub fn answer(&self) -> Answer {
         match self.number {
             16 => answer::of_query_16(self.answer, self.ordered_by),

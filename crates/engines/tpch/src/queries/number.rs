@@ -1,7 +1,7 @@
-//! Numbers as text, compared digit by digit: a float would hide what decimals keep.
+//! Rounds numbers as text, digit by digit, because a float would hide what decimals keep.
 
-/// `text` with as many digits after the point as `like` has, rounded half away from zero; `None`
-/// where one of the two is not a plain number.
+/// Rounds `text` to as many digits after the point as `like` has, half away from zero. `None` if
+/// one of the two is not a plain number.
 pub(super) fn rounded_like(text: &str, like: &str) -> Option<String> {
     let (_, _, wanted) = parts(like)?;
     let (negative, whole, fraction) = parts(text)?;
@@ -18,6 +18,7 @@ pub(super) fn rounded_like(text: &str, like: &str) -> Option<String> {
         "" => "0",
         digits => digits,
     };
+    // A small negative number may be rounded to zero, and the answers have no minus there.
     let zero = whole == "0" && fraction.iter().all(|&digit| digit == b'0');
     let mut out = String::new();
     if negative && !zero {
@@ -31,7 +32,7 @@ pub(super) fn rounded_like(text: &str, like: &str) -> Option<String> {
     Some(out)
 }
 
-/// Sign, digits before the point and digits after it.
+/// Splits a number into whether it has a minus, its digits before the point, and those after it.
 fn parts(text: &str) -> Option<(bool, &str, &str)> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -50,6 +51,7 @@ fn increment(digits: &mut Vec<u8>) {
         }
         *digit = b'0';
     }
+    // All digits were nines.
     digits.insert(0, b'1');
 }
 

@@ -1,10 +1,10 @@
-//! Rules about rows of several tables: every foreign key has its row (clause 1.4.1), and an order
-//! is what its lines make of it.
+//! Rules about rows of several tables. Every foreign key has its row (clause 1.4.1), and orders and
+//! lines agree with each other.
 
 use super::{Rule, Test, key_columns};
 use crate::table::Table;
 
-/// Columns of a table that refer to the key of another.
+/// Columns of a table that refer to the key of another table.
 struct Reference {
     from: Table,
     columns: &'static [&'static str],
@@ -120,6 +120,7 @@ fn reference_rule(reference: &Reference) -> Rule {
         to,
         needs,
     } = reference;
+    // The key comes first, so that results are ordered by it, and each column once.
     let mut shown = key_columns(*from).to_vec();
     shown.extend(
         columns
@@ -141,8 +142,8 @@ fn reference_rule(reference: &Reference) -> Rule {
     no_rows(*from, needs, &says, &sql)
 }
 
-/// Each line counts in whole hundredths, cut after the discount and again after the tax, as dbgen
-/// counts.
+/// Finds orders that are not what their lines say. Each line counts in whole hundredths, cut after
+/// the discount and again after the tax, as dbgen does.
 const TOTALS: &str = "
     SELECT o_orderkey, o_totalprice, total / 100.0 AS sum_of_lines, o_orderstatus, open, lines
     FROM orders LEFT JOIN (

@@ -1,5 +1,5 @@
-//! What must be true of the rows of the benchmark, whichever program made them: rules taken from
-//! the text of the specification, as conditions and queries in SQL, and not from the generator.
+//! Rules that the rows of the benchmark must keep, whichever program made them. They are conditions
+//! and queries in SQL, taken from the text of the specification and not from the generator.
 
 mod between;
 mod within;
@@ -7,16 +7,16 @@ mod within;
 use crate::generator::Generator;
 use crate::table::Table;
 
-/// One thing that must be true.
+/// One rule, which is about the rows of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// The table that it is about.
     pub table: Table,
     /// The other tables that it needs.
     pub needs: &'static [Table],
-    /// What must be true, as a sentence without its end.
+    /// What must be true, as a sentence without a full stop.
     pub says: String,
-    /// How to find out.
+    /// How to find the rows that break it.
     pub test: Test,
 }
 
@@ -25,14 +25,14 @@ pub struct Rule {
 pub enum Test {
     /// A condition that is true for each row of the table. NULL breaks it.
     EachRow {
-        /// The condition.
+        /// The condition, as an expression of SQL.
         holds: String,
         /// The columns that show what is wrong, after those of the key.
         shows: Vec<&'static str>,
     },
-    /// A query whose rows are what is wrong, by key.
+    /// A query that returns what is wrong, ordered by key.
     NoRows {
-        /// The query.
+        /// The query, which returns nothing if the rule is kept.
         sql: String,
     },
 }

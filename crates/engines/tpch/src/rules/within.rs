@@ -1,4 +1,4 @@
-//! Rules that a row keeps or breaks by itself, and the keys of one table.
+//! Rules that a row keeps or breaks by itself, and those about the keys of one table.
 
 use super::{Rule, Test, key_columns};
 use crate::generator::Generator;
@@ -81,8 +81,8 @@ impl Rules {
         });
     }
 
-    /// No NULL, no key twice, and keys from the first to the last; with the right number of rows,
-    /// none is missing then.
+    /// Adds the rules that there is no NULL, that no key is there twice, and that keys lie between
+    /// the first and the last. If the number of rows is right too, no key is missing.
     fn keys(&mut self, generator: &Generator) {
         let columns = self.table.columns();
         let present: Vec<String> = columns
@@ -97,6 +97,8 @@ impl Rules {
         match table {
             Table::Region | Table::Nation => self.range(key, "0", &(units - 1).to_string()),
             Table::Orders | Table::Lineitem => {
+                // The key of the last order, by the formula of the specification and not by the
+                // code of the generator.
                 let last = (units >> 3 << 5) | (units & 7);
                 self.each(
                     &format!("{key} is from 1 to {last}, eight used of every 32 (clause 4.2.3)"),
@@ -106,6 +108,8 @@ impl Rules {
             }
             _ => self.range(key, "1", &units.to_string()),
         }
+        // Lines are checked by order, because grouping by both columns of their key would take the
+        // memory of all rows.
         if table == Table::Lineitem {
             return self.line_numbers();
         }
@@ -130,8 +134,8 @@ impl Rules {
         });
     }
 
-    /// A sum of n powers of two is 2 + 4 + .. + 2^n only when each of these is there once. Groups
-    /// of orders take far less memory than groups of lines.
+    /// Adds the rules about numbers of lines. A sum of n powers of two is 2 + 4 + .. + 2^n only if
+    /// each of these is there once. Groups of orders take far less memory than groups of lines.
     fn line_numbers(&mut self) {
         self.rules.push(Rule {
             table: Table::Lineitem,
@@ -268,7 +272,7 @@ impl Rules {
     }
 }
 
-/// A literal of SQL as people write it.
+/// A literal of SQL without its type and quotes.
 fn plain(literal: &str) -> &str {
     literal.trim_start_matches("DATE ").trim_matches('\'')
 }
@@ -292,8 +296,8 @@ fn suppliers_of_part(generator: &Generator) -> Vec<String> {
         .collect()
 }
 
-/// How many of a part's four suppliers are the same one: where there are few suppliers, the formula
-/// of the specification goes round them too fast.
+/// How many of a part's four suppliers are the same one. If there are few suppliers, the formula of
+/// the specification goes round them too fast.
 fn times_of_supplier(generator: &Generator) -> String {
     let same: Vec<String> = suppliers_of_part(generator)
         .iter()

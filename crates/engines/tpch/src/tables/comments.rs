@@ -1,4 +1,5 @@
-//! Comments: two draws each, for where a slice of the text pool begins and how long it is.
+//! Draws comments. Each takes two draws, for where its slice of the text pool begins and how long
+//! it is.
 
 use super::room;
 use crate::draws::{Draw, LANES, each, each_line};
@@ -6,7 +7,7 @@ use crate::random::Stream;
 use crate::text::POOL_BYTES;
 use crate::values::Passages;
 
-/// How a column of comments is drawn.
+/// How one column of comments is drawn.
 #[derive(Clone, Copy)]
 pub(crate) struct Comments {
     shortest: u32,
@@ -15,7 +16,7 @@ pub(crate) struct Comments {
     length: Draw,
 }
 
-/// The comments of a batch.
+/// Where the comments of a batch lie in the text pool.
 #[derive(Default)]
 pub(crate) struct Slices {
     pub(crate) offsets: Vec<u32>,
@@ -23,7 +24,7 @@ pub(crate) struct Slices {
 }
 
 impl Comments {
-    /// Comments of an average length, up to `per_unit` of them in a unit. dbgen lets lengths vary
+    /// Comments of an average length, of which a unit has up to `per_unit`. In dbgen lengths vary
     /// from four tenths to sixteen tenths of the average.
     pub(crate) const fn new(seed: u32, average: u32, per_unit: u32) -> Comments {
         let (shortest, longest) = (average * 4 / 10, average * 16 / 10);
@@ -36,14 +37,14 @@ impl Comments {
         }
     }
 
-    /// One comment for each unit.
+    /// Draws one comment for each unit.
     pub(crate) fn fill(&self, first: u64, units: usize, slices: &mut Slices) {
         each(&self.offset, first, 0, room(&mut slices.offsets, units));
         let lengths = room(&mut slices.lengths, units);
         each(&self.length, first, self.shortest as u8, lengths);
     }
 
-    /// One comment for each line of each unit.
+    /// Draws one comment for each line of each unit, of which there are `rows` together.
     pub(crate) fn fill_lines(&self, first: u64, lines: &[u8], rows: usize, slices: &mut Slices) {
         let offsets = room(&mut slices.offsets, rows + LANES);
         each_line(&self.offset, first, lines, 0, offsets);
@@ -58,7 +59,7 @@ impl Comments {
 }
 
 impl Slices {
-    /// The first `rows` of them.
+    /// The first `rows` of them, without any remarks.
     pub(crate) fn passages(&self, rows: usize) -> Passages<'_> {
         Passages {
             offsets: &self.offsets[..rows],

@@ -1,4 +1,4 @@
-//! Table `customer`.
+//! Makes the rows of table `customer`.
 
 use super::comments::{Comments, Slices};
 use super::party::{Origin, Parties};
@@ -31,7 +31,6 @@ const ORIGIN: Origin = Origin {
 const SEGMENT: Draw = Draw::of(Stream::new(1_140_279_430, 1), 5);
 const COMMENTS: Comments = Comments::new(1_335_826_707, 73, 1);
 
-/// Rows of `customer`.
 #[derive(Default)]
 pub(crate) struct Customer {
     rows: usize,
@@ -41,7 +40,7 @@ pub(crate) struct Customer {
 }
 
 impl Customer {
-    /// Fills in the rows of some units, and says how many there are.
+    /// Fills in the rows of some units, and returns how many there are.
     pub(crate) fn fill(&mut self, first: u64, rows: usize) -> usize {
         self.rows = rows;
         self.parties.fill(&ORIGIN, first, rows);

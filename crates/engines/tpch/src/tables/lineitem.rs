@@ -1,4 +1,4 @@
-//! Table `lineitem`: one to seven lines for each order.
+//! Makes the rows of table `lineitem`, one to seven for each order.
 
 use super::comments::{Comments, Slices};
 use super::lines::{
@@ -44,13 +44,12 @@ const COMMIT: Draw = of_line(904_914_315, 61);
 const COMMIT_FROM: i32 = 30;
 const RECEIPT: Draw = of_line(373_135_028, RECEIPT_DAYS);
 const RETURN: Draw = of_line(717_419_739, 2);
-/// The place of "N" among the return flags.
+/// The code of "N" among the return flags.
 const NOT_RETURNED: u8 = 2;
 const INSTRUCTION: Draw = of_line(1_371_272_478, words::INSTRUCTIONS.len() as u32);
 const MODE: Draw = of_line(675_466_456, words::MODES.len() as u32);
 const COMMENTS: Comments = Comments::new(1_095_462_486, 27, PER_ORDER);
 
-/// Rows of `lineitem`.
 #[derive(Default)]
 pub(crate) struct Lineitem {
     rows: usize,
@@ -74,7 +73,7 @@ pub(crate) struct Lineitem {
     draws: Draws,
 }
 
-/// What is one for each order.
+/// Values of which there is one for each order.
 #[derive(Default)]
 struct Orders {
     lines: Vec<u8>,
@@ -82,7 +81,7 @@ struct Orders {
     date: Vec<i32>,
 }
 
-/// Draws that become columns together with others.
+/// Draws that become columns only together with others.
 #[derive(Default)]
 struct Draws {
     part: Vec<u32>,
@@ -92,9 +91,10 @@ struct Draws {
 }
 
 impl Lineitem {
-    /// Fills in the rows of some units, and says how many there are.
+    /// Fills in the rows of some units, and returns how many there are.
     pub(crate) fn fill(&mut self, scale: &Scale, first: u64, orders: usize) -> usize {
         self.rows = count_lines(first, room(&mut self.orders.lines, orders));
+        // Loops over lines write whole vectors, and so up to `LANES` values behind the last row.
         let space = self.rows + LANES;
         self.fill_orders(first, orders, space);
         let lines = &self.orders.lines[..orders];
@@ -120,6 +120,7 @@ impl Lineitem {
             0,
             room(&mut self.draws.supplier, space),
         );
+        // Part and supplier become keys and a price together, in one pass over the draws.
         vectorised(Prices {
             suppliers: Suppliers::new(scale),
             quantity: &self.quantity[..self.rows],
@@ -132,7 +133,7 @@ impl Lineitem {
         self.rows
     }
 
-    /// Columns that an order gives its lines.
+    /// Fills in the columns whose values follow from the order alone.
     fn fill_orders(&mut self, first: u64, orders: usize, space: usize) {
         let lines = &self.orders.lines[..orders];
         for (key, order) in room(&mut self.orders.key, orders).iter_mut().zip(first..) {
@@ -222,8 +223,8 @@ impl Lineitem {
     }
 }
 
-/// Flags of what has arrived by today; the rest takes no draw, so that an order's later lines move
-/// up.
+/// Fills in the return flags. Lines that have not arrived by today take no draw, so that the later
+/// lines of an order use the draws of earlier ones.
 fn flag_returns(lines: &[u8], receipts: &[i32], drawn: &[u8], flags: &mut [u8]) {
     let mut at = 0;
     for &lines in lines {
@@ -232,6 +233,8 @@ fn flag_returns(lines: &[u8], receipts: &[i32], drawn: &[u8], flags: &mut [u8]) 
         let receipts = &receipts[at..at + LANES];
         for (flag, &receipt) in flags[at..at + LANES].iter_mut().zip(receipts) {
             let arrived = receipt <= TODAY;
+            // All lanes are written, of which the next order overwrites those that are too many.
+            // The remainder changes nothing and proves the index in bounds.
             *flag = if arrived {
                 drawn[next % LANES]
             } else {
@@ -243,7 +246,7 @@ fn flag_returns(lines: &[u8], receipts: &[i32], drawn: &[u8], flags: &mut [u8]) 
     }
 }
 
-/// Keys and prices of lines.
+/// Computes the keys and prices of lines from their draws.
 struct Prices<'a> {
     suppliers: Suppliers,
     quantity: &'a [u8],
@@ -271,7 +274,7 @@ impl Work for Prices<'_> {
     }
 }
 
-/// Adds days to days: what was drawn becomes a date.
+/// Turns the drawn numbers of days into dates, and computes the state of each line.
 struct Dates<'a> {
     ordered: &'a [i32],
     ship: &'a mut [i32],
@@ -289,6 +292,7 @@ impl Work for Dates<'_> {
         for (ship, &ordered) in self.ship.iter_mut().zip(self.ordered) {
             *ship += ordered;
         }
+        // Receipts and states follow from the day of shipment, which is a date by now.
         for (receipt, &ship) in self.receipt.iter_mut().zip(&*self.ship) {
             *receipt += ship;
         }

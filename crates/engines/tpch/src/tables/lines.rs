@@ -1,17 +1,18 @@
-//! What `orders` and `lineitem` share: an order's price is the sum of lines, so both draw them.
+//! The draws that `orders` and `lineitem` share. An order's price is the sum of its lines, so both
+//! tables draw them.
 
 use crate::dates::{FIRST_DAY, LAST_DAY};
 use crate::draws::{Draw, each};
 use crate::random::Stream;
 use crate::scale::Scale;
 
-/// The most lines of an order; each order owns draws for so many.
+/// The most lines of an order. Each order owns draws for so many.
 pub(crate) const MAX_LINES: usize = 7;
 pub(crate) const PER_ORDER: u32 = MAX_LINES as u32;
 
 const COUNT: Draw = Draw::of(Stream::new(1_434_868_289, 1), PER_ORDER);
 
-/// Days from order to shipment, at most, and from shipment to receipt.
+/// The most days from order to shipment, and below it from shipment to receipt.
 pub(crate) const SHIP_DAYS: u32 = 121;
 pub(crate) const RECEIPT_DAYS: u32 = 30;
 
@@ -24,23 +25,23 @@ pub(crate) const DISCOUNT: Draw = Draw::of(Stream::new(554_590_007, PER_ORDER), 
 pub(crate) const TAX: Draw = Draw::of(Stream::new(721_958_466, PER_ORDER), 9);
 pub(crate) const SHIP: Draw = Draw::of(Stream::new(1_769_349_045, PER_ORDER), SHIP_DAYS);
 
-/// The part of a line, counted from 1 by adding 1.
+/// The draw of a line's part. Adding 1 to it makes the part's key.
 pub(crate) fn part_of_line(scale: &Scale) -> Draw {
     Draw::of(Stream::new(1_808_217_256, PER_ORDER), scale.parts)
 }
 
-/// How many lines each order has.
+/// Draws how many lines each order has, and returns their sum.
 pub(crate) fn count_lines(first: u64, lines: &mut [u8]) -> usize {
     each(&COUNT, first, 1, lines);
     lines.iter().map(|&lines| usize::from(lines)).sum()
 }
 
-/// The day on which each order was placed.
+/// Draws the day on which each order was placed.
 pub(crate) fn order_dates(first: u64, dates: &mut [i32]) {
     each(&ORDER_DATE, first, FIRST_DAY, dates);
 }
 
-/// The key of an order: of each 32 keys only the first eight are used (clause 4.2.3).
+/// The key of an order. Of each 32 keys only the first eight are used (clause 4.2.3).
 #[inline(always)]
 pub(crate) fn order_key(order: u64) -> i64 {
     let number = order + 1;

@@ -1,4 +1,4 @@
-//! Table `nation`.
+//! Makes the rows of table `nation`.
 
 use super::comments::{Comments, Slices};
 use crate::table::{Column, Kind, column};
@@ -14,7 +14,6 @@ pub(crate) const COLUMNS: [Column; 4] = [
 
 const COMMENTS: Comments = Comments::new(606_179_079, 72, 1);
 
-/// Rows of `nation`.
 #[derive(Default)]
 pub(crate) struct Nation {
     nationkey: Vec<i64>,
@@ -24,7 +23,7 @@ pub(crate) struct Nation {
 }
 
 impl Nation {
-    /// Fills in the rows of some units, and says how many there are.
+    /// Fills in the rows of some units, and returns how many there are.
     pub(crate) fn fill(&mut self, first: u64, rows: usize) -> usize {
         let nations = first as usize..first as usize + rows;
         self.nationkey.clear();

@@ -1,4 +1,4 @@
-//! Table `orders`.
+//! Makes the rows of table `orders`, whose prices and states follow from their lines.
 
 use super::comments::{Comments, Slices};
 use super::lines::{
@@ -31,7 +31,6 @@ const PRIORITY: Draw = Draw::of(Stream::new(591_449_447, 1), 5);
 const CLERK: Stream = Stream::new(1_171_034_773, 1);
 const COMMENTS: Comments = Comments::new(276_090_261, 49, 1);
 
-/// Rows of `orders`.
 #[derive(Default)]
 pub(crate) struct Orders {
     rows: usize,
@@ -47,7 +46,7 @@ pub(crate) struct Orders {
     lines: Lines,
 }
 
-/// Lines of the orders of a batch, as far as the orders depend on them.
+/// The lines of a batch's orders, as far as the orders depend on them.
 #[derive(Default)]
 struct Lines {
     counts: Vec<u8>,
@@ -60,7 +59,7 @@ struct Lines {
 }
 
 impl Orders {
-    /// Fills in the rows of some units, and says how many there are.
+    /// Fills in the rows of some units, and returns how many there are.
     pub(crate) fn fill(&mut self, scale: &Scale, first: u64, rows: usize) -> usize {
         self.rows = rows;
         for (key, order) in room(&mut self.orderkey, rows).iter_mut().zip(first..) {
@@ -114,8 +113,8 @@ impl Orders {
     }
 }
 
-/// A third of the customers has no orders: who would get one passes it to the next, or to the one
-/// before where there is no next.
+/// Moves orders away from every third customer, since a third of them has none. Such an order goes
+/// to the next customer, or to the one before if it is the last.
 fn spare_every_third(custkeys: &mut [i64], customers: i64) {
     for key in custkeys {
         if *key % 3 == 0 {
@@ -127,6 +126,7 @@ fn spare_every_third(custkeys: &mut [i64], customers: i64) {
 impl Lines {
     fn fill(&mut self, scale: &Scale, first: u64, orders: usize) {
         let counts = room(&mut self.counts, orders);
+        // Loops over lines write whole vectors, and so up to `LANES` values behind the last line.
         let rows = count_lines(first, counts) + LANES;
         let counts = &self.counts[..orders];
         let part = part_of_line(scale);
@@ -145,9 +145,9 @@ impl Lines {
     }
 }
 
-/// What each line costs in the end, in hundredths, rounded down twice as dbgen does. A line's
-/// extended price is at most 50 x 2099.00, so that 32 bits hold it a hundredfold. The lanes past
-/// the last line hold what an earlier batch left there, or zeros.
+/// Computes what each line costs in the end, in hundredths, rounded down twice as dbgen does. A
+/// line's extended price is at most 50 x 2099.00, so that 32 bits hold it a hundredfold. The lanes
+/// behind the last line hold what an earlier batch left there, or zeros.
 struct Charges<'a> {
     quantity: &'a [u32],
     discount: &'a [u32],
@@ -168,7 +168,7 @@ impl Work for Charges<'_> {
     }
 }
 
-/// Sums of each order's lines.
+/// Computes the price and the state of each order from its lines.
 struct Totals<'a> {
     lines: &'a Lines,
     orderdate: &'a [i32],
@@ -186,6 +186,8 @@ impl Work for Totals<'_> {
             let charges = &self.lines.charge[at..at + LANES];
             let ships = &self.lines.ship[at..at + LANES];
             let (mut sum, mut shipped) = (0, 0);
+            // All lanes, because a loop of fixed length is one vector. Those behind the order's
+            // last line are of the next order and count as zero.
             for line in 0..LANES {
                 let counts = u32::from(line < usize::from(count));
                 sum += charges[line] * counts;

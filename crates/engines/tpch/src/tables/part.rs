@@ -1,4 +1,4 @@
-//! Table `part`.
+//! Makes the rows of table `part`.
 
 use super::comments::{Comments, Slices};
 use super::strings::Strings;
@@ -21,7 +21,7 @@ pub(crate) const COLUMNS: [Column; 9] = [
     column("p_comment", Kind::Varchar(COMMENTS.longest() + 1)),
 ];
 
-/// dbgen reserves a draw for every colour, and uses the first five.
+/// The stream of names. dbgen reserves a draw for every colour, and uses the first five.
 const NAME: Stream = Stream::new(709_314_158, words::COLORS.len() as u32);
 const NAME_WORDS: usize = 5;
 const MANUFACTURER: Draw = Draw::of(Stream::new(1, 1), 5);
@@ -31,13 +31,12 @@ const SIZE: Draw = Draw::of(Stream::new(1_193_163_244, 1), 50);
 const CONTAINER: Draw = Draw::of(Stream::new(727_633_698, 1), words::CONTAINERS.len() as u32);
 const COMMENTS: Comments = Comments::new(804_159_733, 14, 1);
 
-/// What a part costs, in hundredths.
+/// The price of a part in hundredths, which follows from its key.
 #[inline(always)]
 pub(crate) fn retail_price(partkey: u32) -> u32 {
     90_000 + (partkey / 10) % 20_001 + (partkey % 1000) * 100
 }
 
-/// Rows of `part`.
 #[derive(Default)]
 pub(crate) struct Part {
     rows: usize,
@@ -53,13 +52,14 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Fills in the rows of some units, and says how many there are.
+    /// Fills in the rows of some units, and returns how many there are.
     pub(crate) fn fill(&mut self, first: u64, rows: usize) -> usize {
         self.rows = rows;
         count_up(&mut self.partkey, first, rows);
         names(first, rows, &mut self.name);
         each(&MANUFACTURER, first, 0, room(&mut self.manufacturer, rows));
         each(&BRAND, first, 0, room(&mut self.brand, rows));
+        // A brand belongs to a manufacturer, and its own draw only chooses one of the five.
         for (brand, manufacturer) in self.brand.iter_mut().zip(&self.manufacturer) {
             *brand += 5 * manufacturer;
         }
@@ -102,8 +102,8 @@ impl Part {
     }
 }
 
-/// Five different colours each: the beginning of a shuffle, undone after each name so that the next
-/// one starts from the list as it is.
+/// Makes names of five different colours each. They are the beginning of a shuffle, which is undone
+/// after each name so that the next one starts from the list as it is.
 fn names(first: u64, rows: usize, out: &mut Strings) {
     out.clear();
     let mut order: [u8; words::COLORS.len()] = std::array::from_fn(|at| at as u8);
@@ -112,6 +112,7 @@ fn names(first: u64, rows: usize, out: &mut Strings) {
         let mut reader = Reader::at(start);
         let mut swaps = [0; NAME_WORDS];
         for (place, swap) in swaps.iter_mut().enumerate() {
+            // Only colours that have not been used in this name can be drawn.
             *swap = place + reader.below((order.len() - place) as u32) as usize;
             order.swap(place, *swap);
         }
@@ -123,6 +124,7 @@ fn names(first: u64, rows: usize, out: &mut Strings) {
             out.bytes.extend_from_slice(word.as_bytes());
         }
         out.end();
+        // Five swaps back are far cheaper than a new list of all colours.
         for (place, &swap) in swaps.iter().enumerate().rev() {
             order.swap(place, swap);
         }

@@ -1,4 +1,4 @@
-//! Table `partsupp`: four suppliers for each part.
+//! Makes the rows of table `partsupp`, four for each part.
 
 use super::comments::{Comments, Slices};
 use super::room;
@@ -16,18 +16,18 @@ pub(crate) const COLUMNS: [Column; 5] = [
     column("ps_comment", Kind::Varchar(COMMENTS.longest() + 1)),
 ];
 
-/// Rows of a unit.
+/// How many rows a unit has, since a unit is a part.
 pub(crate) const SUPPLIERS_PER_PART: usize = 4;
 const PER_PART: u32 = SUPPLIERS_PER_PART as u32;
 const QUANTITY: Draw = Draw::of(Stream::new(1_671_059_989, PER_PART), 9999);
 const COST: Draw = Draw::of(Stream::new(1_051_288_424, PER_PART), 99_901);
 const COMMENTS: Comments = Comments::new(1_961_692_154, 124, PER_PART);
 
-/// Which supplier has a part, for the part's `nth` supplier from 0 (clause 4.2.3).
+/// Computes the key of a part's `nth` supplier, from 0 (clause 4.2.3).
 ///
-/// In doubles: all numbers are whole and below 2^31, and a quotient that is raised by half a
-/// supplier is at least half a supplier's share away from a whole number, so that the floor is
-/// exact.
+/// It computes in doubles, which are vectorised where divisions of integers are not. All numbers
+/// are whole and below 2^31, and a quotient that is raised by half a supplier is at least half a
+/// supplier's share away from a whole number, so that the floor is exact.
 #[derive(Clone, Copy)]
 pub(crate) struct Suppliers {
     count: f64,
@@ -47,6 +47,8 @@ impl Suppliers {
     #[inline(always)]
     pub(crate) fn of(&self, partkey: u32, nth: u32) -> i64 {
         let part = f64::from(partkey as i32);
+        // The formula steps from supplier to supplier by a quarter of them, and by how many rounds
+        // the parts before this one have made. The remainder by their number is taken last.
         let round = f64::from(crate::draws::truncate((part - 0.5) * self.share) as i32);
         let place = part + f64::from(nth as i32) * (self.quarter + round);
         let rounds = f64::from(crate::draws::truncate((place + 0.5) * self.share) as i32);
@@ -54,7 +56,6 @@ impl Suppliers {
     }
 }
 
-/// Rows of `partsupp`.
 #[derive(Default)]
 pub(crate) struct Partsupp {
     rows: usize,
@@ -67,10 +68,11 @@ pub(crate) struct Partsupp {
 }
 
 impl Partsupp {
-    /// Fills in the rows of some units, and says how many there are.
+    /// Fills in the rows of some units, and returns how many there are.
     pub(crate) fn fill(&mut self, scale: &Scale, first: u64, parts: usize) -> usize {
         self.rows = parts * SUPPLIERS_PER_PART;
         let rows = self.rows;
+        // Parts are like orders of four lines each.
         if self.lines.len() < parts {
             self.lines.resize(parts, SUPPLIERS_PER_PART as u8);
         }
@@ -111,7 +113,7 @@ impl Partsupp {
     }
 }
 
-/// Keys of parts and of their suppliers.
+/// Computes the keys of parts and of their suppliers.
 struct Pair<'a> {
     suppliers: Suppliers,
     first_part: u32,

@@ -1,4 +1,4 @@
-//! Who customers and suppliers are: the six columns that both tables begin with.
+//! Makes the six columns that customers and suppliers begin with.
 
 use super::strings::{Strings, addresses, phones};
 use super::{count_up, room};
@@ -6,7 +6,7 @@ use crate::draws::{Draw, each};
 use crate::random::Stream;
 use crate::values::Values;
 
-/// What tells the columns of one table from those of the other.
+/// What differs between these columns of the two tables.
 pub(crate) struct Origin {
     pub(crate) name_prefix: &'static str,
     pub(crate) address_seed: u32,
@@ -15,7 +15,7 @@ pub(crate) struct Origin {
     pub(crate) balance_seed: u32,
 }
 
-/// Those columns of some rows.
+/// These columns of some rows.
 #[derive(Default)]
 pub(crate) struct Parties {
     rows: usize,

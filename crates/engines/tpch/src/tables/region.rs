@@ -1,4 +1,4 @@
-//! Table `region`.
+//! Makes the rows of table `region`.
 
 use super::comments::{Comments, Slices};
 use crate::table::{Column, Kind, column};
@@ -13,7 +13,6 @@ pub(crate) const COLUMNS: [Column; 3] = [
 
 const COMMENTS: Comments = Comments::new(1_500_869_201, 72, 1);
 
-/// Rows of `region`.
 #[derive(Default)]
 pub(crate) struct Region {
     regionkey: Vec<i64>,
@@ -22,7 +21,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// Fills in the rows of some units, and says how many there are.
+    /// Fills in the rows of some units, and returns how many there are.
     pub(crate) fn fill(&mut self, first: u64, rows: usize) -> usize {
         let regions = first..first + rows as u64;
         self.regionkey.clear();

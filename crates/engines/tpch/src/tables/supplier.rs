@@ -1,4 +1,4 @@
-//! Table `supplier`.
+//! Makes the rows of table `supplier`, some of whom have a remark in their comment.
 
 use super::comments::{Comments, Slices};
 use super::party::{Origin, Parties};
@@ -37,7 +37,6 @@ const REMARK_VERDICT: Stream = Stream::new(753_643_799, 1);
 const COMPLAINTS: &str = "Complaints";
 const RECOMMENDS: &str = "Recommends";
 
-/// Rows of `supplier`.
 #[derive(Default)]
 pub(crate) struct Supplier {
     rows: usize,
@@ -48,7 +47,7 @@ pub(crate) struct Supplier {
 }
 
 impl Supplier {
-    /// Fills in the rows of some units, and says how many there are.
+    /// Fills in the rows of some units, and returns how many there are.
     pub(crate) fn fill(&mut self, first: u64, rows: usize) -> usize {
         self.rows = rows;
         self.parties.fill(&ORIGIN, first, rows);
@@ -75,16 +74,18 @@ impl Supplier {
     }
 }
 
-/// The remark in a comment of `length` bytes: how much lies between its two words, then where the
-/// first begins, so that the second still ends inside.
+/// Draws the remark in a comment of `length` bytes. First comes how much lies between its two
+/// words, and then where the first one begins, so that the second one still ends inside.
 fn remark(first: u64, row: u32, length: u8) -> Remark {
     let draw =
         |stream: Stream, range: u32| Reader::at(stream.before(first + u64::from(row))).below(range);
     let customer = Remark::CUSTOMER.len() as u32;
+    // The shortest comment has 25 bytes, so both words fit into any of them. "Recommends" is as
+    // long as "Complaints".
     let free = u32::from(length) - customer - COMPLAINTS.len() as u32;
     let gap = draw(REMARK_GAP, free + 1);
     let at = draw(REMARK_PLACE, free - gap + 1);
-    // A number of 0..=100, of which the first 50 complain.
+    // The draw is a number of 0..=100, and the first 50 complain.
     let verdict = if draw(REMARK_VERDICT, 101) < 50 {
         COMPLAINTS
     } else {

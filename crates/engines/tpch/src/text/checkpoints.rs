@@ -1,6 +1,6 @@
-//! Where sentences of the text pool begin, about every 1.2 MB, and the state of their stream before
-//! each: (offset in bytes, state). A test of the parent writes all sentences one after the other
-//! and compares.
+//! Offsets at which sentences of the text pool begin, about every 1.2 MB, each with the state of
+//! their stream before it. A test of the parent writes all pieces and compares where each ends with
+//! where the next one begins.
 
 #[rustfmt::skip]
 pub(super) static CHECKPOINTS: [(u32, u32); 256] = [

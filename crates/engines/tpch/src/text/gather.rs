@@ -1,21 +1,23 @@
 //! Copies many passages out of the pool.
 //!
-//! Nearly every passage begins outside the cache, so what counts is how many reads are under way at
-//! once: moves of one size, no call and no loop for a passage let the processor run far ahead.
+//! Nearly every passage begins outside the cache, so the time depends on how many reads are under
+//! way at once. With moves of one size, and without a call or a loop for each passage, the
+//! processor can run far ahead.
 
 use super::{PADDING_BYTES, TextPool};
 use crate::values::Passages;
 
-/// One cache line, at least in size.
+/// How many bytes are moved at once, which is the size of a cache line.
 const MOVE_BYTES: usize = 64;
 
 impl Passages<'_> {
-    /// How many bytes all of them have.
+    /// How many bytes all passages have together.
     pub fn total_bytes(&self) -> usize {
         self.lengths.iter().map(|&length| usize::from(length)).sum()
     }
 
-    /// Writes all of them, one right after the other, and says how many bytes that was.
+    /// Copies all passages to the front of `out`, one right after the other, and returns how many
+    /// bytes that was.
     ///
     /// `out` needs [`Passages::total_bytes`] and [`PADDING_BYTES`] more, whose content is lost.
     ///
@@ -28,6 +30,8 @@ impl Passages<'_> {
             let (offset, length) = (offset as usize, usize::from(length));
             let from = &pool[offset..offset + PADDING_BYTES];
             let to = &mut out[at..at + PADDING_BYTES];
+            // Most passages fit into the first move. What is moved too much, the next passage
+            // overwrites.
             to[..MOVE_BYTES].copy_from_slice(&from[..MOVE_BYTES]);
             if length > MOVE_BYTES {
                 to[MOVE_BYTES..2 * MOVE_BYTES].copy_from_slice(&from[MOVE_BYTES..2 * MOVE_BYTES]);
@@ -48,6 +52,7 @@ impl Passages<'_> {
         let mut at = 0;
         for (row, &length) in (self.first_row..).zip(self.lengths) {
             let end = at + usize::from(length);
+            // Remarks of rows before a slice of the batch come first and are passed.
             while let Some(remark) = remarks.next_if(|remark| remark.row <= row) {
                 if remark.row == row {
                     remark.write_over(&mut out[at..end]);

@@ -1,6 +1,6 @@
-//! Words and rules of the text pool (clause 4.2.2.14), each with its weight.
+//! The words and rules of the text pool (clause 4.2.2.14), each with its weight. Their order is
+//! that of dbgen, on which the draws depend.
 
-/// Nouns.
 pub(crate) const NOUNS: [(&str, u32); 45] = [
     ("packages", 40), ("requests", 40), ("accounts", 40), ("deposits", 40), ("foxes", 20),
     ("ideas", 20), ("theodolites", 20), ("pinto beans", 20), ("instructions", 20),
@@ -13,7 +13,6 @@ pub(crate) const NOUNS: [(&str, u32); 45] = [
     ("pains", 1), ("grouches", 1), ("escapades", 1), ("hockey players", 1),
 ];
 
-/// Verbs.
 pub(crate) const VERBS: [(&str, u32); 40] = [
     ("sleep", 20), ("wake", 20), ("are", 20), ("cajole", 20), ("haggle", 20), ("nag", 10),
     ("use", 10), ("boost", 10), ("affix", 5), ("detect", 5), ("integrate", 5), ("maintain", 1),
@@ -24,7 +23,6 @@ pub(crate) const VERBS: [(&str, u32); 40] = [
     ("hang", 1), ("believe", 1), ("doubt", 1),
 ];
 
-/// Adverbs.
 pub(crate) const ADVERBS: [(&str, u32); 28] = [
     ("sometimes", 1), ("always", 1), ("never", 1), ("furiously", 50), ("slyly", 50),
     ("carefully", 50), ("blithely", 40), ("quickly", 30), ("fluffily", 20), ("slowly", 1),
@@ -34,7 +32,6 @@ pub(crate) const ADVERBS: [(&str, u32); 28] = [
     ("evenly", 1), ("boldly", 1), ("silently", 1),
 ];
 
-/// Adjectives.
 pub(crate) const ADJECTIVES: [(&str, u32); 29] = [
     ("special", 20), ("pending", 20), ("unusual", 20), ("express", 20), ("furious", 1),
     ("sly", 1), ("careful", 1), ("blithe", 1), ("quick", 1), ("fluffy", 1), ("slow", 1),
@@ -43,7 +40,7 @@ pub(crate) const ADJECTIVES: [(&str, u32); 29] = [
     ("regular", 50), ("final", 40), ("ironic", 40), ("even", 30), ("bold", 20), ("silent", 10),
 ];
 
-/// Prepositions; "whithout" is how dbgen spells it.
+/// Prepositions. "whithout" is how dbgen spells it.
 pub(crate) const PREPOSITIONS: [(&str, u32); 47] = [
     ("about", 50), ("above", 50), ("according to", 50), ("across", 50), ("after", 50),
     ("against", 40), ("along", 40), ("alongside of", 30), ("among", 30), ("around", 20),
@@ -55,7 +52,6 @@ pub(crate) const PREPOSITIONS: [(&str, u32); 47] = [
     ("until", 1), ("up", 1), ("upon", 1), ("whithout", 1), ("with", 1), ("within", 1),
 ];
 
-/// Auxiliaries.
 pub(crate) const AUXILIARIES: [(&str, u32); 18] = [
     ("do", 1), ("may", 1), ("might", 1), ("shall", 1), ("will", 1), ("would", 1), ("can", 1),
     ("could", 1), ("should", 1), ("ought to", 1), ("must", 1), ("will have to", 1),
@@ -63,22 +59,22 @@ pub(crate) const AUXILIARIES: [(&str, u32); 18] = [
     ("need to", 1), ("try to", 1),
 ];
 
-/// Ends of sentences.
 pub(crate) const TERMINATORS: [(&str, u32); 6] = [
     (".", 50), (";", 1), (":", 1), ("?", 1), ("!", 1), ("--", 1),
 ];
 
-/// Sentences: N is a noun phrase, V a verb phrase, P a preposition before a noun phrase, T the end.
+/// Forms of sentences. N is a noun phrase, V a verb phrase, P a preposition before a noun phrase,
+/// and T the end.
 pub(crate) const SENTENCES: [(&str, u32); 5] = [
     ("N V T", 3), ("N V P T", 3), ("N V N T", 3), ("N P V N T", 1), ("N P V P T", 1),
 ];
 
-/// Noun phrases: N is a noun, J an adjective, D an adverb.
+/// Forms of noun phrases. N is a noun, J an adjective, and D an adverb.
 pub(crate) const NOUN_PHRASES: [(&str, u32); 4] = [
     ("N", 10), ("J N", 20), ("J, J N", 10), ("D J N", 50),
 ];
 
-/// Verb phrases: V is a verb, X an auxiliary, D an adverb.
+/// Forms of verb phrases. V is a verb, X an auxiliary, and D an adverb.
 pub(crate) const VERB_PHRASES: [(&str, u32); 4] = [
     ("V", 30), ("X V", 1), ("V D", 40), ("X V D", 1),
 ];

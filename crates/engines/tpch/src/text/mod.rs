@@ -1,8 +1,8 @@
-//! The text pool: 300 MiB of sentences, of which every comment is a slice (clause 4.2.2.10).
+//! The text pool, which is 300 MiB of sentences of which every comment is a slice (clause
+//! 4.2.2.10).
 //!
-//! The sentences are one stream of draws, but the state of that stream is known at 256 places, so
-//! that threads can each make a piece. A pool is made by the first who asks for it, once in a
-//! process.
+//! The sentences are one stream of draws. The state of that stream is known at 256 offsets, so that
+//! threads can make pieces side by side. The pool is made on first use, once in a process.
 
 mod checkpoints;
 mod gather;
@@ -15,13 +15,13 @@ use std::thread;
 
 use checkpoints::CHECKPOINTS;
 
-/// Where dbgen's stream for the pool begins.
+/// The state with which dbgen's stream for the pool begins.
 #[cfg(test)]
 const SEED: u32 = 933_588_178;
 
-/// The bytes of the pool.
+/// The size of the pool in bytes.
 pub const POOL_BYTES: usize = 300 * 1024 * 1024;
-/// Zeros behind the pool, for readers that copy more than a passage has.
+/// How many zeros stand behind the pool, for readers that copy more than a passage has.
 pub const PADDING_BYTES: usize = 256;
 
 /// The text that comments are slices of.
@@ -32,7 +32,8 @@ pub struct TextPool {
 static SHARED: OnceLock<TextPool> = OnceLock::new();
 
 impl TextPool {
-    /// The pool of this process, made on first use by all cores. Takes 300 MiB of memory.
+    /// The pool of this process, which is made on first use by all cores. It takes 300 MiB of
+    /// memory until the process ends.
     pub fn shared() -> &'static TextPool {
         // Counting the cores reads files, which is too much for each of many calls.
         SHARED.get_or_init(|| {
@@ -40,24 +41,27 @@ impl TextPool {
         })
     }
 
-    /// The same, made by so many threads unless it was made before.
+    /// The same pool, made by so many threads unless it was made before.
     pub fn shared_by(threads: usize) -> &'static TextPool {
         SHARED.get_or_init(|| TextPool::build(threads))
     }
 
-    /// A pool of its own, made by so many threads; for measurements. Everybody else wants
+    /// Makes another pool, by so many threads, for measurements. All other callers want
     /// [`TextPool::shared`].
     ///
-    /// Its memory has ordinary pages: large ones did not make copying comments faster
-    /// ([`crate::Passages::copy_to`] has enough reads under way), and where the kernel or a
-    /// hypervisor must look for them first they cost more time than all of the text.
+    /// Its memory has ordinary pages. Large ones did not make copying comments faster, because
+    /// [`crate::Passages::copy_to`] has enough reads under way. Where the kernel or a hypervisor
+    /// must look for large pages first, they cost more time than all of the text.
     pub fn build(threads: usize) -> TextPool {
         let mut bytes = vec![0; POOL_BYTES + PADDING_BYTES];
         let pieces = Mutex::new(pieces(&mut bytes[..POOL_BYTES]).into_iter());
-        // The lock is held while a piece is taken, and no longer.
+        // The lock is held only while a piece is taken. Pieces do not overlap, so threads write
+        // them without any lock.
         let take = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
         let work = || {
             while let Some(piece) = take() {
+                // A piece must end with a sentence, in the state of the next one, or the pool would
+                // depend on how it was cut. Only the pool's own end cuts a sentence.
                 let end = sentences::write(piece.state, piece.text);
                 debug_assert!(end.past_piece == 0 || piece.next_state.is_none());
                 debug_assert!(piece.next_state.is_none_or(|state| state == end.state));
@@ -83,7 +87,7 @@ impl TextPool {
     }
 }
 
-/// A part of the pool that can be written by itself.
+/// A stretch of the pool that can be written by itself, because it begins with a sentence.
 struct Piece<'a> {
     /// The state of the stream before it.
     state: u32,

@@ -1,7 +1,7 @@
-//! Writes sentences: picks a rule, then the words for it, each by one draw.
+//! Writes sentences. It picks a rule and then the words for it, each by one draw.
 //!
-//! Draws are made a few thousand at a time. A word is a fixed 32 bytes with its space behind it, so
-//! that writing one is a wide copy of known size and a step by its true length.
+//! Draws are made a few thousand at a time. A word takes 32 bytes with its space behind it, so that
+//! writing one is a wide copy of known size and a step by its true length.
 
 use super::grammar::{
     ADJECTIVES, ADVERBS, AUXILIARIES, NOUN_PHRASES, NOUNS, PREPOSITIONS, SENTENCES, TERMINATORS,
@@ -10,24 +10,26 @@ use super::grammar::{
 use crate::draws::states;
 use crate::random::map;
 
-/// A word, what follows it, and, in the last byte, how long both are.
+/// A word and what follows it, with the length of both in the last byte.
 type Word = [u8; WORD_BYTES];
 const WORD_BYTES: usize = 32;
 
-/// No sentence is longer than this and a word; dbgen reserves as much.
+/// Room for a sentence. None is longer than 256 bytes, for which dbgen reserves as much, and the
+/// last word is copied as a whole.
 const SENTENCE_BYTES: usize = 256 + WORD_BYTES;
-/// No sentence takes more draws: five phrases of at most five, its rule and its end.
+/// The most draws of a sentence, which has five phrases of at most five, a rule and an end.
 const SENTENCE_DRAWS: usize = 32;
 const BATCH: usize = 4096;
 
-/// A weighted choice: as many equal entries for a word as its weight says.
+/// A weighted choice, which has as many equal entries for a word as its weight says.
 struct Choice {
     entries: [u8; CHOICE_MAX],
     total: u32,
 }
 const CHOICE_MAX: usize = 512;
 
-/// Adjectives occur twice, the second time with the comma that follows them in some noun phrases.
+/// How many words there are. Adjectives occur twice, the second time with the comma that follows
+/// them in some noun phrases.
 const WORD_COUNT: usize = NOUNS.len()
     + VERBS.len()
     + ADVERBS.len()
@@ -105,7 +107,7 @@ const fn choice(list: &[(&str, u32)], from: usize) -> Choice {
     }
 }
 
-/// Where a piece ended.
+/// Where the writing of a piece ended.
 pub(super) struct End {
     /// The state of the stream after the piece's last sentence.
     pub(super) state: u32,
@@ -124,8 +126,8 @@ pub(super) fn write(state: u32, piece: &mut [u8]) -> End {
         pen.sentence(&mut draws);
         at += pen.at;
     }
-    // Wide copies would write into the next piece: the last sentences go through a place of their
-    // own.
+    // Wide copies would write into the next piece, which another thread may be writing. So the last
+    // sentences go through a buffer of their own.
     let mut past_piece = 0;
     while at < piece.len() {
         draws.reserve();
@@ -147,7 +149,7 @@ pub(super) fn write(state: u32, piece: &mut [u8]) -> End {
     }
 }
 
-/// The next draws of the stream, and the one before them in the first place.
+/// The next draws of the stream. The first element is the state before them.
 struct Draws {
     states: [u32; BATCH],
     next: usize,
@@ -164,15 +166,17 @@ impl Draws {
         draws
     }
 
-    /// Makes sure that a sentence finds what it needs.
+    /// Makes sure that there are enough draws for a sentence, so that it need not look.
     #[inline(always)]
     fn reserve(&mut self) {
+        // The stream goes on behind the last draw that was used. Those that were made and not used
+        // are made once more.
         if self.next + SENTENCE_DRAWS > BATCH {
             *self = Draws::after(self.last());
         }
     }
 
-    /// The draw that was taken last.
+    /// The state of the draw that was taken last.
     fn last(&self) -> u32 {
         self.states[self.next - 1]
     }
@@ -181,6 +185,7 @@ impl Draws {
     fn take(&mut self, choice: &Choice) -> u8 {
         let state = self.states[self.next];
         self.next += 1;
+        // The remainder changes nothing and proves the index in bounds.
         choice.entries[map::<false>(state.into(), choice.total) as usize % CHOICE_MAX]
     }
 }
@@ -194,11 +199,12 @@ impl Pen<'_> {
     #[inline(always)]
     fn word(&mut self, draws: &mut Draws, choice: &Choice) {
         let word = &WORDS[usize::from(draws.take(choice))];
+        // All bytes of the entry are copied, and the next word overwrites those behind the text.
         self.room[self.at..self.at + WORD_BYTES].copy_from_slice(word);
         self.at += usize::from(word[WORD_BYTES - 1]);
     }
 
-    /// In the order of [`SENTENCES`].
+    /// Writes a sentence. Rules are numbered in the order of [`SENTENCES`].
     #[inline(always)]
     fn sentence(&mut self, draws: &mut Draws) {
         let rule = draws.take(&SENTENCE);
@@ -212,19 +218,19 @@ impl Pen<'_> {
             2 | 3 => self.noun_phrase(draws),
             _ => self.preposition(draws),
         }
-        // The end takes the place of the last space.
+        // The end of the sentence overwrites the last space.
         self.at -= 1;
         self.word(draws, &TERMINATOR);
     }
 
-    /// A preposition, an article, a noun phrase.
+    /// Writes a preposition, an article and a noun phrase.
     #[inline(always)]
     fn preposition(&mut self, draws: &mut Draws) {
         self.word(draws, &PREPOSITION);
         self.noun_phrase(draws);
     }
 
-    /// In the order of [`NOUN_PHRASES`].
+    /// Writes a noun phrase. Rules are numbered in the order of [`NOUN_PHRASES`].
     #[inline(always)]
     fn noun_phrase(&mut self, draws: &mut Draws) {
         match draws.take(&NOUN_PHRASE) {
@@ -242,7 +248,8 @@ impl Pen<'_> {
         self.word(draws, &NOUN);
     }
 
-    /// In the order of [`VERB_PHRASES`]: an odd rule has an auxiliary, the latter two an adverb.
+    /// Writes a verb phrase. Rules are numbered in the order of [`VERB_PHRASES`]: odd ones have an
+    /// auxiliary, and the last two an adverb.
     #[inline(always)]
     fn verb_phrase(&mut self, draws: &mut Draws) {
         let rule = draws.take(&VERB_PHRASE);

@@ -1,22 +1,24 @@
-//! A table's definition as bytes, for engines that keep their catalogue in a store of another
-//! system.
+//! Encodes a table's definition, for engines that store their catalogue in another system.
 //!
-//! A version byte, then a tuple: name, partitioning, columns, indexes, counts before lists.
+//! The bytes are a version and then a tuple: name, partitioning, columns and indexes, with counts
+//! before lists.
 
 use crate::limits::{COLUMNS_MAX, INDEXES_MAX, SPLITS_MAX};
 use crate::{
     Code, Column, Error, IndexDef, Kind, Partitioning, Result, TableDef, Tuple, TupleReader,
 };
 
-/// The version that this program writes.
+/// The version of the encoding that this program writes.
 const VERSION: u8 = 1;
 
 impl TableDef {
-    /// The definition as bytes.
+    /// Encodes the definition.
     ///
     /// ```
     /// use dyno_txn_api::{Kind, TableDef};
-    /// let def = TableDef::hash("things", 8).column("name", Kind::Text).index("by-name", &["name"], 0)?;
+    /// let def = TableDef::hash("things", 8)
+    ///     .column("name", Kind::Text)
+    ///     .index("by-name", &["name"], 0)?;
     /// assert_eq!(TableDef::from_bytes(&def.to_bytes())?, def);
     /// # Ok::<(), dyno_txn_api::Error>(())
     /// ```
@@ -49,7 +51,7 @@ impl TableDef {
         tuple.finish()
     }
 
-    /// The definition in these bytes.
+    /// Decodes a definition, and checks it.
     pub fn from_bytes(bytes: &[u8]) -> Result<TableDef> {
         let mut reader = TupleReader::new(bytes);
         match reader.u8()? {
@@ -71,6 +73,7 @@ impl TableDef {
         if !reader.rest().is_empty() {
             return Err(damaged("bytes follow its end"));
         }
+        // The bytes come from another system's store, where something else may have written them.
         def.check()?;
         Ok(def)
     }
@@ -116,7 +119,7 @@ fn indexes(reader: &mut TupleReader<'_>) -> Result<Vec<IndexDef>> {
     Ok(indexes)
 }
 
-/// A list's length, which is compared with its limit before anything is made of it.
+/// Reads the length of a list, and checks it against its limit before memory is allocated for it.
 fn count(reader: &mut TupleReader<'_>, most: usize) -> Result<usize> {
     let count = usize::from(reader.u16()?);
     match count <= most {

@@ -1,5 +1,5 @@
-//! What every [`Database`] must pass, written once: the same random transactions on it and on the
-//! model, and concurrent ones whose result only serializable engines get right. For the tests of
+//! Checks that every [`Database`] must pass: the same random transactions on it and on the model,
+//! and concurrent ones whose result only serializable engines get right. They are for the tests of
 //! engines.
 
 use std::thread;
@@ -10,13 +10,13 @@ use crate::{
     Options, Page, Result, Scan, TableDef, TableId, Transact, Tuple, ValueRef, encode_row,
 };
 
-/// Keys of a table: few, so that operations meet.
+/// Keys of a table. They are few, so that operations meet.
 const KEYS: u64 = 12;
-/// Groups that keys fall into; they are what is hashed and what the index begins with.
+/// Groups of keys. A group is what is hashed and what the index begins with.
 const GROUPS: u64 = 3;
 
-/// Runs `transactions` random ones on the database and on a model, one after the other, and
-/// compares every answer. The error says where they differ, with the seed.
+/// Runs random transactions on the database and on a model, one after the other, and compares every
+/// answer. The error says where they differ, with the seed.
 pub fn same_as_the_model(
     db: &dyn Database,
     seed: u64,
@@ -52,8 +52,8 @@ pub fn same_as_the_model(
     Ok(())
 }
 
-/// Threads that each add to counters, and to one of two rows after reading both. A lost update or a
-/// write skew makes a wrong sum. The error says what was found.
+/// Runs threads that each add to counters, and to one of two rows after reading both. A lost update
+/// or a write skew leads to a wrong sum. The error says what was found.
 pub fn concurrent_sums(
     db: &dyn Database,
     threads: u32,
@@ -97,7 +97,8 @@ pub fn concurrent_sums(
         })
         .map_err(|error| error.to_string())?;
     let wanted = u64::from(threads) * u64::from(each);
-    // Each transaction made one side larger than both were: the larger one counts them all.
+    // Each transaction made one side larger than both were before, so the larger one counts them
+    // all.
     match sums[0] == wanted && sums[1].max(sums[2]) == wanted {
         true => Ok(()),
         false => Err(format!(
@@ -126,26 +127,28 @@ fn number_in(row: Option<&[u8]>) -> u64 {
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// An operation before it is known which number its table has.
+/// An operation on a table whose id is not known yet.
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
     Get(usize, Vec<u8>),
     Write(usize, Vec<u8>, Change),
-    /// A scan of a table, of all pages one after the other.
+    /// A scan of a table, with all pages one after the other.
     Scan(usize, Scan),
 }
 
-/// What a transaction answered, as far as all engines must agree: codes of errors, not their words.
+/// What a transaction answered, as far as all engines must agree: the codes of errors, but not
+/// their texts.
 #[derive(Debug, PartialEq)]
 enum Said {
     Answers(Vec<Answer>),
-    /// One error stands for all of a batch, and which one is said is the engine's choice: any code
-    /// that one of its operations has.
+    /// One error stands for a whole batch, and the engine chooses which one. So this has the codes
+    /// of all operations that may fail.
     Refused(Vec<&'static str>),
 }
 
 impl Said {
-    /// Whether what an engine said is what the model says, or a part of it where it may choose.
+    /// Whether an engine's answer equals the model's, or is one of several that the engine may
+    /// choose.
     fn is_one_of(&self, wanted: &Said) -> bool {
         match (self, wanted) {
             (Said::Refused(codes), Said::Refused(wanted)) => {
@@ -156,7 +159,7 @@ impl Said {
     }
 }
 
-/// How a batch is run: answers, or the codes of what failed.
+/// Runs a batch. Returns the answers, or the codes of what failed.
 type Run = fn(
     &mut dyn crate::Transaction,
     &[Operation],
@@ -176,7 +179,8 @@ fn run_at_once(
     Ok(answers)
 }
 
-/// The last batch of a transaction that will commit, with the commit where it may go with it.
+/// Runs the last batch of a transaction that is going to commit, together with the commit if
+/// possible.
 fn run_last(
     transaction: &mut dyn crate::Transaction,
     operations: &[Operation],
@@ -184,6 +188,8 @@ fn run_last(
     let pages = operations
         .iter()
         .any(|one| matches!(one, Operation::Scan(_)));
+    // Pages after the first need the transaction to be open still, and `run_last` wants reads
+    // before writes.
     if pages || !operations.is_sorted_by_key(Operation::is_write) {
         return run_at_once(transaction, operations);
     }
@@ -191,7 +197,8 @@ fn run_last(
     answers.map_err(|error| vec![error.code()])
 }
 
-/// So all codes come out; what failed has changed nothing for those behind it.
+/// Runs operations one by one, so that all codes come out. A failed operation changes nothing for
+/// those after it.
 fn run_one_by_one(
     transaction: &mut dyn crate::Transaction,
     operations: &[Operation],
@@ -209,12 +216,12 @@ fn run_one_by_one(
     }
 }
 
-/// How often an engine may give up one transaction, of the only client that it has.
+/// How often an engine may abort one transaction of its only client.
 const GIVEN_UP_MOST: u32 = 3;
 
-/// An engine gives a transaction up when its log or its client was silent for too long, as on a
-/// disk that stands still for seconds. Nothing of it is there then, and it is run again, as
-/// [`Database::transact`] does.
+/// Runs a transaction on the engine under test. An engine aborts a transaction if its log or its
+/// client was silent for too long, for example on a disk that stalls for seconds. Then nothing of
+/// it remains, and it is run again, as [`Transact::transact`] does.
 fn ours_of(
     db: &dyn Database,
     tables: &[TableId],
@@ -224,6 +231,7 @@ fn ours_of(
     let run = || transaction(db, tables, batches, (commit, [run_at_once, run_last]));
     let given_up = Said::Refused(vec![Code::Aborted.name()]);
     let mut found = run();
+    // More often than that is not a stall, but an engine that aborts without a reason.
     for _again in 0..GIVEN_UP_MOST {
         if found.last() != Some(&given_up) {
             break;
@@ -253,8 +261,8 @@ fn transaction(
             true => run_last,
             false => run,
         };
-        // A transaction that failed can only be given up; which later call says so is the engine's
-        // choice.
+        // After a failure the transaction can only be rolled back. The engine chooses which later
+        // call says so, so no later call is made.
         match run(&mut *transaction, &operations) {
             Ok(answers) => said.push(Said::Answers(answers)),
             Err(codes) => {
@@ -274,8 +282,8 @@ fn transaction(
     said
 }
 
-/// Fetches the pages behind the first and puts all rows together: where pages end is the engine's
-/// choice.
+/// Fetches the pages after the first and joins their rows, because the engine chooses where pages
+/// end.
 fn rest_of(
     transaction: &mut dyn crate::Transaction,
     scan: &Scan,
@@ -305,8 +313,8 @@ fn operation(step: &Step, tables: &[TableId]) -> Operation {
     }
 }
 
-/// Two tables of rows, one hashed by its group and one cut into ranges, and one of plain bytes.
-/// Their names bear the seed, so that each seed begins with empty ones.
+/// Two tables of rows, one hashed by its group and one partitioned by range, and one of plain
+/// bytes. Their names contain the seed, so that each seed begins with empty tables.
 fn definitions(seed: u64) -> Result<Vec<TableDef>> {
     let columns = |def: TableDef| {
         def.column("group", Kind::U64)
@@ -333,7 +341,7 @@ fn key_of(number: u64) -> Vec<u8> {
     Tuple::new().u64(number % GROUPS).u64(number).finish()
 }
 
-/// Scans come last: their further pages are read behind the whole batch.
+/// Scans come last, because their further pages are read after the whole batch.
 fn batch(random: &mut Random) -> Vec<Step> {
     let mut steps: Vec<Step> = (0..1 + random.below(5)).map(|_| step(random)).collect();
     steps.sort_by_key(|step| matches!(step, Step::Scan(..)));
@@ -375,7 +383,7 @@ fn update(random: &mut Random) -> Vec<Assignment> {
     match random.below(3) {
         0 => vec![Assignment::set(1, "Zoe")],
         1 => vec![Assignment::set(2, random.below(9) as i64)],
-        // Adding to nothing is refused, which is to be seen too.
+        // Adding to null is refused, which is to be covered, too.
         _ => vec![Assignment::add(2, 1i64)],
     }
 }

@@ -1,25 +1,27 @@
-//! A database and its transactions.
+//! The traits of a database and its transactions.
 
 use std::time::Duration;
 
 use crate::{Answer, Code, Error, Key, Operation, Operations, Result, TableDef, TableId};
 
-/// A moment in the engine's order of transactions.
+/// A timestamp: a moment in the engine's order of transactions. Engines choose its unit, and only
+/// its order has a meaning.
 pub type Stamp = u64;
 
-/// How a transaction is run.
+/// Settings of one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Time for each attempt, from begin to the answer of its commit.
+    /// Time for each attempt, from its beginning to the answer of its commit.
     pub deadline: Duration,
-    /// Refuses writes; engines may read a snapshot without keeping anything.
+    /// Refuses writes. An engine may then read a snapshot without any bookkeeping.
     pub read_only: bool,
-    /// Who gives way when two collide: the smaller one. Among equals the younger.
+    /// Decides which of two conflicting transactions gives way: the one with the lower priority,
+    /// and among equals the younger one.
     pub priority: u8,
-    /// How often [`Transact::transact`] tries at most.
+    /// The most attempts of [`Transact::transact`].
     pub attempts: u32,
-    /// Sends each operation in a message of its own, still in parallel, instead of those of one
-    /// call together: to see what messages cost. Engines that send none ignore it.
+    /// Sends each operation in a message of its own, still in parallel, instead of all operations
+    /// of a call together. It shows what messages cost. Engines that send no messages ignore it.
     pub separate: bool,
 }
 
@@ -35,16 +37,16 @@ impl Default for Options {
     }
 }
 
-/// A transaction under way. Dropping it rolls it back.
+/// A running transaction. Dropping it rolls it back.
 pub trait Transaction: Operations {
-    /// Commits; the moment at which it happened, where the engine has such moments. With
-    /// [`crate::Retry::Unknown`] it may have been done.
+    /// Commits the transaction. Returns its timestamp, if the engine has timestamps. After an error
+    /// with [`crate::Retry::Unknown`] the transaction may be committed.
     fn commit(self: Box<Self>) -> Result<Option<Stamp>>;
 
-    /// Gives it up.
+    /// Ends the transaction without effect. If this fails, the engine ends it by itself later.
     fn rollback(self: Box<Self>) -> Result<()>;
 
-    /// The moment that it reads at, where the engine has such moments.
+    /// The timestamp at which the transaction reads, if the engine has timestamps.
     fn stamp(&self) -> Option<Stamp> {
         None
     }
@@ -53,90 +55,92 @@ pub trait Transaction: Operations {
 /// A transaction in one request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
-    /// Operations in their order: later ones see earlier ones.
+    /// Operations in order. Later ones see the effects of earlier ones.
     Operations(Vec<Operation>),
-    /// A procedure of the engine.
+    /// A call of a procedure that the engine was started with.
     Call {
-        /// Its name.
+        /// The name under which it is registered.
         procedure: String,
-        /// What it is called with.
+        /// Bytes that the procedure interprets.
         arguments: Vec<u8>,
-        /// A key that it will use: it runs where that is. Anywhere when none.
+        /// A key that the procedure will use. It runs where that key is stored, or anywhere if
+        /// there is none.
         home: Option<Key>,
     },
 }
 
-/// What came of a [`Request`] that was committed.
+/// The result of a [`Request`] that was committed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Committed {
-    /// The moment at which it happened, where the engine has such moments.
+    /// The timestamp of the transaction, if the engine has timestamps.
     pub stamp: Option<Stamp>,
-    /// Answers of the operations in their order; none for a call.
+    /// The answers of the operations in their order. Empty for a call.
     pub answers: Vec<Answer>,
-    /// What the procedure returned; empty for operations.
+    /// What the procedure returned. Empty for operations.
     pub returned: Vec<u8>,
 }
 
-/// A table that is there.
+/// A table of a database, with the id that the engine gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Its number.
+    /// The id by which operations name it.
     pub id: TableId,
-    /// What it is.
+    /// Its definition, as it was created.
     pub def: TableDef,
 }
 
-/// What an engine says of itself.
+/// An engine's description of itself, for records and for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
-    /// Its name, such as `dyno`, `etcd`, `postgres`.
+    /// The name of the engine, such as `dyno`, `etcd` or `postgres`.
     pub engine: String,
-    /// What it promises, such as `strict serializable`.
+    /// The isolation that it promises, such as `strict serializable`.
     pub isolation: String,
-    /// When an answer is given: `fsync`, `remote-memory`, `memory`, or the engine's own words.
+    /// What makes a commit durable before it is answered: `fsync`, `remote-memory`, `memory`, or
+    /// the engine's own words.
     pub durability: String,
-    /// How many partitions rows lie on.
+    /// The number of partitions that rows are spread over.
     pub partitions: u32,
     /// Whether procedures can be called.
     pub procedures: bool,
 }
 
-/// Many one-shot transactions under way at once, from one thread.
+/// Runs many one-shot transactions at once from one thread.
 pub trait Pipeline {
-    /// Sends one, with a number of the caller's own. Waits, taking answers in, while the window is
-    /// full.
+    /// Sends a request, under a number that the caller chooses. If the window is full, waits for
+    /// answers and keeps them for [`Pipeline::next`].
     fn submit(&mut self, ticket: u64, request: Request) -> Result<()>;
 
-    /// The next answer, in whatever order they come; `None` when nothing is under way, or came in
-    /// time.
+    /// Returns the next answer, in the order in which they arrive. Returns `None` if no request is
+    /// in flight, or if no answer arrives within `wait`.
     fn next(&mut self, wait: Duration) -> Option<(u64, Result<Committed>)>;
 
-    /// How many are under way.
+    /// Requests whose answers [`Pipeline::next`] has not returned yet.
     fn outstanding(&self) -> usize;
 }
 
-/// An open database. Calls may come from many threads.
+/// An open database, which many threads can use at once.
 pub trait Database: Send + Sync {
-    /// Makes a table; when there is one of the same definition, that is it.
+    /// Creates a table. If one with the same name and definition exists, returns that one.
     fn create_table(&self, def: &TableDef) -> Result<TableId>;
 
-    /// All tables.
+    /// All tables of the database, in no particular order.
     fn tables(&self) -> Result<Vec<Table>>;
 
-    /// Begins a transaction.
+    /// Begins an interactive transaction.
     fn begin(&self, options: &Options) -> Result<Box<dyn Transaction + '_>>;
 
-    /// Runs a transaction in one request. It is not repeated here: [`Transact::transact_once`]
-    /// does.
+    /// Runs a transaction in one request, without retrying it; [`Transact::transact_once`] does
+    /// that.
     fn execute(&self, request: Request, options: &Options) -> Result<Committed>;
 
-    /// What it is.
+    /// The engine's description of itself.
     fn describe(&self) -> Result<Description>;
 
-    /// Counters by name, for people.
+    /// Counters by name, for people to read.
     fn stats(&self) -> Result<Vec<(String, u64)>>;
 
-    /// A table by its name.
+    /// Looks a table up by its name.
     fn table(&self, name: &str) -> Result<Table> {
         let mut tables = self.tables()?.into_iter();
         tables
@@ -144,9 +148,10 @@ pub trait Database: Send + Sync {
             .ok_or_else(|| Error::new(Code::NoSuchTable, format!("table `{name}` does not exist")))
     }
 
-    /// One-shot transactions from one thread, so many under way. Engines without such a thing run
-    /// each when it is submitted.
+    /// Runs one-shot transactions from one thread with up to `window` in flight. Engines without
+    /// pipelines run each one when it is submitted.
     fn pipeline(&self, window: usize, options: &Options) -> Result<Box<dyn Pipeline + '_>> {
+        // One request at a time fits into any window.
         let _ = window;
         Ok(Box::new(crate::serial::Serial::new(
             self.as_database(),
@@ -154,6 +159,6 @@ pub trait Database: Send + Sync {
         )))
     }
 
-    /// Itself, as an object.
+    /// The database as a trait object.
     fn as_database(&self) -> &dyn Database;
 }

@@ -1,4 +1,4 @@
-//! Keys, and tuples as keys: the order of the bytes is the order of the tuples.
+//! Keys, and tuples as keys. The order of the bytes is the order of the tuples.
 //!
 //! | part | bytes |
 //! |---|---|
@@ -7,28 +7,29 @@
 //! | `f64` | the bits, all turned over when negative, else the sign bit: IEEE 754's total order |
 //! | bytes, text | each 0x00 as 0x00 0xFF, then 0x00 0x00 |
 //!
-//! Parts carry no type: both sides know the tuple's shape. So the first part of a tuple of `u64` is
-//! its first 8 bytes, which is what [`crate::Partitioning::Hash`] counts in.
+//! The bytes do not contain the types of the parts, because both sides know the shape of the tuple.
+//! So the first part of a tuple of `u64` is its first 8 bytes, which is what
+//! [`crate::Partitioning::Hash`] counts.
 
 use std::fmt;
 
 use crate::{Code, Error, Result};
 
-/// A table's number, given by the engine when the table is made.
+/// The id of a table, which the engine gives out when the table is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u32);
 
-/// Where a row is: its table and its bytes there. Keys are ordered by table, then by bytes.
+/// The place of a row: its table, and its bytes there. Keys are ordered by table, then by bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// The table.
+    /// The table that the row is in.
     pub table: TableId,
     /// At most [`crate::limits::KEY_BYTES_MAX`] bytes, in the order of the table.
     pub bytes: Vec<u8>,
 }
 
 impl Key {
-    /// A key of a table.
+    /// The key with these bytes in a table.
     pub fn new(table: TableId, bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
         Self { table, bytes }
@@ -41,7 +42,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Writes a tuple, part by part.
+/// Encodes a tuple part by part.
 ///
 /// ```
 /// use dyno_txn_api::Tuple;
@@ -53,53 +54,56 @@ impl fmt::Debug for Key {
 pub struct Tuple(Vec<u8>);
 
 impl Tuple {
-    /// The empty tuple.
+    /// A tuple without parts.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The empty tuple, with room for so many bytes.
+    /// A tuple without parts, with room for this many bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         Self(Vec::with_capacity(bytes))
     }
 
-    /// Goes on behind parts that are encoded already.
+    /// Continues a tuple whose first parts are encoded already.
     pub fn after(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
 
-    /// One more part.
+    /// Appends one byte as a part.
     pub fn u8(mut self, part: u8) -> Self {
         self.0.push(part);
         self
     }
 
-    /// One more part.
+    /// Appends a part of 2 bytes, big-endian.
     pub fn u16(mut self, part: u16) -> Self {
         self.0.extend_from_slice(&part.to_be_bytes());
         self
     }
 
-    /// One more part.
+    /// Appends a part of 4 bytes, big-endian.
     pub fn u32(mut self, part: u32) -> Self {
         self.0.extend_from_slice(&part.to_be_bytes());
         self
     }
 
-    /// One more part.
+    /// Appends a part of 8 bytes, big-endian.
     pub fn u64(mut self, part: u64) -> Self {
         self.0.extend_from_slice(&part.to_be_bytes());
         self
     }
 
-    /// One more part.
+    /// Appends a signed number, negative ones before positive ones.
     pub fn i64(self, part: i64) -> Self {
+        // With the sign bit inverted, negative numbers sort before positive ones.
         self.u64(part as u64 ^ (1 << 63))
     }
 
-    /// One more part, in IEEE 754's total order.
+    /// Appends a double, in IEEE 754's total order.
     pub fn f64(self, part: f64) -> Self {
         let bits = part.to_bits();
+        // The bits of positive doubles are ordered like the doubles, and those of negative ones the
+        // other way round.
         self.u64(if bits >> 63 == 1 {
             !bits
         } else {
@@ -107,8 +111,10 @@ impl Tuple {
         })
     }
 
-    /// One more part.
+    /// Appends bytes of any length, ordered like slices.
     pub fn bytes(mut self, part: &[u8]) -> Self {
+        // A zero is escaped, so that the two zeros at the end come before any continuation: a
+        // prefix sorts before what it is a prefix of.
         for (at, run) in part.split(|byte| *byte == 0).enumerate() {
             if at > 0 {
                 self.0.extend_from_slice(&[0, 0xff]);
@@ -119,58 +125,58 @@ impl Tuple {
         self
     }
 
-    /// One more part, ordered by its UTF-8 bytes.
+    /// Appends text, ordered by its UTF-8 bytes.
     pub fn text(self, part: &str) -> Self {
         self.bytes(part.as_bytes())
     }
 
-    /// The bytes.
+    /// The encoded bytes of all parts.
     pub fn finish(self) -> Vec<u8> {
         self.0
     }
 
-    /// The bytes as a key of a table.
+    /// The encoded bytes as a key of a table.
     pub fn key(self, table: TableId) -> Key {
         Key::new(table, self.0)
     }
 }
 
-/// Reads a tuple, part by part.
+/// Decodes a tuple part by part. Each call fails if the bytes end before the part does.
 #[derive(Debug, Clone)]
 pub struct TupleReader<'a>(&'a [u8]);
 
 impl<'a> TupleReader<'a> {
-    /// Reads from the first part.
+    /// A reader at the first part.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// The next part, or an error where the bytes end.
+    /// Reads a part of one byte.
     pub fn u8(&mut self) -> Result<u8> {
         Ok(u8::from_be_bytes(self.take()?))
     }
 
-    /// The next part.
+    /// Reads a part of 2 bytes.
     pub fn u16(&mut self) -> Result<u16> {
         Ok(u16::from_be_bytes(self.take()?))
     }
 
-    /// The next part.
+    /// Reads a part of 4 bytes.
     pub fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_be_bytes(self.take()?))
     }
 
-    /// The next part.
+    /// Reads a part of 8 bytes.
     pub fn u64(&mut self) -> Result<u64> {
         Ok(u64::from_be_bytes(self.take()?))
     }
 
-    /// The next part.
+    /// Reads a part that [`Tuple::i64`] wrote.
     pub fn i64(&mut self) -> Result<i64> {
         Ok((self.u64()? ^ (1 << 63)) as i64)
     }
 
-    /// The next part.
+    /// Reads a part that [`Tuple::f64`] wrote.
     pub fn f64(&mut self) -> Result<f64> {
         let bits = self.u64()?;
         Ok(f64::from_bits(if bits >> 63 == 1 {
@@ -180,7 +186,7 @@ impl<'a> TupleReader<'a> {
         }))
     }
 
-    /// The next part.
+    /// Reads a part that [`Tuple::bytes`] wrote.
     pub fn bytes(&mut self) -> Result<Vec<u8>> {
         let mut part = Vec::new();
         let mut at = 0;
@@ -191,6 +197,8 @@ impl<'a> TupleReader<'a> {
                     part.push(0);
                     at += 2;
                 }
+                // A byte always has another one after it, because the two zeros of the end are
+                // still to come.
                 (Some(&byte), Some(_)) if byte != 0 => {
                     part.push(byte);
                     at += 1;
@@ -202,12 +210,12 @@ impl<'a> TupleReader<'a> {
         Ok(part)
     }
 
-    /// The next part.
+    /// Reads a part that [`Tuple::text`] wrote, and fails if it is not UTF-8.
     pub fn text(&mut self) -> Result<String> {
         String::from_utf8(self.bytes()?).map_err(|_| damaged("text that is not UTF-8"))
     }
 
-    /// What is left.
+    /// The bytes of the parts that were not read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.0
     }
@@ -225,8 +233,8 @@ fn damaged(what: &str) -> Error {
     Error::new(Code::Damaged, format!("a key's tuple: {what}"))
 }
 
-/// The first bytes after all those with this prefix, or `None` when there are none such (0xff
-/// only).
+/// The first bytes after all those with this prefix, or `None` if there are none because it
+/// consists of 0xff.
 ///
 /// ```
 /// assert_eq!(dyno_txn_api::prefix_end(b"ab"), Some(b"ac".to_vec()));
@@ -234,6 +242,7 @@ fn damaged(what: &str) -> Error {
 /// assert_eq!(dyno_txn_api::prefix_end(&[0xff]), None);
 /// ```
 pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    // A byte of 0xff cannot be incremented, so it is dropped and the one before it is.
     let at = prefix.iter().rposition(|&byte| byte != 0xff)?;
     let mut end = prefix[..=at].to_vec();
     end[at] += 1;

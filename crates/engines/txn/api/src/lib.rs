@@ -1,18 +1,18 @@
-//! Transactions over keys and rows, whatever engine runs them.
+//! One interface for transactions over keys and rows, whatever engine runs them.
 //!
-//! What it is: the one interface that our engine, etcd and databases of PostgreSQL's wire
-//! implement, and that workloads and users write against. What it is not: an engine (but for
-//! [`model`]), a wire format, a way to open anything: the crates that implement [`Database`] have
-//! an `open` that takes a [`Target`].
+//! Our engine, etcd and databases that speak PostgreSQL's protocol implement it, and workloads and
+//! users are written against it. This crate has no engine except [`model`], no wire format, and
+//! opens nothing: the crates that implement [`Database`] have an `open` that takes a [`Target`].
 //!
-//! - A database ([`Database`]) has tables ([`TableDef`]). A row has a key, bytes in an order
-//!   ([`Tuple`] makes them of numbers and text), and a value: bytes, or a [`Row`] of typed columns.
-//! - A transaction is strictly serializable unless the engine's description says otherwise. Three
-//!   forms: interactive ([`Transact::transact`]), a list of operations in one request
-//!   ([`Transact::one_shot`]), a function inside the engine ([`Procedure`], [`Transact::call`]).
-//! - What it does while it runs is [`Operations`], the same in all of them.
-//! - Failures are an [`Error`] with a stable [`Code`] that says whether to run it again
-//!   ([`Retry`]).
+//! - A database ([`Database`]) has tables ([`TableDef`]). A row has a key, which is bytes in an
+//!   order ([`Tuple`] encodes numbers and text so that they keep theirs), and a value, which is
+//!   bytes or a [`Row`] of typed columns.
+//! - A transaction is strictly serializable unless the engine's description says otherwise. It has
+//!   one of three forms: interactive ([`Transact::transact`]), a list of operations in one request
+//!   ([`Transact::one_shot`]), or a function inside the engine ([`Procedure`], [`Transact::call`]).
+//! - [`Operations`] is what a transaction can do while it runs, in all three forms.
+//! - A failure is an [`Error`] with a stable [`Code`] that says whether to run the transaction
+//!   again ([`Retry`]).
 //!
 //! ```
 //! use dyno_txn_api::{Database, Kind, Row, Scan, TableDef, Transact, Tuple, ValueRef};
@@ -36,8 +36,8 @@
 //!
 //! let of_ada = def.index_prefix(0, &[ValueRef::Text("Ada")])?;
 //! let page = db.transact(|t| t.scan(&Scan::prefix(account, of_ada.clone()).index(0)))?;
-//! let cents: Result<Vec<i64>, _> = page.rows.iter().map(|r| Row::parse(&r.value)?.i64(2)).collect();
-//! assert_eq!(cents?, [700, 9]);
+//! let cents = page.rows.iter().map(|found| Row::parse(&found.value)?.i64(2));
+//! assert_eq!(cents.collect::<Result<Vec<i64>, _>>()?, [700, 9]);
 //! # Ok::<(), dyno_txn_api::Error>(())
 //! ```
 

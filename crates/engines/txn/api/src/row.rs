@@ -1,4 +1,4 @@
-//! A row of typed columns as the bytes of a value, any column in constant time.
+//! Encodes a row of typed columns as a value, so that any column is found in constant time.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -9,7 +9,8 @@
 //! | 8 `n` | a slot for each: the number, or where it begins in what follows and its length (u32 each) |
 //! | rest | text and bytes, one after the other |
 //!
-//! A row with fewer columns than its table has nulls in the rest: columns can be added at the end.
+//! A row with fewer columns than its table has nulls in the rest, so columns can be added at the
+//! end.
 
 use crate::limits::COLUMNS_MAX;
 use crate::{Code, Error, Kind, Result, Value, ValueRef};
@@ -19,7 +20,7 @@ pub const ROW_VERSION: u8 = 1;
 const HEAD_BYTES: usize = 4;
 const SLOT_BYTES: usize = 8;
 
-/// A row whose bytes lie in a buffer of the caller.
+/// A row whose bytes are in a buffer of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row<'a> {
     bytes: &'a [u8],
@@ -29,36 +30,37 @@ pub struct Row<'a> {
 /// What an update does to one column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assignment {
-    /// Which column, counted from 0.
+    /// The number of the column, from 0.
     pub column: u16,
-    /// What happens to it.
+    /// How the new value follows from the old one.
     pub assign: Assign,
 }
 
-/// A column's new value.
+/// How the new value of a column follows from the old one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Assign {
-    /// This value.
+    /// The new value is this one.
     Set(Value),
-    /// The old number plus this one of the same kind; integers that would overflow are refused.
+    /// The new value is the old number plus this one of the same type. An integer that would
+    /// overflow is refused.
     Add(Value),
 }
 
 impl Assignment {
-    /// Sets a column.
+    /// Sets a column to a value.
     pub fn set(column: u16, value: impl Into<Value>) -> Self {
         let assign = Assign::Set(value.into());
         Self { column, assign }
     }
 
-    /// Adds to a column.
+    /// Adds a number to a column.
     pub fn add(column: u16, value: impl Into<Value>) -> Self {
         let assign = Assign::Add(value.into());
         Self { column, assign }
     }
 }
 
-/// The bytes of a row of these values.
+/// Encodes a row of these values.
 ///
 /// ```
 /// use dyno_txn_api::{Row, ValueRef, encode_row};
@@ -73,9 +75,11 @@ pub fn encode_row(values: &[ValueRef<'_>]) -> Vec<u8> {
     bytes
 }
 
-/// Makes `out` the bytes of a row of these values: once its length is known, each byte is written
-/// to its place.
+/// Encodes a row of these values into `out`. Its length is computed first, so that the buffer is
+/// allocated once and each byte is written to its place.
 fn encode_into(values: &[ValueRef<'_>], out: &mut Vec<u8>) {
+    // Rows are encoded on the path of every write. A buffer that grows with each value would be
+    // copied several times.
     let heap: usize = values.iter().map(|value| heap_bytes(*value).len()).sum();
     out.clear();
     out.resize(HEAD_BYTES + values.len() * (1 + SLOT_BYTES) + heap, 0);
@@ -100,7 +104,7 @@ fn encode_into(values: &[ValueRef<'_>], out: &mut Vec<u8>) {
 }
 
 impl<'a> Row<'a> {
-    /// Looks at the head alone; a column is checked when it is read.
+    /// Checks only the head of the row. A column is checked when it is read.
     pub fn parse(bytes: &'a [u8]) -> Result<Row<'a>> {
         let &[version, zero, low, high, ..] = bytes else {
             return Err(bad("shorter than its head"));
@@ -110,18 +114,20 @@ impl<'a> Row<'a> {
             return Err(Error::new(Code::NewerVersion, text));
         }
         let columns = usize::from(u16::from_le_bytes([low, high]));
+        // After this check every tag and slot is within the bytes. Texts are not checked yet,
+        // because most readers need one or two columns of many.
         if bytes.len() < HEAD_BYTES + columns * (1 + SLOT_BYTES) {
             return Err(bad("shorter than its slots"));
         }
         Ok(Row { bytes, columns })
     }
 
-    /// How many columns are stored.
+    /// The number of columns that are stored.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// A column's value; null behind the last one.
+    /// The value of a column, or null for a column after the last stored one.
     pub fn get(&self, column: u16) -> Result<ValueRef<'a>> {
         let column = usize::from(column);
         if column >= self.columns {
@@ -142,9 +148,11 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// The kinds of the columns in order, none for null, as [`Row::get`] finds them: texts are
-    /// looked at together, which takes a fraction of the time where they are ASCII.
+    /// The types of the columns in order, or `None` for null, as [`Row::get`] finds them. All texts
+    /// are checked together, which takes a fraction of the time if they are ASCII.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = Result<Option<Kind>>> {
+        // A text within ASCII bytes is UTF-8 wherever it begins and ends, so it need not be checked
+        // by itself.
         let ascii = self.bytes[self.heap_at()..].is_ascii();
         (0..self.columns).map(move |column| match self.bytes[HEAD_BYTES + column] {
             4 if ascii => self.heap(self.slot(column)).map(|_| Some(Kind::Text)),
@@ -152,7 +160,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// The number in a column of unsigned integers, or why there is none.
+    /// The number in a column of unsigned integers, or an error that names what is there.
     pub fn u64(&self, column: u16) -> Result<u64> {
         match self.get(column)? {
             ValueRef::U64(value) => Ok(value),
@@ -160,7 +168,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The number in a column of signed integers, or why there is none.
+    /// The number in a column of signed integers, or an error that names what is there.
     pub fn i64(&self, column: u16) -> Result<i64> {
         match self.get(column)? {
             ValueRef::I64(value) => Ok(value),
@@ -168,8 +176,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The bytes of the text in a column, or why there is none: for who looks for something in
-    /// them.
+    /// The bytes of the text in a column, without checking that they are UTF-8. It is for callers
+    /// that search in them.
     pub fn text_bytes(&self, column: u16) -> Result<&'a [u8]> {
         let at = usize::from(column);
         match at < self.columns && self.bytes[HEAD_BYTES + at] == 4 {
@@ -178,7 +186,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The text in a column, or why there is none.
+    /// The text in a column, or an error that names what is there.
     pub fn text(&self, column: u16) -> Result<&'a str> {
         match self.get(column)? {
             ValueRef::Text(value) => Ok(value),
@@ -186,14 +194,14 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// All columns in order.
+    /// The values of all stored columns, in order.
     pub fn values(&self) -> Result<Vec<ValueRef<'a>>> {
         (0..self.columns).map(|at| self.get(at as u16)).collect()
     }
 
-    /// The bytes of a row with these columns alone, in this order.
+    /// Encodes a row of only these columns, in this order.
     pub fn project(&self, columns: &[u16]) -> Result<Vec<u8>> {
-        /// Most projections have so few columns that no list is allocated for them.
+        /// Most projections have at most this many columns, and need no allocation for the list.
         const FEW: usize = 8;
         let mut few = [ValueRef::Null; FEW];
         if columns.len() > FEW {
@@ -206,20 +214,24 @@ impl<'a> Row<'a> {
         Ok(encode_row(&few[..columns.len()]))
     }
 
-    /// The bytes of the row after an update.
+    /// Encodes the row after an update.
     pub fn update(&self, assignments: &[Assignment]) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.update_into(assignments, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Makes `out` the bytes of the row after an update. Where nothing changes its length it is a
-    /// copy, written over in places.
+    /// Encodes the row after an update into `out`. If no column changes its length, that is a copy
+    /// which is changed in place.
     pub fn update_into(&self, assignments: &[Assignment], out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         out.extend_from_slice(self.bytes);
         for (done, assignment) in assignments.iter().enumerate() {
+            // Most updates change numbers. Only one that changes a length needs all columns
+            // decoded.
             if !assign_in_place(out, self.columns, assignment)? {
+                // The assignments before this one are in `so_far` already, so the rest starts from
+                // there.
                 let so_far = std::mem::take(out);
                 let row = Row {
                     bytes: &so_far,
@@ -231,10 +243,13 @@ impl<'a> Row<'a> {
         Ok(())
     }
 
+    /// Encodes the row after an update that moves columns.
     fn update_anew(&self, assignments: &[Assignment], out: &mut Vec<u8>) -> Result<()> {
         let mut values = self.values()?;
         for Assignment { column, assign } in assignments {
             let at = usize::from(*column);
+            // The number comes from a client. Without this bound it could make the row 65,536
+            // columns long.
             if at >= COLUMNS_MAX {
                 return Err(bad("an update of a column behind the last possible one"));
             }
@@ -250,6 +265,7 @@ impl<'a> Row<'a> {
         Ok(())
     }
 
+    /// The eight bytes of a column: its number, or where its bytes begin and how long they are.
     fn slot(&self, column: usize) -> u64 {
         let at = HEAD_BYTES + self.columns + column * SLOT_BYTES;
         let mut slot = [0; SLOT_BYTES];
@@ -257,8 +273,8 @@ impl<'a> Row<'a> {
         u64::from_le_bytes(slot)
     }
 
-    /// Whether texts and bytes lie one after the other, as they are written: then no two columns
-    /// share any.
+    /// Whether texts and bytes are stored one after the other, as this program writes them. Then no
+    /// two columns share bytes.
     fn is_packed(&self) -> bool {
         let mut end = 0;
         (0..self.columns).all(|column| {
@@ -271,21 +287,22 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// Where texts and bytes begin.
+    /// The offset at which texts and bytes begin.
     fn heap_at(&self) -> usize {
         HEAD_BYTES + self.columns * (1 + SLOT_BYTES)
     }
 
     fn heap(&self, slot: u64) -> Result<&'a [u8]> {
         let heap = &self.bytes[self.heap_at()..];
+        // The slot may be from a client. Both numbers have 32 bits, so their sum does not overflow.
         let (at, length) = (slot as u32 as usize, (slot >> 32) as usize);
         heap.get(at..at + length)
             .ok_or_else(|| bad("a column lies outside the row"))
     }
 }
 
-/// Changes a column of the row in `bytes` where its new value takes the place of the old one;
-/// false, and nothing done, where it does not.
+/// Changes a column of the row in `bytes` if its new value fits into the place of the old one.
+/// Otherwise returns false and changes nothing.
 fn assign_in_place(bytes: &mut [u8], columns: usize, assignment: &Assignment) -> Result<bool> {
     let Assignment { column, assign } = assignment;
     let at = usize::from(*column);
@@ -304,6 +321,8 @@ fn assign_in_place(bytes: &mut [u8], columns: usize, assignment: &Assignment) ->
         bytes[slot..slot + SLOT_BYTES].copy_from_slice(&bits.to_le_bytes());
         return Ok(true);
     }
+    // Rows of a client may let two columns share bytes. Writing one in place would then change the
+    // other.
     let same_length = tag(new) == tag(old) && heap_bytes(new).len() == heap_bytes(old).len();
     let (Assign::Set(new), true) = (assign, same_length && row.is_packed()) else {
         return Ok(false);
@@ -318,6 +337,7 @@ fn assign_in_place(bytes: &mut [u8], columns: usize, assignment: &Assignment) ->
 
 fn sum<'a>(column: u16, old: ValueRef<'a>, by: ValueRef<'a>) -> Result<ValueRef<'a>> {
     let sum = match (old, by) {
+        // A sum that wraps around would silently corrupt a balance.
         (ValueRef::U64(a), ValueRef::U64(b)) => a.checked_add(b).map(ValueRef::U64),
         (ValueRef::I64(a), ValueRef::I64(b)) => a.checked_add(b).map(ValueRef::I64),
         (ValueRef::F64(a), ValueRef::F64(b)) => Some(ValueRef::F64(a + b)),
@@ -340,7 +360,7 @@ fn heap_bytes(value: ValueRef<'_>) -> &[u8] {
     }
 }
 
-/// What the slot of a number or of nothing holds; none of what lies behind the slots.
+/// The slot of a number or of null. `None` for values that are stored after the slots.
 fn number_bits(value: ValueRef<'_>) -> Option<u64> {
     match value {
         ValueRef::Null => Some(0),

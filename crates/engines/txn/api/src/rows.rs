@@ -1,7 +1,6 @@
-//! Values that were read together.
+//! The values of several rows that were read together.
 
-/// Values of several rows, one after the other in one buffer: reading many takes no allocation for
-/// each.
+/// The values of several rows in one buffer, so that reading many rows does not allocate for each.
 ///
 /// ```
 /// use dyno_txn_api::Rows;
@@ -13,45 +12,45 @@
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rows {
     bytes: Vec<u8>,
-    /// Where each value ends, and whether there is one.
+    /// The end of each value, and whether the row exists.
     ends: Vec<(usize, bool)>,
 }
 
 impl Rows {
-    /// None yet, with room for so many.
+    /// An empty list, with room for this many rows.
     pub fn with_capacity(rows: usize) -> Self {
         let ends = Vec::with_capacity(rows);
         let bytes = Vec::new();
         Self { bytes, ends }
     }
 
-    /// One more: its value, or that there is none.
+    /// Appends the value of a row, or `None` if the row does not exist.
     pub fn push(&mut self, value: Option<&[u8]>) {
         self.bytes.extend_from_slice(value.unwrap_or(&[]));
         self.ends.push((self.bytes.len(), value.is_some()));
     }
 
-    /// The value of a row, none where there is no row; counted from 0.
+    /// The value of the row at this place, counted from 0, or `None` if the row does not exist.
     ///
     /// # Panics
-    /// Where fewer rows were read.
+    /// If fewer rows were read.
     pub fn get(&self, at: usize) -> Option<&[u8]> {
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before].0);
         let (end, there) = self.ends[at];
         there.then(|| &self.bytes[start..end])
     }
 
-    /// How many rows were asked for.
+    /// The number of rows, with those that do not exist.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether none was.
+    /// Whether no row was read.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// All of them, in the order in which they were asked for.
+    /// All rows, in the order in which they were requested.
     pub fn iter(&self) -> impl Iterator<Item = Option<&[u8]>> {
         (0..self.len()).map(|at| self.get(at))
     }

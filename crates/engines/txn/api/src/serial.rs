@@ -1,4 +1,4 @@
-//! The pipeline of engines that have none: each request is run when it is submitted.
+//! A pipeline for engines without one. It runs each request when it is submitted.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -23,6 +23,8 @@ impl<'a> Serial<'a> {
 
 impl Pipeline for Serial<'_> {
     fn submit(&mut self, ticket: u64, request: Request) -> Result<()> {
+        // An error belongs to this request, so it is returned by `next` like one of a real
+        // pipeline.
         let answer = self.database.execute(request, &self.options);
         self.done.push_back((ticket, answer));
         Ok(())

@@ -1,23 +1,25 @@
-//! What a table is: its name, how it lies on partitions, its columns and its indexes.
+//! Definitions of tables: names, partitioning, columns and indexes.
 
 use crate::limits::{COLUMNS_MAX, INDEXES_MAX, NAME_BYTES_MAX, SPLITS_MAX, check_key};
 use crate::{Assignment, Code, Error, Kind, Result, Row, TableId, Tuple, ValueRef};
 
-/// Tables are numbered below this; an index has the table's number plus `n << TABLE_BITS`.
+/// Ids of tables are below `1 << TABLE_BITS`. Index `n` has its table's id plus `(n + 1) <<
+/// TABLE_BITS`.
 pub const TABLE_BITS: u32 = 24;
 
-/// How rows lie on partitions.
+/// How rows are spread over partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Partitioning {
-    /// By a hash of the first `prefix` bytes of the key; of all of it when 0, or when the key is
-    /// shorter. Rows that are used together share a prefix: a warehouse's number, for example.
+    /// By a hash of the first `prefix` bytes of the key, or of the whole key if `prefix` is 0 or
+    /// the key is shorter. Rows that are used together should share a prefix, for example a
+    /// warehouse's number.
     Hash {
-        /// Bytes that are hashed.
+        /// Bytes of the key that are hashed.
         prefix: u16,
     },
-    /// By order: partition `n` holds keys from split `n - 1` on and below split `n`.
+    /// By order: partition `n` has the keys from split `n - 1` to before split `n`.
     Range {
-        /// Keys in ascending order.
+        /// The splits, in ascending order.
         splits: Vec<Vec<u8>>,
     },
 }
@@ -25,29 +27,29 @@ pub enum Partitioning {
 /// A column of a table of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, for people and for SQL.
+    /// The name, for people and for SQL.
     pub name: String,
-    /// What it holds.
+    /// The type of its values.
     pub kind: Kind,
-    /// Whether it may hold nothing.
+    /// Whether it may be null.
     pub nullable: bool,
 }
 
 /// A secondary index: one entry for each row, ordered by these columns and then by the row's key.
-/// It is kept by the engine, in the partition of its row.
+/// The engine maintains it, in the partition of the row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexDef {
-    /// Its name.
+    /// The name, which is unique in the table.
     pub name: String,
-    /// The columns, by their place in the table.
+    /// The numbers of the columns, in the order of the index.
     pub columns: Vec<u16>,
-    /// How many first bytes of an index key are those of the row's key; the engine refuses rows
-    /// where they differ. A scan that fixes as many as the partitioning looks at asks one
-    /// partition, else all.
+    /// How many bytes at the front of an index key equal those of the row's key. The engine refuses
+    /// rows where they differ. A scan that fixes as many bytes as the partitioning uses needs only
+    /// one partition, and otherwise all of them.
     pub shared_prefix: u16,
 }
 
-/// What a table is.
+/// The definition of a table.
 ///
 /// ```
 /// use dyno_txn_api::{Kind, TableDef};
@@ -61,23 +63,24 @@ pub struct IndexDef {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableDef {
-    /// Its name.
+    /// The name, which is unique in the database.
     pub name: String,
-    /// How rows lie on partitions.
+    /// How rows are spread over partitions.
     pub partitioning: Partitioning,
-    /// Columns when values are rows ([`Row`]); none when values are bytes of the user's own.
+    /// The columns, if values are rows ([`Row`]). Empty if values are bytes that only the user
+    /// interprets.
     pub columns: Vec<Column>,
-    /// Indexes, on tables with columns.
+    /// The secondary indexes. Only tables with columns have any.
     pub indexes: Vec<IndexDef>,
 }
 
 impl TableDef {
-    /// A table spread by a hash of the first bytes of its keys.
+    /// A table that is spread by a hash of the first bytes of its keys.
     pub fn hash(name: &str, prefix: u16) -> Self {
         Self::new(name, Partitioning::Hash { prefix })
     }
 
-    /// A table cut at these keys.
+    /// A table that is partitioned at these keys.
     pub fn range(name: &str, splits: Vec<Vec<u8>>) -> Self {
         Self::new(name, Partitioning::Range { splits })
     }
@@ -91,12 +94,12 @@ impl TableDef {
         }
     }
 
-    /// With one more column that always holds a value.
+    /// Adds a column that is never null.
     pub fn column(self, name: &str, kind: Kind) -> Self {
         self.with(name, kind, false)
     }
 
-    /// With one more column that may hold nothing.
+    /// Adds a column that may be null.
     pub fn nullable(self, name: &str, kind: Kind) -> Self {
         self.with(name, kind, true)
     }
@@ -111,7 +114,7 @@ impl TableDef {
         self
     }
 
-    /// With one more index on these columns, whose keys share so many bytes with those of the rows.
+    /// Adds an index on these columns, whose keys share this many bytes with the keys of the rows.
     pub fn index(mut self, name: &str, columns: &[&str], shared_prefix: u16) -> Result<Self> {
         let columns: Result<Vec<u16>> = columns.iter().map(|c| self.column_number(c)).collect();
         self.indexes.push(IndexDef {
@@ -122,7 +125,7 @@ impl TableDef {
         Ok(self)
     }
 
-    /// The place of a column.
+    /// The number of the column with this name.
     pub fn column_number(&self, name: &str) -> Result<u16> {
         let at = self.columns.iter().position(|column| column.name == name);
         let text = || format!("table `{}` has no column `{name}`", self.name);
@@ -130,7 +133,7 @@ impl TableDef {
             .ok_or_else(|| Error::new(Code::BadArgument, text()))
     }
 
-    /// The place of an index.
+    /// The number of the index with this name.
     pub fn index_number(&self, name: &str) -> Result<u16> {
         let at = self.indexes.iter().position(|index| index.name == name);
         let text = || format!("table `{}` has no index `{name}`", self.name);
@@ -138,7 +141,7 @@ impl TableDef {
             .ok_or_else(|| Error::new(Code::NoSuchIndex, text()))
     }
 
-    /// Whether an engine may take this definition.
+    /// Checks that an engine may accept this definition.
     pub fn check(&self) -> Result<()> {
         let names = [&self.name]
             .into_iter()
@@ -167,7 +170,7 @@ impl TableDef {
         Ok(())
     }
 
-    /// Whether these bytes are a row of the table. Tables without columns take anything.
+    /// Checks that these bytes are a row of the table. Tables without columns accept any bytes.
     pub fn check_row(&self, value: &[u8]) -> Result<()> {
         if self.columns.is_empty() {
             return Ok(());
@@ -176,6 +179,7 @@ impl TableDef {
         if row.columns() > self.columns.len() {
             return Err(self.bad_row("has more columns than the table"));
         }
+        // Columns that were added after the row was written are missing in it, and count as null.
         let kinds = row.kinds().chain(std::iter::repeat(Ok(None)));
         for (column, kind) in self.columns.iter().zip(kinds) {
             self.check_kind(column, kind?)?;
@@ -183,7 +187,8 @@ impl TableDef {
         Ok(())
     }
 
-    /// Whether an update leaves a row of the table one of it, by the columns that it changes.
+    /// Checks that a row is still one of the table after an update, by the columns that the update
+    /// changes.
     pub fn check_update(&self, assignments: &[Assignment], new: &Row<'_>) -> Result<()> {
         if self.columns.is_empty() {
             return Ok(());
@@ -210,7 +215,7 @@ impl TableDef {
         }
     }
 
-    /// Whether an update changes where a row stands in an index.
+    /// Whether an update may change the place of a row in an index.
     pub fn moves_in_index(&self, assignments: &[Assignment]) -> bool {
         let columns = self.indexes.iter().flat_map(|index| &index.columns);
         columns.into_iter().any(|of| {
@@ -220,7 +225,7 @@ impl TableDef {
         })
     }
 
-    /// The key of a row's entry in an index: the columns, then the row's key.
+    /// The key of a row's entry in an index: the indexed columns, then the row's key.
     pub fn index_key(&self, index: u16, key: &[u8], value: &[u8]) -> Result<Vec<u8>> {
         let Some(def) = self.indexes.get(usize::from(index)) else {
             let text = format!("table `{}` has no index number {index}", self.name);
@@ -235,20 +240,25 @@ impl TableDef {
         let mut bytes = tuple.finish();
         bytes.extend_from_slice(key);
         let shared = usize::from(def.shared_prefix);
+        // The engine keeps the entry in the row's partition and looks for it by these bytes. If
+        // they differed, a scan would ask the wrong partition and miss the row.
         if shared > 0 && (key.len() < shared || bytes[..shared] != key[..shared]) {
             let text = format!("differs in what index `{}` shares with the key", def.name);
             return Err(self.bad_row(&text));
         }
+        // An index key is stored like a key of a table, so it has the same limit. It is checked
+        // here, before the write is accepted.
         check_key(&bytes)?;
         Ok(bytes)
     }
 
-    /// The row's key at the end of an index key that is [`TableDef::index_key`]'s.
+    /// The row's key at the end of an index key that [`TableDef::index_key`] made.
     pub fn key_of_entry<'a>(&self, index: u16, entry: &'a [u8]) -> Result<&'a [u8]> {
         let mut reader = crate::TupleReader::new(entry);
         let columns = self.indexes.get(usize::from(index)).map(|def| &def.columns);
         for &column in columns.into_iter().flatten() {
             let column = &self.columns[usize::from(column)];
+            // The byte before a nullable value, see [`ValueRef::append_to`].
             if column.nullable && reader.u8()? == 0 {
                 continue;
             }
@@ -260,7 +270,7 @@ impl TableDef {
         Ok(reader.rest())
     }
 
-    /// The first bytes of the keys of an index for these first columns: what a scan starts from.
+    /// The front of the index keys with these values in the first columns, where a scan begins.
     pub fn index_prefix(&self, index: u16, values: &[ValueRef<'_>]) -> Result<Vec<u8>> {
         let Some(def) = self.indexes.get(usize::from(index)) else {
             let text = format!("table `{}` has no index number {index}", self.name);
@@ -289,7 +299,7 @@ impl TableDef {
     }
 }
 
-/// A table's number as the number under which an index of it is stored.
+/// The id under which an index of the table is stored.
 pub fn index_id(table: TableId, index: u16) -> TableId {
     TableId(table.0 | (u32::from(index) + 1) << TABLE_BITS)
 }

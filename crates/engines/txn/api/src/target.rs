@@ -1,6 +1,6 @@
-//! Where a database is, as text: `local:DIR`, `dyno://HOST:PORT`, `etcd://HOST:PORT`,
-//! `postgres:DSN`. This crate parses it alone; the crates that implement an engine open it. Shown,
-//! it has no password.
+//! The address of a database as text: `local:DIR`, `dyno://HOST:PORT`, `etcd://HOST:PORT`,
+//! `postgres:DSN`. This crate only parses it; the crates that implement an engine open it. It is
+//! printed without its password.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use crate::{Code, Error};
 
-/// Where a database is.
+/// The address of a database.
 ///
 /// ```
 /// use dyno_txn_api::Target;
@@ -24,9 +24,9 @@ pub enum Target {
     Local(PathBuf),
     /// Our engine behind one or several addresses.
     Dyno(Vec<String>),
-    /// An etcd cluster.
+    /// An etcd cluster, by the addresses of some of its members.
     Etcd(Vec<String>),
-    /// A database of PostgreSQL's wire; the DSN as its driver takes it.
+    /// A database that speaks PostgreSQL's protocol, with the DSN that its driver takes.
     Postgres(String),
 }
 
@@ -82,6 +82,7 @@ impl FromStr for Target {
     }
 }
 
+/// The port of `HOST:PORT`; a host with colons, as of IPv6, ends at the last one.
 fn port_of(address: &str) -> Option<u16> {
     let (host, port) = address.rsplit_once(':')?;
     if host.is_empty() {
@@ -108,15 +109,15 @@ impl fmt::Debug for Target {
     }
 }
 
-/// What stands for a password.
+/// Printed in place of a password.
 const HIDDEN: &str = "***";
 
-/// A connection string as it may be shown: `//user:password@` and every `password=`, quoted or not,
-/// lose it. What looks like one loses too much rather than too little.
+/// Removes passwords from a connection string: that of `//user:password@`, and every `password=`,
+/// quoted or not. In doubt it removes too much rather than too little.
 fn without_password(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
-    // An address has its user before the last @, since a password may have one.
+    // A password may contain an @, so the user ends at the last one.
     if let Some(at) = text.find("://")
         && let Some(end) = text.rfind('@').filter(|end| *end > at)
         && let Some(colon) = text[at + 3..end].find(':')
@@ -125,6 +126,7 @@ fn without_password(text: &str) -> String {
         shown += HIDDEN;
         rest = &text[end..];
     }
+    // Offsets in the lower-case copy are valid in the original, because only ASCII letters change.
     while let Some(at) = rest.to_ascii_lowercase().find("password") {
         let name_end = at + "password".len();
         shown += &rest[..name_end];
@@ -141,7 +143,7 @@ fn without_password(text: &str) -> String {
     shown + rest
 }
 
-/// Bytes of a value: to its closing quote, or to what ends a word or a part of an address.
+/// Length of a value: up to its closing quote, or to whitespace or the `&` of an address.
 fn value_bytes(value: &str) -> usize {
     let quoted = value.starts_with('\'');
     let mut escaped = false;

@@ -1,4 +1,4 @@
-//! Running a transaction until it is committed: bounded repetition with growing pauses.
+//! Runs a transaction until it is committed: a bounded number of attempts with growing pauses.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::thread;
@@ -8,26 +8,27 @@ use crate::{
     Committed, Database, Error, Operation, Options, Request, Result, Retry, Stamp, Transaction,
 };
 
-/// The first pause after a conflict; each next one is twice as long.
+/// The pause after the first conflict. Each further pause is twice as long.
 const PAUSE_FIRST: Duration = Duration::from_micros(50);
-/// No pause is longer.
+/// The longest pause between two attempts.
 const PAUSE_MOST: Duration = Duration::from_millis(50);
 
-/// What a closure returned, and what it took.
+/// The result of a closure that was committed, and how it got there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome<T> {
     /// What the closure returned in the attempt that was committed.
     pub value: T,
-    /// The moment at which it happened, where the engine has such moments.
+    /// The timestamp of the transaction, if the engine has timestamps.
     pub stamp: Option<Stamp>,
-    /// How often it was tried.
+    /// How many attempts there were, with the one that was committed.
     pub attempts: u32,
 }
 
-/// Repetition for every [`Database`].
+/// Retries for every [`Database`].
 pub trait Transact {
-    /// Runs the closure in a transaction and commits it; both again while the engine says that this
-    /// is safe. An error of the closure's own ([`Error::user_abort`]) rolls back and is handed on.
+    /// Runs the closure in a transaction and commits it. Both are repeated as long as the engine
+    /// says that this is safe, so the closure must have no effects outside of the transaction. An
+    /// error of the closure's own ([`Error::user_abort`]) rolls back and is returned.
     ///
     /// ```
     /// use dyno_txn_api::{Database, TableDef, Transact, model::Model};
@@ -46,14 +47,14 @@ pub trait Transact {
         Ok(outcome.value)
     }
 
-    /// The same with options, and with what it took.
+    /// The same as [`Transact::transact`] with options, and with the number of attempts.
     fn transact_with<T>(
         &self,
         options: &Options,
         work: impl FnMut(&mut dyn Transaction) -> Result<T>,
     ) -> Result<Outcome<T>>;
 
-    /// Runs a request until it is committed.
+    /// Runs a request until it is committed, or an error says not to retry.
     fn transact_once(&self, request: Request, options: &Options) -> Result<Outcome<Committed>>;
 
     /// Runs operations as one transaction in one request.
@@ -62,7 +63,7 @@ pub trait Transact {
         Ok(self.transact_once(request, &Options::default())?.value)
     }
 
-    /// Calls a procedure of the engine.
+    /// Calls a procedure of the engine, with the default options and no home.
     fn call(&self, procedure: &str, arguments: &[u8]) -> Result<Vec<u8>> {
         let request = Request::Call {
             procedure: procedure.to_owned(),
@@ -85,8 +86,8 @@ impl<D: Database + ?Sized> Transact for D {
             match work(&mut *transaction) {
                 Ok(value) => Ok((value, transaction.commit()?)),
                 Err(error) => {
-                    // The closure's error says more than a failed rollback, after which the
-                    // engine drops the transaction by itself.
+                    // The closure's error says more than that of a failed rollback, after which the
+                    // engine ends the transaction by itself.
                     let _ = transaction.rollback();
                     Err(error)
                 }
@@ -109,7 +110,7 @@ impl<D: Database + ?Sized> Transact for D {
     }
 }
 
-/// The attempt's result and how many it took; the last error when none of them succeeded.
+/// Repeats an attempt. Returns its result and the number of attempts, or the last error.
 fn repeat<T>(options: &Options, mut attempt: impl FnMut() -> Result<T>) -> Result<(T, u32)> {
     let mut pause = PAUSE_FIRST;
     let mut tried = 0;
@@ -117,8 +118,12 @@ fn repeat<T>(options: &Options, mut attempt: impl FnMut() -> Result<T>) -> Resul
         tried += 1;
         match attempt() {
             Ok(value) => return Ok((value, tried)),
+            // Only [`Retry::Safe`] is repeated: an attempt whose outcome is unknown may have been
+            // committed, and a second one would apply it twice.
             Err(error) if error.retry() == Retry::Safe && tried < options.attempts => {
                 thread::sleep(pause.mul_f64(jitter()));
+                // The pause grows because many clients may be after the same row, and shorter
+                // pauses would only add failed attempts.
                 pause = (pause * 2).min(PAUSE_MOST);
             }
             Err(error) if tried > 1 && error.retry() == Retry::Safe => {
@@ -130,8 +135,8 @@ fn repeat<T>(options: &Options, mut attempt: impl FnMut() -> Result<T>) -> Resul
     }
 }
 
-/// Between a half and one and a half, so that two that collided do not collide again. Random keys
-/// of the standard library are random enough, and need no dependency.
+/// A factor between 0.5 and 1.5, so that two transactions that collided do not collide again. The
+/// random keys of the standard library are random enough, and need no dependency.
 fn jitter() -> f64 {
     let random = RandomState::new().build_hasher().finish();
     0.5 + (random >> 11) as f64 / (1u64 << 53) as f64

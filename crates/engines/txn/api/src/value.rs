@@ -1,58 +1,58 @@
-//! A column's value, owned or borrowed.
+//! The values of columns, owned or borrowed.
 
 use crate::key::Tuple;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// 64 bits without sign.
+    /// An unsigned number of 64 bits.
     U64,
-    /// 64 bits with sign; also money, in the smallest unit.
+    /// A signed number of 64 bits; also money, in its smallest unit.
     I64,
-    /// A double.
+    /// A floating-point number of 64 bits.
     F64,
-    /// UTF-8.
+    /// Text in UTF-8, of any length.
     Text,
-    /// Any bytes.
+    /// Bytes of any length, without meaning.
     Bytes,
 }
 
-/// A value of its own.
+/// A value that owns its bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// The absence of a value, which has no type.
     Null,
-    /// 64 bits without sign.
+    /// An unsigned number of 64 bits.
     U64(u64),
-    /// 64 bits with sign.
+    /// A signed number of 64 bits.
     I64(i64),
-    /// A double.
+    /// A floating-point number of 64 bits.
     F64(f64),
-    /// UTF-8.
+    /// Text in UTF-8, of any length.
     Text(String),
-    /// Any bytes.
+    /// Bytes of any length, without meaning.
     Bytes(Vec<u8>),
 }
 
-/// A value whose bytes lie in a buffer of the caller.
+/// A value whose bytes are in a buffer of the caller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ValueRef<'a> {
-    /// Nothing.
+    /// The absence of a value, which has no type.
     Null,
-    /// 64 bits without sign.
+    /// An unsigned number of 64 bits.
     U64(u64),
-    /// 64 bits with sign.
+    /// A signed number of 64 bits.
     I64(i64),
-    /// A double.
+    /// A floating-point number of 64 bits.
     F64(f64),
-    /// UTF-8.
+    /// Text in UTF-8, of any length.
     Text(&'a str),
-    /// Any bytes.
+    /// Bytes of any length, without meaning.
     Bytes(&'a [u8]),
 }
 
 impl Value {
-    /// The same, borrowed.
+    /// The same value, borrowed from this one.
     pub fn borrowed(&self) -> ValueRef<'_> {
         match self {
             Value::Null => ValueRef::Null,
@@ -66,7 +66,7 @@ impl Value {
 }
 
 impl ValueRef<'_> {
-    /// The same, owned.
+    /// The same value with bytes of its own.
     pub fn to_value(self) -> Value {
         match self {
             ValueRef::Null => Value::Null,
@@ -78,7 +78,7 @@ impl ValueRef<'_> {
         }
     }
 
-    /// The kind of column it fits; nothing fits all.
+    /// The type of column that it fits, or `None` for null, which fits every nullable one.
     pub fn kind(self) -> Option<Kind> {
         match self {
             ValueRef::Null => None,
@@ -90,9 +90,9 @@ impl ValueRef<'_> {
         }
     }
 
-    /// The value as a part of an index key. A column that may be null has a byte before: 0 for
-    /// null, which sorts first, 1 for a value. Columns that may not have none, so that the key of
-    /// an index can begin with the bytes of the row's key.
+    /// Appends the value to an index key. In a nullable column a byte comes first: 0 for null,
+    /// which sorts first, and 1 for a value. Other columns have no such byte, so that the key of an
+    /// index can begin with the same bytes as the row's key.
     pub fn append_to(self, tuple: Tuple, nullable: bool) -> Tuple {
         let tuple = match (nullable, self) {
             (true, ValueRef::Null) => return tuple.u8(0),
@@ -109,7 +109,7 @@ impl ValueRef<'_> {
         }
     }
 
-    /// Order among values of one kind; `None` between kinds and for null.
+    /// Compares values of one type. Returns `None` for values of different types and for null.
     pub fn compare(self, other: ValueRef<'_>) -> Option<std::cmp::Ordering> {
         match (self, other) {
             (ValueRef::U64(a), ValueRef::U64(b)) => Some(a.cmp(&b)),

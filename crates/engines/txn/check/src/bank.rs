@@ -1,24 +1,25 @@
-//! Money is moved, never made or lost: every transaction that saw all accounts saw one total.
+//! Judges that money is moved and never created or lost: every transaction that saw all accounts
+//! must have seen the same total.
 
 use std::collections::BTreeMap;
 
 use crate::history::{History, Key, Op, Transaction, Value};
 use crate::verdict::{Rule, Verdict};
 
-/// The accounts of a bank: the rows `0..accounts` of a table, registers with the balance as number.
+/// The accounts of a bank: the rows `0..accounts` of a table, whose registers hold the balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bank {
-    /// Their table.
+    /// The number of the table in the history.
     pub table: u32,
-    /// How many there are.
+    /// How many accounts there are.
     pub accounts: u64,
-    /// What they hold together, always.
+    /// The sum of all accounts, which no transaction changes.
     pub total: i64,
 }
 
-/// Judges every transaction that read all accounts before it wrote any, whatever its outcome: what
-/// it read was a snapshot in any case. Returns how many there were, because a run without any
-/// proves nothing.
+/// Judges every transaction that read all accounts before it wrote to any of them. Its outcome does
+/// not matter, because what it read was a snapshot in any case. Returns how many there were,
+/// because a run without any proves nothing.
 pub fn judge(history: &History, bank: Bank) -> (Verdict, usize) {
     let mut verdict = Verdict::default();
     let mut judged = 0;
@@ -40,7 +41,8 @@ pub fn judge(history: &History, bank: Bank) -> (Verdict, usize) {
     (verdict, judged)
 }
 
-/// The first balance that it saw of each account, if it saw all; an absent account holds nothing.
+/// The first balance of each account that a transaction saw, if it saw all of them. An absent
+/// account holds nothing.
 fn snapshot(transaction: &Transaction, bank: Bank) -> Option<BTreeMap<u64, i64>> {
     let mut balances = BTreeMap::new();
     let account = |key: Key| key.table == bank.table && key.id < bank.accounts;
@@ -49,6 +51,7 @@ fn snapshot(transaction: &Transaction, bank: Bank) -> Option<BTreeMap<u64, i64>>
             Op::Read { key, value } if account(*key) => {
                 balances.entry(key.id).or_insert(number(value.as_ref()));
             }
+            // A scan that stopped at its limit may not have reached the last accounts.
             Op::Scan(scan)
                 if (scan.table, scan.from) == (bank.table, 0)
                     && scan.to >= bank.accounts
@@ -60,6 +63,7 @@ fn snapshot(transaction: &Transaction, bank: Bank) -> Option<BTreeMap<u64, i64>>
                     balances.entry(id).or_insert(balance);
                 }
             }
+            // What the transaction reads after its own write is not the snapshot any more.
             Op::Write { key, .. } | Op::Change { key } if account(*key) => break,
             _ => {}
         }

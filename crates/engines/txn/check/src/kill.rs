@@ -1,10 +1,10 @@
-//! Rounds in which a real server is killed under load, at a random moment, and must come back with
-//! all that it answered.
+//! Rounds in which a real server is killed under load at a random moment, and must come back with
+//! everything that it acknowledged.
 //!
-//! A round: clients work over two carriers until the server gets a kill -9; now and then it gets
-//! another while it recovers; then it is started again and everything is read. One history goes
-//! across all rounds, and all judges judge it at the end. The seed decides the moments and what
-//! clients do, not what comes of it.
+//! In each round clients work, over TCP and over shared memory, until the server gets a SIGKILL. In
+//! some rounds it gets another one while it recovers. Then it is started again, and all rows are
+//! read. One history covers all rounds, and all judges judge it at the end. The seed decides the
+//! moments and the clients' choices, but not the outcome.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,51 +19,52 @@ use crate::history::HistoryError;
 use crate::server::{Connect, Server, ServerError, Start};
 use crate::work::{Shape, Tables};
 
-/// The server works at least so long before it is killed, and so much longer at most.
+/// How long the server works before it is killed: at least the first, and at most the second more.
 const LOAD_MS: (u64, usize) = (40, 400);
-/// A kill while it recovers comes within so many microseconds of its start.
+/// A kill during recovery comes within this many microseconds of the start.
 const RECOVERY_US: usize = 60_000;
-/// In one round of so many it is killed while it recovers, too.
+/// One round in this many has a kill during recovery.
 const RECOVERY_EVERY: usize = 3;
-/// How long a started server may take until everything can be read.
+/// How long a started server may take until all rows have been read.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Lists get longer with every round, so there are more of them in long checks.
+/// Lists grow with every round and are read as a whole, so long checks get more of them.
 const ROUNDS_PER_LIST: u64 = 10;
 
-/// What is to be done.
+/// Settings of a check of kills.
 pub struct Options<'a> {
-    /// Starts a server.
+    /// Starts a server on a directory.
     pub start: &'a Start<'a>,
-    /// Connects to it.
+    /// Connects a client to the server.
     pub connect: &'a Connect<'a>,
-    /// A folder for the server's directory and what it says; it must be there.
+    /// An existing folder for the server's directory and its output.
     pub folder: &'a Path,
     /// How often the server is killed under load.
     pub rounds: u64,
-    /// Decides when, and what clients do.
+    /// Seed of the moments of the kills, and of the clients' choices.
     pub seed: u64,
-    /// Clients, each in a thread; every second one over shared memory.
+    /// Clients, each in a thread. Every second one uses shared memory.
     pub clients: u32,
-    /// Ends it after the round under way.
+    /// Ends the check after the current round when it is set.
     pub stop: &'a AtomicBool,
-    /// Told after each round: its number, counted from 1, and committed transactions so far.
+    /// Called after each round with its number, counted from 1, and the transactions that were
+    /// committed so far.
     pub after_round: &'a (dyn Fn(u64, usize) + Sync),
 }
 
-/// What came of it.
+/// The result of a check of kills.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Rounds that ran.
+    /// Rounds that ran to their end.
     pub rounds: u64,
-    /// Kills under load.
+    /// Kills while clients were working.
     pub kills: u64,
     /// Kills of a server that had not recovered yet.
     pub kills_recovering: u64,
-    /// From start to everything read, the longest of all rounds.
+    /// The longest time from the start of a server until all rows had been read.
     pub recovery_longest: Duration,
-    /// What all judges found.
+    /// The judgement of the history of all rounds.
     pub judgement: Judgement,
-    /// The history's file, if a rule is broken.
+    /// The file with the history, if a rule was broken.
     pub history: Option<PathBuf>,
 }
 
@@ -74,36 +75,35 @@ impl Outcome {
     }
 }
 
-/// Why there is no judgement.
+/// The reason for which a check has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum KillError {
     /// A server did not start, or ended by itself.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// A database that was started again does not answer: round, counted from 1, and why.
+    /// A database that was started again does not answer.
     #[error(
         "after kill {round} the server does not serve what it holds: {source}; the history is in {history}"
     )]
     Unserved {
-        /// The round.
+        /// The round, counted from 1.
         round: u64,
-        /// What clients saw until then.
+        /// The file with what clients saw until then.
         history: PathBuf,
-        /// Why.
+        /// The last error of the database.
         source: dyno_txn_api::Error,
     },
     /// The database could not be set up.
     #[error("the database cannot be set up: {0}")]
     Setup(#[from] dyno_txn_api::Error),
-    /// The history cannot be kept.
+    /// The history could not be written.
     #[error(transparent)]
     History(#[from] HistoryError),
 }
 
 /// Runs the rounds and judges them.
 ///
-/// # Errors
-/// See [`KillError`]; a broken rule is not an error, it is in the outcome.
+/// See [`KillError`]. A broken rule is not an error; it is part of the outcome.
 pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
     let shape = Shape {
         lists: Shape::default().lists.max(options.rounds / ROUNDS_PER_LIST),
@@ -114,8 +114,8 @@ pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
         clients: options.clients,
         shape,
         options: HowToRun {
-            // A client that lost its server asks for the outcome until then, which is how long a
-            // round ends late.
+            // A client that lost its server keeps asking for the outcome until the deadline, so
+            // each round ends that much later.
             deadline: Duration::from_secs(1),
             ..HowToRun::default()
         },
@@ -148,6 +148,8 @@ pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
             outcome.kills_recovering += 1;
         }
         server = Server::start(options.start, options.folder)?;
+        // Everything that committed must be readable after every round, not only after the last
+        // one. Else a later write could hide a lost one.
         let read = (options.connect)(server.address(), true)
             .and_then(|db| drive.read_all(&*db, tables, PATIENCE));
         if let Err(source) = read {
@@ -158,6 +160,7 @@ pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
                 source,
             });
         }
+        // The time counts from the first start, so a kill during recovery is part of it.
         outcome.recovery_longest = outcome.recovery_longest.max(began.elapsed());
         outcome.rounds = round;
         let committed = drive.history().count(crate::history::Outcome::Ok);
@@ -170,7 +173,7 @@ pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
     Ok(outcome)
 }
 
-/// Clients work; the server is killed at a random moment.
+/// Lets clients work, and kills the server at a random moment.
 fn work_until_killed(
     options: &Options<'_>,
     server: &mut Server,
@@ -189,6 +192,8 @@ fn work_until_killed(
         let killer = scope.spawn(|| {
             thread::sleep(after);
             let killed = server.kill();
+            // The flag is set even if the kill failed. Otherwise the clients would never stop, and
+            // the error would not be seen.
             over.store(true, Ordering::Release);
             Ok(killed?)
         });

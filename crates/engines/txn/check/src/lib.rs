@@ -1,14 +1,18 @@
-//! Proof that transactions are strictly serializable.
+//! Checks that transactions are strictly serializable.
 //!
-//! What it is: [`history`] keeps what clients asked and were answered; three judges read it without
-//! a line of the engine's code: [`replay`] (in the order of the stamps, against a model),
-//! [`cycles`] (dependencies between transactions, after Adya and Elle) and [`bank`] (money is
-//! neither made nor lost). Histories come from [`drive`], clients of any database that has our
-//! interface, which do what [`work`] says; from [`kill`] and [`soak`], which drive real servers,
-//! and kill them or watch them for long; and from [`simulate`], the whole cluster in one thread
-//! from one seed. [`recovery`] times how a killed server reads a long log. What it is not: a proof
-//! about power loss on real disks. In a simulation the engine's own log runs on disks that tear and
-//! lose what was not synced, and fail; their crash model is at the head of `dyno-sim`.
+//! A [`history`] records what clients requested and what they were answered. Three judges read it,
+//! and share no code with the engine: [`replay`] runs it in the order of the timestamps against a
+//! model, [`cycles`] looks for cycles of dependencies between transactions (after Adya and Elle),
+//! and [`bank`] checks that money is neither created nor lost.
+//!
+//! Histories come from [`drive`], whose clients run [`work`] on any database that has our
+//! interface; from [`kill`] and [`soak`], which drive real servers and kill them or watch them for
+//! a long time; and from [`simulate`], which runs the whole cluster in one thread from one seed.
+//! [`recovery`] measures how fast a killed server reads a long log.
+//!
+//! This is not a proof about power loss on real disks. In a simulation the engine's own log runs on
+//! disks that fail, tear writes and lose what was not synced; their crash model is described in
+//! `dyno-sim`.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
@@ -22,7 +26,7 @@
 //! let patience = Duration::from_secs(10);
 //! let mut drive = Drive::new(Plan { transactions: 20, ..Plan::default() });
 //! drive.open(&db, tables, patience)?;
-//! // As many rounds as there are kills; a thread that kills sets the flag.
+//! // One round for each kill; a thread that kills the server sets the flag.
 //! drive.round(|| Ok(&db), tables, &AtomicBool::new(false));
 //! drive.read_all(&db, tables, patience)?;
 //! assert!(drive.judge().verdict.holds());

@@ -1,9 +1,9 @@
-//! A real server under a steady load for long: memory, disk and latency must stay as they began,
-//! and every rule must hold.
+//! A soak test of a real server: under a steady load for a long time, memory, disk space and
+//! latency must stay where they began, and every rule must hold.
 //!
-//! The soak is cut into minutes. Each begins with empty tables, so that lists stay short and a
-//! history can be judged and forgotten; the server goes on. Transactions are due at a steady pace,
-//! and their latency counts from then.
+//! The soak is divided into minutes. Each begins with empty tables, so that lists stay short and a
+//! history can be judged and dropped, while the server continues. Transactions are due at a steady
+//! pace, and their latency counts from the moment at which they were due.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,106 +22,107 @@ use crate::server::{self, Connect, Server, ServerError, Start};
 use crate::work::{ACCOUNTS, LISTS, REGISTERS, Shape, Tables};
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// Between two looks at the server.
+/// Time between two samples of the server.
 const LOOK: Duration = Duration::from_secs(5);
-/// Between two looks whether the minute is over.
+/// Time between two checks whether the minute is over.
 const TICK: Duration = Duration::from_millis(20);
-/// How long what must succeed may take.
+/// How long an operation that must succeed may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// More rows than a check of kills has: they are shared by more transactions.
+/// More rows than in a check of kills, because more transactions share them.
 const SHAPE: Shape = Shape {
     accounts: 20,
     balance: 100,
     registers: 64,
     lists: 40,
 };
-/// Below these nothing is growth: bytes, bytes, milliseconds.
+/// Differences below these do not count as growth: memory and disk in bytes, latency in
+/// milliseconds.
 const MEMORY_GRAIN: f64 = 8e6;
 const DISK_GRAIN: f64 = 64e6;
 const LATENCY_GRAIN_MS: f64 = 5.0;
 
-/// What is to be done.
+/// Settings of a soak.
 pub struct Options<'a> {
-    /// Starts the server.
+    /// Starts the server on a directory.
     pub start: &'a Start<'a>,
-    /// Connects to it.
+    /// Connects a client to the server.
     pub connect: &'a Connect<'a>,
-    /// A folder for the server's directory and what it says; it must be there.
+    /// An existing folder for the server's directory and its output.
     pub folder: &'a Path,
-    /// How long.
+    /// How long the soak lasts; the last minute may be shorter.
     pub length: Duration,
-    /// Decides what clients do.
+    /// Seed of the clients' choices.
     pub seed: u64,
-    /// Clients, each in a thread; every second one over shared memory.
+    /// Clients, each in a thread. Every second one uses shared memory.
     pub clients: u32,
-    /// Transactions a second of all of them.
+    /// Transactions per second of all clients together.
     pub rate: u32,
-    /// Ends it early.
+    /// Ends the soak early when it is set.
     pub stop: &'a AtomicBool,
-    /// Told after each minute: its number, counted from 1, committed transactions, and their p99 in
-    /// milliseconds.
+    /// Called after each minute with its number, counted from 1, the committed transactions, and
+    /// their p99 in milliseconds.
     pub after_minute: &'a (dyn Fn(usize, usize, f64) + Sync),
 }
 
-/// What was seen at a moment.
+/// The server's use of resources at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// From the beginning, seconds.
+    /// Seconds since the soak began.
     pub at_s: f64,
-    /// Private memory of the server.
+    /// Private memory of the server's process.
     pub memory_bytes: u64,
-    /// Of its directory.
+    /// Length of all files in the server's directory.
     pub disk_bytes: u64,
 }
 
-/// What the soak has shown.
+/// The result of a soak.
 #[derive(Debug, Clone)]
 pub struct Soaked {
-    /// How long it was, seconds.
+    /// How long it lasted, in seconds.
     pub seconds: f64,
-    /// What was seen of the server.
+    /// All samples of the server, in order.
     pub samples: Vec<Sample>,
-    /// From due to answered, of each whole minute, milliseconds.
+    /// The p99 latency of each whole minute in milliseconds, from due to answered.
     pub p99_ms: Vec<f64>,
-    /// The judgement on them.
+    /// Whether memory, disk space and latency have grown.
     pub trends: Vec<Trend>,
-    /// What all judges found, over all minutes.
+    /// The judgement over all minutes together.
     pub judgement: Judgement,
-    /// The history's file, if a rule is broken.
+    /// The file with the history of the first minute in which a rule was broken.
     pub history: Option<PathBuf>,
 }
 
 impl Soaked {
-    /// Whether it was long enough to say that something grows.
+    /// Whether the soak was long enough to tell growth from noise.
     pub fn is_long(&self) -> bool {
         is_long(self.seconds)
     }
 
-    /// Whether no rule was broken, and, of a long one, all stayed flat.
+    /// Whether no rule was broken and, if the soak was long enough, nothing grew.
     pub fn holds(&self) -> bool {
         let flat = || self.trends.iter().all(|trend| trend.flat);
         self.judgement.verdict.holds() && (!self.is_long() || flat())
     }
 }
 
-/// Why there is no judgement.
+/// The reason for which a soak has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SoakError {
-    /// The server did not start.
+    /// The server did not start, or ended.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The server does not do what must succeed.
+    /// An operation that must succeed failed.
     #[error("the server does not serve: {0}")]
     Database(#[from] dyno_txn_api::Error),
-    /// The history cannot be kept.
+    /// The history could not be written.
     #[error(transparent)]
     History(#[from] HistoryError),
 }
 
-/// Soaks and judges.
+/// Runs the soak and judges it.
 ///
 /// # Errors
-/// See [`SoakError`]; a broken rule is not an error, it is in what is returned.
+/// See [`SoakError`]. A broken rule is not an error; it is part of the result.
 pub fn run(options: &Options<'_>) -> Result<Soaked, SoakError> {
     let server = Server::start(options.start, options.folder)?;
     let db = (options.connect)(server.address(), false)?;
@@ -137,6 +138,8 @@ pub fn run(options: &Options<'_>) -> Result<Soaked, SoakError> {
         wipe(&*db, tables)?;
         let mut drive = Drive::new(plan(options, minute));
         drive.open(&*db, tables, PATIENCE)?;
+        // Before this the client reads and opens accounts without a pace, which is not part of the
+        // latency.
         let from_ns = drive.now_ns();
         samples.append(&mut work(
             options,
@@ -144,13 +147,18 @@ pub fn run(options: &Options<'_>) -> Result<Soaked, SoakError> {
             (&mut drive, tables),
             (began, left),
         ));
+        // Latency is taken before `read_all`, whose scan of everything would be the slowest
+        // transaction.
         let latency = latency_ms(drive.history(), from_ns, pace(options));
         drive.read_all(&*db, tables, PATIENCE)?;
         let judged = drive.judge();
         (options.after_minute)(minute, judged.committed, latency);
+        // The last minute may be only seconds long, too few for a p99.
         if left >= MINUTE {
             p99_ms.push(latency);
         }
+        // Only the first broken minute is kept. Later ones often follow from it, and each history
+        // is large.
         if !judged.verdict.holds() && history.is_none() {
             let path = options.folder.join("history.ndjson");
             let about = format!("soak, seed {}, minute {minute}", options.seed);
@@ -183,7 +191,7 @@ fn pace(options: &Options<'_>) -> Duration {
     Duration::from_secs_f64(f64::from(options.clients) / f64::from(options.rate.max(1)))
 }
 
-/// Empties the tables: what follows is a history of its own.
+/// Empties the tables, because the history of the next minute begins with empty ones.
 fn wipe(db: &dyn Database, tables: Tables) -> Result<(), dyno_txn_api::Error> {
     let rows = [
         (ACCOUNTS, SHAPE.accounts),
@@ -196,7 +204,8 @@ fn wipe(db: &dyn Database, tables: Tables) -> Result<(), dyno_txn_api::Error> {
     db.transact(|t| t.run(&deletes).map(drop))
 }
 
-/// Clients work for a minute, or what is left, while the server is looked at.
+/// Lets the clients work for a minute, or for what is left of the soak, and samples the server
+/// meanwhile.
 fn work(
     options: &Options<'_>,
     server: &Server,
@@ -216,11 +225,13 @@ fn work(
             while Instant::now() < until && !options.stop.load(Ordering::Relaxed) {
                 if Instant::now() >= next {
                     next += LOOK;
-                    // One that is gone cannot be looked at: its clients tell of it.
+                    // A server that has ended cannot be sampled. Its clients then fail, and report
+                    // it.
                     samples.extend(sample(options, server, began));
                 }
                 thread::sleep(TICK);
             }
+            // The watcher ends the round, so that clients and samples end together.
             over.store(true, Ordering::Release);
             samples
         });
@@ -240,7 +251,7 @@ fn sample(options: &Options<'_>, server: &Server, began: Instant) -> Option<Samp
     })
 }
 
-/// Lengths of all files below a folder. What is removed meanwhile does not count.
+/// The length of all files below a folder. Files that are removed meanwhile do not count.
 fn disk_bytes(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
@@ -251,12 +262,13 @@ fn disk_bytes(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// The p99 of what was committed since a moment, from when it was due: each client's transactions
-/// are due at one pace. None begins before it is due, so the one that began earliest by that pace
-/// says when the others were due; the first need not be it, as a client connects before.
+/// The p99 latency of the transactions that committed after a moment. Each client's transactions
+/// are due at a steady pace, and no transaction begins before it is due. So the one that began
+/// earliest relative to the pace tells when all others were due. That need not be the first one,
+/// because a client connects before it.
 fn latency_ms(history: &History, from_ns: u64, pace: Duration) -> f64 {
     let mut clients: BTreeMap<u32, Vec<&Transaction>> = BTreeMap::new();
-    // In the order of their begins.
+    // The history is in the order of the beginnings, so each client's list is, too.
     for done in &history.transactions {
         if done.begin_ns >= from_ns {
             clients.entry(done.process).or_default().push(done);

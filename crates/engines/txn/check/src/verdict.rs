@@ -1,15 +1,16 @@
-//! What a judge found.
+//! The result of a judge: which rules were broken, and how.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Sentences kept for each rule; the rest is counted.
+/// Sentences that are kept for each rule. Further breaches are only counted, because a broken
+/// engine breaks a rule thousands of times.
 const SENTENCES_MAX: usize = 8;
 
-/// A rule that can be broken. Names after Adya (1999) and Elle (Kingsbury and Alvaro 2020) where
-/// they have one.
+/// A rule that can be broken. Rules that Adya (1999) and Elle (Kingsbury and Alvaro 2020) name have
+/// the names given there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
@@ -21,13 +22,13 @@ pub enum Rule {
     UnwrittenValue,
     /// A value was read whose writer comes later in the order.
     FutureRead,
-    /// An older version was read than the newest at the reader's stamp.
+    /// A version was read that is older than the newest one at the reader's timestamp.
     StaleRead,
-    /// One write of a transaction was seen, and another was not.
+    /// One write of a transaction was seen, and another one was not.
     TornTransaction,
-    /// Two transactions that write have one stamp.
+    /// Two transactions with writes have the same timestamp.
     SameStamp,
-    /// A transaction ended before another began, and has the higher stamp.
+    /// A transaction ended before another began, and has the higher timestamp.
     Strictness,
     /// A transaction did not see what it had written or read itself.
     OwnWrites,
@@ -39,32 +40,32 @@ pub enum Rule {
     IncompatibleOrder,
     /// Two transactions read one version and both replaced it.
     LostUpdate,
-    /// A cycle of writes.
+    /// A cycle of writes that replaced one another, without any read.
     G0,
     /// A cycle of writes and reads of them.
     G1c,
-    /// A cycle with one read that a write made old (read skew).
+    /// A cycle with one read that a write made stale (read skew).
     GSingle,
-    /// A cycle with several reads that writes made old (write skew, long fork).
+    /// A cycle with several reads that writes made stale (write skew, long fork).
     G2,
-    /// A cycle that needs the order of real time.
+    /// A cycle that exists only with the order of real time.
     RealTime,
-    /// Balances do not add up.
+    /// The accounts of a snapshot do not add up to the total.
     BankTotal,
-    /// A transaction did not end, or an intent was left behind.
+    /// A transaction did not end, or left an intent behind.
     Liveness,
-    /// A log did not read back what it had called durable.
+    /// A log did not read back what it had reported as durable.
     Durability,
-    /// A stamp was given that was not above all before it.
+    /// An oracle issued a timestamp that was not above all earlier ones.
     StampOrder,
 }
 
-/// A broken rule.
+/// One breach of a rule, as a sentence for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
-    /// Which.
+    /// The rule that was broken.
     pub rule: Rule,
-    /// How; names the transactions and what they did.
+    /// What happened, with the transactions that took part and their operations.
     pub sentence: String,
 }
 
@@ -74,12 +75,12 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What judges found.
+/// The breaches that one or several judges found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// How often each rule was broken.
+    /// How often each rule was broken. Rules that were not broken are missing.
     pub broken: BTreeMap<Rule, u64>,
-    /// Some of the breaches of each rule.
+    /// The first few breaches of each rule.
     pub violations: Vec<Violation>,
 }
 
@@ -89,7 +90,8 @@ impl Verdict {
         self.broken.is_empty()
     }
 
-    /// Counts a breach and keeps its sentence if it is among the first of its rule.
+    /// Counts a breach, and keeps its sentence if it is among the first of its rule. The sentence
+    /// is only made in that case, because it prints whole transactions.
     pub fn add(&mut self, rule: Rule, sentence: impl FnOnce() -> String) {
         let count = self.broken.entry(rule).or_default();
         *count += 1;
@@ -99,7 +101,7 @@ impl Verdict {
         }
     }
 
-    /// Adds what another judge found.
+    /// Adds the breaches that another judge found.
     pub fn merge(&mut self, other: Self) {
         for (rule, count) in other.broken {
             *self.broken.entry(rule).or_default() += count;

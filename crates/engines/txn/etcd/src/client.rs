@@ -1,4 +1,4 @@
-//! Calls of etcd's service, blocking, on one of several endpoints.
+//! Blocking calls of etcd's service, on one of several endpoints.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use tokio::runtime::Runtime;
 use crate::grpc::{Channel, Failure, code};
 use crate::proto::{RangeRequest, RangeResponse, TxnRequest, TxnResponse};
 
-/// The pause before another endpoint is asked.
+/// The pause before another endpoint is tried.
 const PAUSE: Duration = Duration::from_millis(20);
 const TXN: &str = "/etcdserverpb.KV/Txn";
 const RANGE: &str = "/etcdserverpb.KV/Range";
 
-/// Connections to all endpoints; calls go to one of them until it fails.
+/// Connections to all endpoints. Calls go to one of them until it fails.
 pub struct Client {
     runtime: Runtime,
     endpoints: Vec<(String, Channel)>,
@@ -22,7 +22,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connections are made when they are needed first.
+    /// Makes a client. Connections are made when they are first needed.
     pub fn new(addresses: &[String], connect_wait: Duration) -> Result<Client> {
         let wrong =
             |what: &dyn std::fmt::Display| Error::new(Code::BadArgument, format!("etcd: {what}"));
@@ -47,12 +47,14 @@ impl Client {
         })
     }
 
-    /// A transaction that writes: sent once. When its answer is lost, the outcome is unknown.
+    /// Runs a transaction that writes. It is sent once: if the first attempt took effect, a
+    /// repetition would report a conflict with it. If the answer is lost, the outcome is unknown.
     pub fn write(&self, request: TxnRequest, until: Instant) -> Result<TxnResponse> {
         let (address, channel) = self.endpoint();
         let called = channel.call(TXN, &request);
         let answered = self.runtime.block_on(within(until, called));
         answered.map_err(|failure| {
+            // The next call tries another endpoint, also if only the answer was lost.
             self.next();
             match meaning(&failure) {
                 Meaning::Refused(code) => refused(code, address, &failure),
@@ -65,8 +67,8 @@ impl Client {
         })
     }
 
-    /// Transactions that only read, all at the same time; asked again elsewhere while there is
-    /// time.
+    /// Runs transactions that only read, all at the same time. They are repeated on other endpoints
+    /// until the deadline, because reading twice does no harm.
     pub fn read(&self, requests: Vec<TxnRequest>, until: Instant) -> Result<Vec<TxnResponse>> {
         self.until_answered(until, |channel| {
             let calls = requests.iter().map(|request| channel.call(TXN, request));
@@ -74,11 +76,12 @@ impl Client {
         })
     }
 
-    /// One range.
+    /// Reads one range, with the same repetition as [`Client::read`].
     pub fn range(&self, request: RangeRequest, until: Instant) -> Result<RangeResponse> {
         self.until_answered(until, |channel| channel.call(RANGE, &request))
     }
 
+    /// Repeats a call on one endpoint after the other until one answers or refuses it.
     fn until_answered<'a, T, F: Future<Output = std::result::Result<T, Failure>>>(
         &'a self,
         until: Instant,
@@ -120,12 +123,13 @@ async fn within<T>(
     }
 }
 
+/// What a failed call says about the request.
 enum Meaning {
-    /// The server says no; asking elsewhere helps nothing.
+    /// The server refuses the request, and so would all others.
     Refused(Code),
-    /// Nothing was sent.
+    /// The request was not sent, so it had no effect.
     NotConnected,
-    /// It was sent, and what became of it is not known.
+    /// The request was sent, and its effect is not known.
     Lost,
 }
 
@@ -151,6 +155,8 @@ fn meaning(failure: &Failure) -> Meaning {
             Meaning::Refused(Code::Overloaded)
         }
         code::PERMISSION_DENIED | code::UNAUTHENTICATED => Meaning::Refused(Code::Denied),
+        // Other statuses, for example of a member without a leader, may come before or after the
+        // request took effect.
         _ => Meaning::Lost,
     }
 }

@@ -1,4 +1,4 @@
-//! The commit: one request that writes if nothing changed that was read.
+//! The commit: one request that writes if nothing that was read has changed.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,8 @@ use crate::proto::{Compare, DeleteRangeRequest, PutRequest, Request, TxnRequest}
 use crate::transaction::Optimistic;
 
 impl Optimistic<'_> {
-    /// Commits; the revision that it made, or read at when it wrote nothing.
+    /// Commits. Returns the revision that the commit made, or the one that was read if there were
+    /// no writes.
     pub fn finish(&mut self) -> Result<Option<Stamp>> {
         if let Some(error) = &self.doomed {
             let text = format!("an earlier operation failed: {error}");
@@ -18,8 +19,8 @@ impl Optimistic<'_> {
         in_time(self.until)?;
         let counts = &self.db.counts;
         if self.writes.is_empty() {
-            // What it read was the state at one revision, which was the latest when it began to
-            // read.
+            // All reads show the state at one revision, which was the latest when the transaction
+            // began to read. So it is serialized at that moment, and needs no request.
             counts.committed.fetch_add(1, Ordering::Relaxed);
             return Ok((self.revision > 0).then_some(self.revision as u64));
         }
@@ -35,8 +36,8 @@ impl Optimistic<'_> {
     }
 
     fn request(&mut self) -> TxnRequest {
-        // Rows that came in a range are compared one by one, which finds changes and removals; the
-        // range as a whole is compared for rows that came since.
+        // Rows that a range returned are compared one by one, which finds changes and removals. The
+        // range itself is compared as well, which finds rows that were added.
         let seen = std::mem::take(&mut self.seen);
         let keys = seen
             .into_iter()
@@ -44,6 +45,7 @@ impl Optimistic<'_> {
         let ranges = std::mem::take(&mut self.ranges);
         let ranges = ranges
             .into_iter()
+            // An empty range, as a backward scan may leave it, has nothing to compare.
             .filter(|(start, end)| start < end)
             .map(|(start, end)| Compare::none_newer(start, end, self.revision));
         let compare = keys.chain(ranges).collect();

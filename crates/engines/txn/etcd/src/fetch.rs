@@ -1,4 +1,4 @@
-//! Reading from etcd for a transaction, all at one revision.
+//! Reads from etcd for a transaction, all at one revision.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -9,8 +9,9 @@ use crate::database::Etcd;
 use crate::proto::{RangeRequest, RangeResponse, Request, TxnRequest, TxnResponse};
 
 impl Etcd {
-    /// Answers of these ranges, in their order, at the revision; the first reads of a transaction
-    /// (revision 0) decide it. `separate`: one request each, all under way together.
+    /// Reads ranges at the revision of the transaction, and returns their answers in order. The
+    /// first reads of a transaction (revision 0) decide its revision. With `separate` each range is
+    /// a request of its own, and all requests are in flight together.
     pub(crate) fn fetch(
         &self,
         revision: &mut i64,
@@ -20,8 +21,8 @@ impl Etcd {
     ) -> Result<Vec<RangeResponse>> {
         let mut found = Vec::with_capacity(ranges.len());
         if *revision == 0 {
-            // The revision is not known before an answer is there, so what does not go with it
-            // waits.
+            // The revision is known only from an answer. Ranges that do not fit into the first
+            // request wait for it, or they might show another revision.
             let first = if separate { 1 } else { self.options.reads_max };
             let rest = ranges.split_off(first.min(ranges.len()));
             let answers = self.ask(vec![request(ranges)], until)?;

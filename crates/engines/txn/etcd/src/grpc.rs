@@ -1,10 +1,10 @@
 //! Unary calls of gRPC over one HTTP/2 connection, which is all that etcd's key-value service
 //! needs.
 //!
-//! A call is a POST whose body is one message behind five bytes: a flag for compression, which is
-//! never set here, and the message's length. The answer has the same form, and its status follows
-//! in the trailers; a call that the server refuses has the status in its headers and no body
-//! (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>).
+//! A call is a POST whose body is one message after five bytes: a flag for compression, which is
+//! never set here, and the length of the message. The answer has the same form, and its status
+//! follows in the trailers. A call that the server refuses has the status in its headers, and no
+//! body (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>).
 
 use std::fmt;
 use std::time::Duration;
@@ -17,15 +17,16 @@ use prost::Message;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 
-/// Messages of a whole page of rows pass.
+/// The longest answer that is accepted, which bounds the memory for it.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
-/// What the server may send of one answer, and of all answers together, before we have read it.
+/// How many bytes of one answer, and of all answers together, the server may send before we have
+/// read them.
 const STREAM_WINDOW: u32 = 2 << 20;
 const CONNECTION_WINDOW: u32 = 5 << 20;
-/// In front of each message: a flag and a length of four bytes.
+/// Length of what precedes each message: a flag, and a length of four bytes.
 const PREFIX_BYTES: usize = 5;
 
-/// Numbers of gRPC's statuses.
+/// The numbers of the gRPC statuses that have a meaning here.
 pub(crate) mod code {
     pub(crate) const OK: u32 = 0;
     pub(crate) const INVALID_ARGUMENT: u32 = 3;
@@ -35,14 +36,14 @@ pub(crate) mod code {
     pub(crate) const UNAUTHENTICATED: u32 = 16;
 }
 
-/// Why a call has no answer.
+/// The reason for which a call has no answer.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// There was no connection, so nothing was sent.
     NotConnected(String),
     /// The server answered with a status that is not OK.
     Status { code: u32, message: String },
-    /// The request may have been sent; what became of it is not known.
+    /// The request may have been sent, and its effect is not known.
     Lost(String),
 }
 
@@ -56,8 +57,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// One server, `HOST:PORT`. The connection is made by the first call and made anew when it has
-/// ended.
+/// The connection to one server, `HOST:PORT`. The first call makes it, and later calls make it anew
+/// after it has ended.
 pub(crate) struct Channel {
     address: String,
     connect_wait: Duration,
@@ -81,7 +82,7 @@ impl Channel {
         })
     }
 
-    /// Sends one message and waits for the one that answers it.
+    /// Sends one message, and waits for the one that answers it.
     pub(crate) async fn call<A: Message + Default>(
         &self,
         path: &str,
@@ -93,7 +94,8 @@ impl Channel {
             .body(())
             .map_err(|error| Failure::NotConnected(error.to_string()))?;
         let mut sender = self.sender().await?;
-        // From here on the server may have seen the request, whatever fails.
+        // From here on the server may have seen the request, so every failure leaves the outcome
+        // unknown.
         let lost = |error: h2::Error| Failure::Lost(error.to_string());
         let (answer, mut body) = sender.send_request(request, false).map_err(lost)?;
         body.send_data(framed(message), true).map_err(lost)?;
@@ -108,12 +110,12 @@ impl Channel {
         A::decode(bytes).map_err(|error| Failure::Lost(format!("its answer is damaged: {error}")))
     }
 
-    /// A handle on the connection that has room for one more call.
+    /// Returns a handle on the connection that has room for one more call.
     ///
-    /// A connection that has ended shows it here, before anything is sent on it, and is made anew
-    /// once: a server that was restarted costs its clients no failed call. The lock is held while
-    /// connecting, so that many callers at once make one connection, but not while waiting for
-    /// room, which other calls must end to make.
+    /// If the connection has ended, that shows here, before anything is sent on it, and a new one
+    /// is made. So a restart of the server fails no call of its clients. The lock is held while
+    /// connecting, so that many callers at once make one connection. It is not held while waiting
+    /// for room, because other calls must end to make room.
     async fn sender(&self) -> Result<SendRequest<Bytes>, Failure> {
         let known = self.connection.lock().await.clone();
         if let Some(sender) = known
@@ -122,7 +124,7 @@ impl Channel {
             return Ok(ready);
         }
         let mut connection = self.connection.lock().await;
-        // Another caller may have made it anew in the meantime; then it is alive.
+        // Another caller may have made a new connection in the meantime.
         if let Some(sender) = connection.clone()
             && !self.has_ended(sender.clone()).await
         {
@@ -135,7 +137,7 @@ impl Channel {
         ready(sender).await
     }
 
-    /// Whether a handle's connection says at once that it has ended.
+    /// Whether the handle's connection is known to have ended, without waiting.
     async fn has_ended(&self, mut sender: SendRequest<Bytes>) -> bool {
         std::future::poll_fn(|context| {
             let polled = sender.poll_ready(context);
@@ -161,8 +163,8 @@ impl Channel {
             .handshake(tcp)
             .await
             .map_err(|error| failed(&error))?;
-        // It carries the frames of all calls and ends with the connection; a call that it can't
-        // serve any more gets the error itself.
+        // The task carries the frames of all calls, and ends with the connection. Calls that are
+        // then open get the error themselves.
         tokio::spawn(connection);
         Ok(sender)
     }
@@ -173,18 +175,18 @@ async fn ready(sender: SendRequest<Bytes>) -> Result<SendRequest<Bytes>, Failure
     ready.map_err(|error| Failure::NotConnected(error.to_string()))
 }
 
-/// A message behind its prefix.
+/// Encodes a message with its prefix.
 fn framed(message: &impl Message) -> Bytes {
     let length = message.encoded_len();
     let mut frame = BytesMut::with_capacity(PREFIX_BYTES + length);
     frame.put_u8(0);
     frame.put_u32(length as u32);
-    // The buffer grows as it is written, so it has room for every message.
+    // The buffer grows, so it has room for every message.
     let _ = message.encode(&mut frame);
     frame.freeze()
 }
 
-/// Reads the one message of an answer and the status behind it.
+/// Reads the one message of an answer, and the status after it.
 async fn received(mut body: RecvStream) -> Result<Bytes, Failure> {
     let lost = |error: h2::Error| Failure::Lost(error.to_string());
     let mut bytes = BytesMut::new();
@@ -195,7 +197,7 @@ async fn received(mut body: RecvStream) -> Result<Bytes, Failure> {
             return Err(Failure::Lost(reason));
         }
         bytes.extend_from_slice(&chunk);
-        // Until this is said the server may not send as many bytes again.
+        // Without this the server would stop sending when the window is full.
         body.flow_control()
             .release_capacity(chunk.len())
             .map_err(lost)?;
@@ -203,6 +205,8 @@ async fn received(mut body: RecvStream) -> Result<Bytes, Failure> {
     let trailers = body.trailers().await.map_err(lost)?.unwrap_or_default();
     match refusal(&trailers) {
         Some(refused) => Err(refused),
+        // An answer that was cut off, for example by a proxy, ends like this. It must not count as
+        // a success.
         None if !trailers.contains_key("grpc-status") => {
             Err(Failure::Lost("its answer ends without a status".to_owned()))
         }
@@ -210,7 +214,7 @@ async fn received(mut body: RecvStream) -> Result<Bytes, Failure> {
     }
 }
 
-/// The message without its prefix.
+/// The message of an answer, without its prefix.
 fn message_in(bytes: Bytes) -> Result<Bytes, Failure> {
     let damaged = |what: &str| Err(Failure::Lost(format!("its answer is damaged: {what}")));
     let Some((prefix, message)) = bytes.split_first_chunk::<PREFIX_BYTES>() else {
@@ -226,7 +230,7 @@ fn message_in(bytes: Bytes) -> Result<Bytes, Failure> {
     Ok(bytes.slice(PREFIX_BYTES..))
 }
 
-/// The status in headers or trailers, where there is one that is not OK.
+/// The status in headers or trailers, if there is one that is not OK.
 fn refusal(headers: &HeaderMap) -> Option<Failure> {
     let status = headers.get("grpc-status")?;
     let code: u32 = match status.to_str().ok().and_then(|text| text.parse().ok()) {
@@ -241,7 +245,7 @@ fn refusal(headers: &HeaderMap) -> Option<Failure> {
     })
 }
 
-/// `%` and two hex digits stand for a byte that a header cannot hold.
+/// Decodes a header in which `%` and two hex digits stand for a byte that headers cannot hold.
 fn percent_decoded(text: &[u8]) -> String {
     let digit = |at: usize| {
         let digit = char::from(*text.get(at)?).to_digit(16)?;

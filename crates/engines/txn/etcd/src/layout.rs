@@ -1,4 +1,4 @@
-//! Where rows lie among the keys of etcd.
+//! How rows are mapped to keys of etcd.
 //!
 //! | key | value |
 //! |---|---|
@@ -8,13 +8,13 @@
 
 use dyno_txn_api::{TableId, prefix_end};
 
-/// The numbers of tables that were given.
+/// The key of the last table's id, from which the next one is derived.
 pub const NUMBERS: &[u8] = b"dyno/n";
-/// Before the names of tables.
+/// The prefix of the keys of definitions, before the name of the table.
 pub const CATALOGUE: &[u8] = b"dyno/c/";
 const ROWS: &[u8] = b"dyno/d/";
 
-/// The key of a table's definition.
+/// The key of the definition of a table.
 pub fn catalogue(name: &str) -> Vec<u8> {
     [CATALOGUE, name.as_bytes()].concat()
 }
@@ -24,13 +24,13 @@ pub fn row(table: TableId, key: &[u8]) -> Vec<u8> {
     [ROWS, &table.0.to_be_bytes(), key].concat()
 }
 
-/// The end of a table.
+/// The first key after all rows of a table.
 pub fn end_of(table: TableId) -> Vec<u8> {
-    // A prefix that begins with letters has an end.
+    // The prefix begins with letters, so there always is a key after it.
     prefix_end(&row(table, b"")).unwrap_or_default()
 }
 
-/// The row's own key, or the index's.
+/// The key within its table or index, which is what the user knows.
 pub fn key_of(stored: &[u8]) -> &[u8] {
     stored.get(ROWS.len() + 4..).unwrap_or_default()
 }

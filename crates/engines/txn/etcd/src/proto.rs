@@ -1,5 +1,5 @@
 //! The messages of etcd's key-value service that are used here (etcdserverpb/rpc.proto and
-//! mvccpb/kv.proto of etcd 3.4; later servers take them too).
+//! mvccpb/kv.proto of etcd 3.4; later servers accept them, too).
 
 use prost::{Enumeration, Message, Oneof};
 
@@ -19,7 +19,7 @@ pub struct KeyValue {
     pub value: Vec<u8>,
 }
 
-/// The order of a range; by key where nothing else is said.
+/// The order of the keys of a range, which is ascending by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub enum SortOrder {
@@ -88,7 +88,7 @@ pub struct ResponseOp {
     pub range: Option<RangeResponse>,
 }
 
-/// How a comparison of a transaction is made.
+/// The operator of a comparison in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub enum CompareResult {
@@ -97,7 +97,7 @@ pub enum CompareResult {
     Less = 2,
 }
 
-/// What is compared: always the revision of the last change here.
+/// Selects what is compared. Here that always is the revision of the key's last change.
 const TARGET_MOD: i32 = 2;
 
 #[derive(Clone, PartialEq, Message)]
@@ -108,7 +108,7 @@ pub struct Compare {
     pub target: i32,
     #[prost(bytes = "vec", tag = "3")]
     pub key: Vec<u8>,
-    /// One of several in the service's definition; as such it is sent when it is zero, too.
+    /// A member of a `oneof` in the service's definition, so zero is sent, too.
     #[prost(int64, optional, tag = "6")]
     pub mod_revision: Option<i64>,
     #[prost(bytes = "vec", tag = "64")]
@@ -134,7 +134,7 @@ pub struct TxnResponse {
 }
 
 impl Compare {
-    /// The key was last changed at this revision; at 0: it is not there.
+    /// Compares that the key was last changed at this revision, or, at 0, that it does not exist.
     pub fn unchanged(key: Vec<u8>, revision: i64) -> Compare {
         Compare {
             result: CompareResult::Equal as i32,
@@ -145,7 +145,7 @@ impl Compare {
         }
     }
 
-    /// No key of the range that is there was changed after this revision.
+    /// Compares that no existing key of the range was changed after this revision.
     pub fn none_newer(start: Vec<u8>, end: Vec<u8>, revision: i64) -> Compare {
         Compare {
             result: CompareResult::Less as i32,

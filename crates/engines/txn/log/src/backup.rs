@@ -1,4 +1,5 @@
-//! Backups: a directory that is itself a log, cut at what was durable when the backup began.
+//! Backups. A backup is a directory that is itself a log, and ends at what was durable when the
+//! backup began.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,28 +14,30 @@ use crate::position::{BLOCK_BYTES, Layout, Lsn};
 use crate::recovery::{Recovered, Recovery};
 use crate::segment::{self, Slot};
 
-/// What is copied at once.
+/// Bytes that one read and one write copy.
 const PIECE_BYTES: usize = 4 << 20;
 
 impl Checkpointer {
-    /// Copies checkpoint and log, up to what is durable now, into the new directory `target`, and
-    /// reads the copy back. The log goes on meanwhile; its segments are not recycled until the
-    /// copy is made. The copy is opened like any log.
+    /// Copies the checkpoint and the log, up to what is durable now, into the new directory
+    /// `target`, and reads the copy back. The log continues meanwhile, but its segments are not
+    /// recycled until the copy is complete. The copy can be opened like any log.
     ///
     /// # Errors
-    /// [`LogError::Occupied`], [`LogError::Damaged`] when the copy is not what was copied, and the
-    /// system's. What was copied so far then stays, without a manifest.
+    /// [`LogError::Occupied`], [`LogError::Damaged`] if the copy reads back differently, and I/O
+    /// errors. The files that were copied so far then stay, without a manifest.
     pub fn backup(&self, target: &Path) -> Result<Recovered, LogError> {
         self.backup_until(target, self.durable())
     }
 
-    /// The same up to an earlier `end` at which records end, as of a moment at which several logs
-    /// were looked at together.
+    /// The same up to an `end` that [`Checkpointer::durable`] returned earlier, so that the backups
+    /// of several logs can end at one moment.
     ///
     /// # Errors
     /// As [`Checkpointer::backup`], and [`LogError::CheckpointPosition`] for an end that is not
-    /// durable, or before the last checkpoint's begin.
+    /// durable, or that the last checkpoint has made unnecessary.
     pub fn backup_until(&self, target: &Path, end: Lsn) -> Result<Recovered, LogError> {
+        // The pin comes first: after it no checkpoint lets the writer recycle a segment that the
+        // copy still has to read. It is held until the copy has been read back.
         let pin = self.home().pin();
         let (low, high) = (pin.manifest.first_needed, self.durable());
         if !(low..=high).contains(&end) {
@@ -49,16 +52,16 @@ impl Checkpointer {
     }
 }
 
-/// Makes the log of the backup `from` anew in `target`, after reading all of the backup, and reads
-/// the copy back.
+/// Checks the backup in `from`, copies it to `target`, and reads the copy back.
 ///
 /// # Errors
-/// [`LogError::Occupied`], [`LogError::Damaged`], [`LogError::NoManifest`], and the system's.
+/// [`LogError::Occupied`], [`LogError::Damaged`], [`LogError::NoManifest`], and I/O errors.
 pub fn restore(
     storage: &Arc<dyn Storage>,
     from: &Path,
     target: &Path,
 ) -> Result<Recovered, LogError> {
+    // `Recovery::open` would make a new log in a directory without one.
     if Manifest::load(&**storage, from)?.is_none() {
         return Err(LogError::no_manifest(&**storage, from)?);
     }
@@ -93,14 +96,19 @@ fn copy(
         files,
         ..*manifest
     };
+    // The manifest is written last, and only after the names of the other files are stable. A copy
+    // that was interrupted has no manifest, so it cannot be opened as if it were whole.
     storage.sync_directory(target)?;
     copied.store(&**storage, target)?;
+    // The recovery below claims the directory itself.
     drop(held);
     let mut recovery = Recovery::open(Arc::clone(storage), target, Options::small())?;
     let found = recovery.drain()?;
     let layout = Layout {
         segment_bytes: manifest.segment_bytes,
     };
+    // The reader names the end of a segment either way: after its last group, or after the header
+    // of the next segment.
     if layout.past_header(found) != layout.past_header(end) {
         let what = format!("the copy ends at {found}, not at {end}");
         return Err(LogError::damaged(target, 0, what));
@@ -108,7 +116,8 @@ fn copy(
     recovery.verify()
 }
 
-/// How many it copies.
+/// Copies the segments from the first that recovery needs to the one of `end`, and numbers the
+/// files from 0. Returns how many files it made.
 fn copy_segments(
     storage: &dyn Storage,
     from: &Path,
@@ -124,6 +133,7 @@ fn copy_segments(
     let mut number = 0;
     for index in first..=layout.index(end) {
         let used = (end.0 - layout.start(index).0).min(layout.segment_bytes);
+        // A segment with nothing but a header is left out: recovery of the copy makes it again.
         if used <= BLOCK_BYTES as u64 {
             continue;
         }
@@ -136,7 +146,8 @@ fn copy_segments(
         number += 1;
         copy_file(storage, &slot.path, &path, used)?;
         let file = storage.open(&path, cached(Access::Update))?;
-        // The rest reads as zeros, and its room is taken when the copy is written to.
+        // The rest of the file reads as zeros. Its room is allocated only when the copy is written
+        // to.
         file.set_len(layout.segment_bytes)?;
         file.sync()?;
     }
@@ -162,7 +173,7 @@ fn copy_file(storage: &dyn Storage, from: &Path, to: &Path, bytes: u64) -> Resul
 }
 
 impl Options {
-    /// For reading only: nothing is made with these.
+    /// Settings for reading only, with the smallest buffers.
     fn small() -> Self {
         Self {
             buffer_bytes: BLOCK_BYTES,

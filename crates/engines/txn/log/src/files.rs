@@ -1,4 +1,4 @@
-//! The log in files: appending, group commit, and the change from one segment to the next.
+//! The log in files: appending, group commit, and the switch from one segment to the next.
 
 mod ahead;
 
@@ -14,10 +14,11 @@ use crate::home::{Home, Options};
 use crate::position::{BLOCK_BYTES, Layout, Lsn};
 use crate::segment::{self, Growing, Slot, WRITING};
 
-/// Writes to one segment; a header, a skip and a short tail may be under way besides the groups.
+/// Places in a segment's queue besides those for groups: for a header and a skip, with some to
+/// spare.
 const BESIDES: usize = 4;
 
-/// A segment that is written.
+/// A segment that has writes in flight or gets the next ones.
 #[derive(Debug)]
 struct Writing {
     number: u64,
@@ -25,17 +26,18 @@ struct Writing {
     queue: Box<dyn Queue>,
 }
 
-/// A write under way: what it covers.
+/// A write in flight, and the positions that become durable with it.
 #[derive(Debug)]
 struct Span {
     start: Lsn,
     end: Lsn,
-    /// Whether it is a group of records, in a buffer of ours.
+    /// Whether it is a group of records, whose buffer goes back to the idle ones.
     group: bool,
     done: bool,
 }
 
-/// A log in files, driven by one thread that polls it and never waits in it.
+/// A log in files. One thread owns and polls it, and no call but [`FileLog::flush`],
+/// [`FileLog::wait`] and [`FileLog::close`] waits for the disk.
 #[derive(Debug)]
 pub struct FileLog {
     home: Arc<Home>,
@@ -45,13 +47,14 @@ pub struct FileLog {
     group: Open,
     idle: Vec<AlignedBuffer>,
     active: Writing,
-    /// Earlier segments with writes under way.
+    /// Earlier segments that still have writes in flight.
     draining: Vec<Writing>,
-    /// The file that is next, open already.
+    /// The file of the next segment, open already.
     ready: Option<Writing>,
     growing: Option<Growing>,
     growth_failure: Option<String>,
     slots: Vec<Slot>,
+    /// Writes in flight, in the order of their positions.
     spans: VecDeque<Span>,
     groups_in_flight: usize,
     durable: Lsn,
@@ -68,6 +71,8 @@ impl FileLog {
     ) -> Result<Self, LogError> {
         let layout = home.layout();
         let index = layout.index(end);
+        // A crash may have ended the log exactly at the end of a segment. Then no file holds the
+        // next one, and a free file becomes it.
         let held = slots.iter().position(|slot| slot.index() == Some(index));
         let keep = layout.index(home.keep_from());
         let free = |slot: &Slot| slot.index().is_none_or(|index| index < keep);
@@ -90,6 +95,7 @@ impl FileLog {
             queue: segment::queue(&*home.storage, &slots[at].path, WRITING, depth)?,
         };
         let start = layout.past_header(end);
+        // `past_header`: the header was written above, or was read by recovery, so it is durable.
         home.set_durable(start);
         let buffer = || AlignedBuffer::zeroed(options.buffer_bytes);
         let room = layout.start(index + 1).0 - start.0;
@@ -115,8 +121,8 @@ impl FileLog {
         Ok(log)
     }
 
-    /// Copies `record` into the current buffer. It is durable when [`FileLog::durable`] reaches the
-    /// position that is returned. A full buffer is written first.
+    /// Copies `record` into the current buffer. The record is durable when [`FileLog::durable`]
+    /// reaches the position that is returned. A full buffer is written first.
     ///
     /// # Errors
     /// [`LogError::Busy`], [`LogError::Full`] and [`LogError::RecordTooLarge`]: nothing was
@@ -129,14 +135,14 @@ impl FileLog {
         Ok(self.group.push(record))
     }
 
-    /// The longest record.
+    /// The longest record in bytes: it must fit into one buffer and into one segment.
     pub fn most_record_bytes(&self) -> usize {
         let segment = (self.layout.segment_bytes as usize) - BLOCK_BYTES;
         self.options.buffer_bytes.min(segment) - HEADER_BYTES - FRAME_BYTES
     }
 
-    /// Starts to write what was appended, if the device is free: if fewer writes are under way than
-    /// [`Options::depth`]. Returns whether it did.
+    /// Starts to write what was appended, unless [`Options::depth`] groups are in flight already.
+    /// Returns whether it did.
     ///
     /// # Errors
     /// [`LogError::Poisoned`].
@@ -149,8 +155,8 @@ impl FileLog {
         Ok(true)
     }
 
-    /// Looks what has been written, without waiting, and prepares the next segment. Returns how far
-    /// the log is on the disk.
+    /// Handles the writes that have ended, without waiting, and prepares the next segment. Returns
+    /// how far the log is on the disk.
     ///
     /// # Errors
     /// [`LogError::Poisoned`].
@@ -162,7 +168,7 @@ impl FileLog {
         Ok(self.durable)
     }
 
-    /// How far the log is on the disk: each record that ends at or before this is.
+    /// How far the log is on the disk. Each record that ends at or before this position is durable.
     pub fn durable(&self) -> Lsn {
         self.durable
     }
@@ -172,16 +178,19 @@ impl FileLog {
         self.group.end()
     }
 
-    /// Writes under way.
+    /// Writes that were submitted and have not ended, headers included.
     pub fn in_flight(&self) -> usize {
         self.spans.len()
     }
 
-    /// Waits until everything appended is on the disk: for tools, which have nothing else to do.
+    /// Waits until everything appended is on the disk. It is for tools, which have nothing else to
+    /// do.
     ///
     /// # Errors
     /// [`LogError::Poisoned`].
     pub fn flush(&mut self) -> Result<Lsn, LogError> {
+        // `submit` may refuse because too many groups are in flight. The wait then ends one of
+        // them, so each round makes progress.
         while self.durable < self.group.end() {
             self.submit()?;
             self.wait()?;
@@ -190,7 +199,7 @@ impl FileLog {
         Ok(self.durable)
     }
 
-    /// Waits until one write has ended, if one is under way.
+    /// Waits until one write has ended, if any is in flight.
     ///
     /// # Errors
     /// [`LogError::Poisoned`].
@@ -212,15 +221,17 @@ impl FileLog {
         self.poison_on(settled)
     }
 
-    /// Writes checkpoints and backups of this log, from any thread.
+    /// A handle that writes checkpoints and backups of this log from any thread.
     pub fn checkpointer(&self) -> Checkpointer {
         Checkpointer::new(Arc::clone(&self.home))
     }
 
-    /// Flushes, and notes in the manifest that nothing before the end may be missing.
+    /// Flushes the log, and notes in the manifest that nothing before the end may be missing. A
+    /// later recovery then reports damage to the last writes, which it could not tell from a crash
+    /// otherwise.
     ///
     /// # Errors
-    /// [`LogError::Poisoned`], and the system's.
+    /// [`LogError::Poisoned`], and I/O errors.
     pub fn close(mut self) -> Result<Lsn, LogError> {
         let durable = self.flush()?;
         self.home.change(|manifest| manifest.proven = durable)?;
@@ -237,6 +248,9 @@ impl FileLog {
         }
     }
 
+    /// After a failed write the log is unusable for good. A second attempt may succeed without the
+    /// bytes being on the disk, because the kernel drops dirty pages once it has reported the
+    /// failure.
     fn poison_on<T>(&mut self, done: Result<T, LogError>) -> Result<T, LogError> {
         match done {
             Err(error) if !error.is_passing() => {
@@ -248,7 +262,8 @@ impl FileLog {
         }
     }
 
-    /// Makes room for a record that the current group does not hold.
+    /// Makes room for a record that does not fit into the current group: begins the next group and,
+    /// where the segment is full, the next segment.
     fn turn(&mut self, record: &[u8]) -> Result<(), LogError> {
         if record.len() > self.most_record_bytes() {
             return Err(LogError::RecordTooLarge {
@@ -263,6 +278,8 @@ impl FileLog {
                 });
             }
             self.submit_group()?;
+            // The next group may be at the end of its segment, with less room than the record
+            // needs.
         }
         if !self.group.fits(record) {
             self.switch()?;
@@ -273,7 +290,8 @@ impl FileLog {
     fn submit_group(&mut self) -> Result<(), LogError> {
         let span = self.group.seal(self.durable);
         let (start, end) = (self.group.at, Lsn(self.group.at.0 + span as u64));
-        // There are as many idle buffers as groups may be under way, and one of those is free.
+        // One buffer is idle for each group that may still be submitted, and the caller has checked
+        // that one may. The allocation only avoids a panic here.
         let next = self.idle.pop();
         let next = next.unwrap_or_else(|| AlignedBuffer::zeroed(self.options.buffer_bytes));
         let room = self.layout.start(self.active.index + 1).0 - end.0;
@@ -283,7 +301,7 @@ impl FileLog {
         self.write(start, end, buffer, true)
     }
 
-    /// Starts a write to the active segment.
+    /// Starts a write to the active segment, and notes the positions that it covers.
     fn write(
         &mut self,
         start: Lsn,
@@ -302,13 +320,15 @@ impl FileLog {
             self.layout.offset(start),
             (end.0 - start.0) as usize,
         );
+        // After a failure the span stays and is never done, so nothing behind it becomes durable.
         let submitted = self
             .make_place()
             .and_then(|()| Ok(self.active.queue.submit(request)?));
         self.poison_on(submitted)
     }
 
-    /// A queue without io_uring has one place only, and then writes while it is submitted to.
+    /// A queue without io_uring has one place and writes while a request is submitted, so its last
+    /// write may have to be collected first.
     fn make_place(&mut self) -> Result<(), LogError> {
         while self.active.queue.in_flight() >= self.active.queue.depth() {
             let Some(ended) = self.active.queue.wait()? else {
@@ -319,8 +339,10 @@ impl FileLog {
         Ok(())
     }
 
-    /// Goes on in the next segment. The current group is empty.
+    /// Continues in the next segment. The caller has made sure that the current group is empty.
     fn switch(&mut self) -> Result<(), LogError> {
+        // The growth may have failed long ago, for example because the disk was full. It is tried
+        // again now that the segment is needed.
         if self.ready.is_none() {
             self.growth_failure = None;
             self.prepare()?;
@@ -331,6 +353,8 @@ impl FileLog {
         let from = self.group.at;
         let index = self.active.index + 1;
         let start = self.layout.start(index);
+        // Readers of the old segment find the skip and go to the next one. Without it the unused
+        // end would look like the end of the log.
         if from < start {
             let mut block = AlignedBuffer::zeroed(BLOCK_BYTES);
             let skip = Header {
@@ -344,12 +368,14 @@ impl FileLog {
             };
             skip.write(&mut block);
             self.write(from, Lsn(from.0 + BLOCK_BYTES as u64), block, false)?;
-            // What is skipped needs no write.
+            // What is skipped needs no write, so the span of the skip ends at the next segment.
             if let Some(last) = self.spans.back_mut() {
                 last.end = start;
             }
         }
         next.index = index;
+        // The slot is marked as used before anything else is prepared, or `prepare` would take its
+        // file again.
         let header = header(self.life, index, self.layout);
         for slot in &mut self.slots {
             if slot.number == next.number {
@@ -358,14 +384,19 @@ impl FileLog {
         }
         self.draining
             .push(std::mem::replace(&mut self.active, next));
+        // The header is written to the new segment's queue like a group. No group of the segment is
+        // durable before it, because spans become durable in order.
         let first = self.layout.first_group(index);
         self.write(start, first, header.block(), false)?;
         let room = self.layout.start(index + 1).0 - first.0;
+        // The current group is empty, so its buffer goes to the first group of the new segment.
         let buffer = std::mem::replace(&mut self.group.buffer, AlignedBuffer::zeroed(0));
         self.group = Open::new(buffer, first, self.life, room);
         Ok(())
     }
 
+    /// The error for a switch without a free file. A file that is being made will be there soon;
+    /// else only a checkpoint helps.
     fn no_segment(&self) -> LogError {
         if self.growing.is_some() {
             return LogError::Busy {
@@ -379,6 +410,7 @@ impl FileLog {
         }
     }
 
+    /// Collects the writes that have ended, in all segments that are written.
     fn look(&mut self) -> Result<(), LogError> {
         for at in 0..self.draining.len() {
             while let Some(ended) = self.draining[at].queue.poll() {
@@ -393,14 +425,18 @@ impl FileLog {
         Ok(())
     }
 
+    /// All segments that are written, the active one last.
     fn writings(&mut self) -> impl Iterator<Item = &mut Writing> {
         self.draining.iter_mut().chain([&mut self.active])
     }
 
+    /// Notes that a write has ended, and advances `durable` over all writes that have ended in
+    /// order.
     fn settle(&mut self, index: u64, ended: Completion) -> Result<(), LogError> {
         let Some(writing) = self.writings().find(|writing| writing.index == index) else {
             return Ok(());
         };
+        // The device may have taken a part only. The rest is submitted again, and the span waits.
         let request = match ended.settle(writing.queue.device())? {
             Settled::Written(request) => request,
             Settled::Short(request) => return Ok(writing.queue.submit(request)?),
@@ -413,6 +449,8 @@ impl FileLog {
                 self.idle.push(request.buffer);
             }
         }
+        // Writes may end in any order. A later one counts only when all before it have ended, or a
+        // crash would leave a gap in what was reported as durable.
         while let Some(span) = self.spans.pop_front_if(|span| span.done) {
             self.durable = span.end;
         }

@@ -1,4 +1,5 @@
-//! The bytes of a group: what one write carries, a header and records. FORMAT.md has the table.
+//! The bytes of a group, which is what one write carries: a header and records. FORMAT.md has the
+//! table of fields.
 
 use dyno_io::AlignedBuffer;
 
@@ -9,7 +10,7 @@ pub(crate) const HEADER_BYTES: usize = 64;
 /// Checksum and length of a record.
 pub(crate) const FRAME_BYTES: usize = 8;
 
-/// Which log, and which life of it.
+/// The log that a group belongs to, and the opening in which it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Life {
     pub identity: u64,
@@ -19,16 +20,17 @@ pub(crate) struct Life {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Records,
-    /// The rest of the segment is unused.
+    /// The rest of the segment is unused, and the log continues in the next one.
     Skip,
 }
 
-/// What a group's header says.
+/// The header of a group, which has a checksum of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub at: Lsn,
     pub epoch: u64,
-    /// What was durable when the group was written: all before it must be readable ever after.
+    /// What was durable when the group was written. A reader that finds less than this before the
+    /// group has found damage, because durable bytes are never written again.
     pub durable: Lsn,
     pub identity: u64,
     pub body_bytes: u32,
@@ -54,7 +56,7 @@ impl Header {
         into[4..8].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// The header at the front of `bytes`, if there is a whole one.
+    /// Reads the header at the front of `bytes`, if there is a whole one.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..HEADER_BYTES)?;
         if u32_at(bytes, 0) != MAGIC || u32_at(bytes, 4) != dyno_checksum::crc32c(&bytes[8..]) {
@@ -76,13 +78,13 @@ impl Header {
         })
     }
 
-    /// Bytes from the group's first to the next group's.
+    /// The length of the group with its padding: where the next group begins after this one.
     pub fn span(&self) -> usize {
         (HEADER_BYTES + self.body_bytes as usize).next_multiple_of(BLOCK_BYTES)
     }
 }
 
-/// Where in a group something is wrong, and what.
+/// What is wrong in a group, and the offset of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Flaw {
     pub offset: usize,
@@ -93,6 +95,7 @@ pub(crate) struct Flaw {
 pub(crate) fn check_body(header: &Header, bytes: &[u8]) -> Result<(), Flaw> {
     let end = HEADER_BYTES + header.body_bytes as usize;
     let mut at = HEADER_BYTES;
+    // The count is not trusted: each round consumes a frame, so a wrong count ends at `end`.
     for _ in 0..header.records {
         let flaw = |what| Err(Flaw { offset: at, what });
         let Some(record) = frame(bytes, at, end) else {
@@ -110,6 +113,7 @@ pub(crate) fn check_body(header: &Header, bytes: &[u8]) -> Result<(), Flaw> {
         let what = "a group has other records than its header says";
         return Err(Flaw { offset: at, what });
     }
+    // No checksum covers the padding, and every flipped bit must be found.
     match bytes[end..].iter().position(|&byte| byte != 0) {
         Some(past) => Err(Flaw {
             offset: end + past,
@@ -119,7 +123,7 @@ pub(crate) fn check_body(header: &Header, bytes: &[u8]) -> Result<(), Flaw> {
     }
 }
 
-/// First byte and end of the payload of the record at `at`.
+/// First byte and end of the payload of the record at `at`, unless it goes beyond `end`.
 pub(crate) fn frame(bytes: &[u8], at: usize, end: usize) -> Option<(usize, usize)> {
     let first = at + FRAME_BYTES;
     if first > end {
@@ -129,14 +133,14 @@ pub(crate) fn frame(bytes: &[u8], at: usize, end: usize) -> Option<(usize, usize
     (past <= end).then_some((first, past))
 }
 
-/// A group that takes records.
+/// A group that records are appended to, in the buffer that will be written.
 #[derive(Debug)]
 pub(crate) struct Open {
     pub buffer: AlignedBuffer,
     pub at: Lsn,
     life: Life,
     filled: usize,
-    /// Bytes it may have, header included.
+    /// The most bytes that the group may have, header included.
     room: usize,
     records: u32,
 }
@@ -162,7 +166,7 @@ impl Open {
         self.filled + FRAME_BYTES + record.len() <= self.room
     }
 
-    /// Adds a record that fits. Returns its end.
+    /// Appends a record for which [`Open::fits`] returned true. Returns its end.
     pub fn push(&mut self, record: &[u8]) -> Lsn {
         let (at, first) = (self.filled, self.filled + FRAME_BYTES);
         let end = first + record.len();
@@ -177,7 +181,7 @@ impl Open {
         self.end()
     }
 
-    /// The end of its last record; its beginning while it is empty.
+    /// The end of the last record, or the beginning of the group while it is empty.
     pub fn end(&self) -> Lsn {
         match self.records {
             0 => self.at,
@@ -185,7 +189,7 @@ impl Open {
         }
     }
 
-    /// Writes header and padding. Returns the span.
+    /// Writes the header and the padding into the buffer. Returns how many bytes to write.
     pub fn seal(&mut self, durable: Lsn) -> usize {
         let header = Header {
             at: self.at,
@@ -197,6 +201,7 @@ impl Open {
             kind: Kind::Records,
         };
         header.write(&mut self.buffer);
+        // The buffer is used again, so bytes of an earlier group may be behind the last record.
         self.buffer[self.filled..header.span()].fill(0);
         header.span()
     }

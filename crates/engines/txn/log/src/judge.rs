@@ -1,12 +1,11 @@
-//! Telling the end of the log from damage in its middle.
+//! Tells the end of the log from damage in the middle of it.
 //!
-//! A scan stops at the first position where no whole group is. That is the end, unless something
-//! says that this position was durable once: the manifest (which is written at each opening,
-//! closing and checkpoint), or the header of any later group, each of which carries what was
-//! durable when it was written. Writes that were under way together do not vouch for each other, so
-//! what a crash left of them behind a gap does not turn the gap into damage. What cannot be told
-//! apart is damage of the very last writes before a crash: nothing was written after them that
-//! could vouch for them.
+//! A scan stops at the first position without a whole group. That is the end, unless something says
+//! that the position was durable once: the manifest, which is written at each opening, closing and
+//! checkpoint, or the header of a later group, which says what was durable when it was written.
+//! Writes that were in flight together do not prove anything about each other, so what a crash left
+//! of them after a gap does not turn the gap into damage. Damage to the very last writes before a
+//! crash cannot be told from a torn end, because nothing was written after them.
 
 use dyno_io::{Access, AlignedBuffer, Storage, Syncing};
 
@@ -17,18 +16,18 @@ use crate::position::{BLOCK_BYTES, Lsn};
 use crate::scan::{Expected, Image};
 use crate::segment::Slot;
 
-/// Where a scan stopped.
+/// The position at which a scan found no whole group.
 pub(crate) struct Break<'a> {
     pub at: Lsn,
-    /// The segment it lies in, if there is a file for it.
+    /// The segment that the position is in, if there is a file for it.
     pub image: Option<&'a Image>,
     pub flaw: Flaw,
 }
 
-/// Returns when the break is the end of the log.
+/// Returns `Ok` if the break is the end of the log.
 ///
 /// # Errors
-/// [`LogError::Damaged`] when it is not.
+/// [`LogError::Damaged`] if it is not, and I/O errors.
 pub(crate) fn judge(
     storage: &dyn Storage,
     slots: &[Slot],
@@ -36,7 +35,8 @@ pub(crate) fn judge(
     found: &Break<'_>,
 ) -> Result<(), LogError> {
     let expected = Expected::new(manifest);
-    // A segment without a group may lack its header.
+    // The manifest may count the header of a segment as durable before that segment has a group. A
+    // break at its beginning then loses nothing.
     if expected.layout.past_header(found.at) < manifest.proven {
         let proof = format!("the manifest knows {} as durable", manifest.proven);
         return Err(damage(storage, slots, &expected, found, &proof));
@@ -51,8 +51,8 @@ pub(crate) fn judge(
     for slot in slots {
         let whole = slot.torn || slot.index().is_some_and(|index| index > broken);
         let segment_bytes = expected.layout.segment_bytes as usize;
-        // Of a file whose header names an older segment, or none, one group tells whether that is
-        // so.
+        // If the header names an older segment, or none, the first group is enough to tell whether
+        // the header is right. Reading all files whole would take long for a large log.
         let bytes = if whole {
             segment_bytes
         } else {
@@ -92,7 +92,8 @@ fn damage(
     }
 }
 
-/// The file whose first group says that it is the segment of `at`, whatever its header says.
+/// Finds the file whose first group belongs to the segment of `at`, whatever the file's header
+/// says. It only makes the message better, so files that cannot be read are skipped.
 fn lost_header<'a>(
     storage: &dyn Storage,
     slots: &'a [Slot],

@@ -1,12 +1,12 @@
 //! A durable log of opaque records for one core.
 //!
-//! What it is: [`Log`], to which one thread appends records and which it polls to hear how far they
-//! are on the disk. In files ([`FileLog`]) it has segments that are made ahead and used again,
-//! groups of records in one write (O_DIRECT, with an fdatasync linked to each; several under way),
-//! checkpoints that let it forget, and backups while it runs. [`Recovery`] reads all of it back.
-//! [`RemoteLog`] sends the bytes to other processes that keep them in memory ([`PersistStore`]);
-//! [`MemoryLog`] keeps nothing. What it is not: a thread, a network, or anything that knows what a
-//! record means.
+//! One thread appends records to a [`Log`] and polls it to learn how far they are durable.
+//! [`FileLog`] keeps them in files: in segments that are allocated ahead and recycled, with group
+//! commit (O_DIRECT, an fdatasync linked to each write, several writes in flight), checkpoints that
+//! let it drop old records, and online backups. [`Recovery`] reads all of it back. [`RemoteLog`]
+//! sends the bytes to other processes, which keep them in memory ([`PersistStore`]), and
+//! [`MemoryLog`] keeps nothing. This crate starts no threads, opens no sockets and does not
+//! interpret records.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,7 +16,12 @@
 //! use dyno_io::HostFiles;
 //! use dyno_txn_log::{Options, Recovery, fresh_identity};
 //!
-//! let options = Options { identity: fresh_identity(), segment_bytes: 1 << 20, buffer_bytes: 64 << 10, ..Options::default() };
+//! let options = Options {
+//!     identity: fresh_identity(),
+//!     segment_bytes: 1 << 20,
+//!     buffer_bytes: 64 << 10,
+//!     ..Options::default()
+//! };
 //! let open = || Recovery::open(Arc::new(HostFiles), &directory.path().join("core-0"), options);
 //!
 //! let (mut log, _) = open()?.finish()?;
@@ -34,7 +39,7 @@
 //! let (mut log, found) = recovery.finish()?;
 //! assert_eq!(found.records, 1);
 //!
-//! // A checkpoint holds what the records so far came to; then they are not needed any more.
+//! // A checkpoint holds the state that the records so far led to, so they are no longer needed.
 //! let mut checkpoint = log.checkpointer().begin()?;
 //! checkpoint.chunk(b"all accounts")?;
 //! checkpoint.commit(log.flush()?)?;
@@ -45,27 +50,28 @@
 //! # What is promised
 //!
 //! - A record is on stable storage when [`Log::durable`] has reached its end. After a crash of the
-//!   process or the machine, recovery gives exactly the records up to there, in order, and perhaps
-//!   some of those behind, without a gap.
-//! - A byte that changed later in what was durable is found, and named by file and position, never
-//!   taken for the end. Each group says in its header what was durable when it was written; a
-//!   position that anything later, or the manifest, calls durable cannot be the end. The one thing
-//!   that looks like a torn write is damage to the last writes before a crash, behind which nothing
-//!   was written; [`FileLog::close`] closes that hole for a log that ends in peace.
-//! - Records of an earlier use of a segment, or that a crash left behind a gap, are never taken for
-//!   new ones: position, epoch and number of the log are in every checksum, and each opening begins
-//!   a new epoch.
-//! - After a write failed nothing is called durable any more: [`LogError::Poisoned`]. Dropping the
-//!   log and recovering is the way on.
+//!   process or the machine, recovery returns exactly the records up to there, in order, and
+//!   perhaps some of those after it, without a gap.
+//! - A byte of durable data that changes later is reported with its file and position, and is never
+//!   mistaken for the end of the log. Each group says in its header what was durable when it was
+//!   written, so a position that a later group or the manifest calls durable cannot be the end.
+//!   The exception is damage to the last writes before a crash: nothing was written after them, so
+//!   they look like a torn write. [`FileLog::close`] removes the exception for a log that is closed
+//!   in order.
+//! - Records of an earlier use of a segment, or that a crash left after a gap, are never taken for
+//!   new ones, because the position, the epoch and the identity of the log are in every checksum
+//!   and each opening begins a new epoch.
+//! - After a failed write the log reports nothing more as durable ([`LogError::Poisoned`]). The
+//!   caller drops the log and recovers it.
 //!
-//! A group is padded to whole blocks of 4096 bytes and its last block is never written again: so
-//! what was durable is never at risk from a later write, and several writes can be under way. The
-//! example `append` measures writing to the next place and to the same.
+//! A group is padded to whole blocks of 4096 bytes and its last block is never written again.
+//! Therefore a later write cannot endanger what was durable, and several writes can be in flight.
+//! The example `append` compares that with writing the same block again.
 //!
 //! A thread that polls and has nothing else to do should sleep for a moment now and then. The
-//! kernel thread that ends a write runs on any core, but it needs one, and may not get it while
-//! every core is spun on. Shorter sleeps than 10 us do not help, because the kernel does not move a
-//! thread to a core for so little.
+//! kernel thread that completes a write can run on any core, but it may not get one while threads
+//! spin on all of them. Sleeps shorter than 10 us do not help, because the kernel does not move a
+//! thread to a core for so short a time.
 
 mod backup;
 mod checkpoint;

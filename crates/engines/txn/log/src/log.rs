@@ -1,4 +1,4 @@
-//! The three ways in which a core keeps its log, behind one face.
+//! One interface to the three kinds of log that a core may have.
 
 use crate::error::LogError;
 use crate::files::FileLog;
@@ -6,12 +6,12 @@ use crate::memory::MemoryLog;
 use crate::position::Lsn;
 use crate::remote::RemoteLog;
 
-/// Where records go.
+/// A log of one of the three kinds. Positions of different kinds are not comparable.
 #[derive(Debug)]
 pub enum Log {
     /// Into files, on stable storage.
     Files(Box<FileLog>),
-    /// Nowhere.
+    /// Nowhere: records are counted and dropped.
     Memory(MemoryLog),
     /// To other processes, which keep them in memory.
     Remote(Box<RemoteLog>),
@@ -31,8 +31,8 @@ impl Log {
         }
     }
 
-    /// Starts to write what was appended, if the device is free. What a remote log sends is asked
-    /// for with [`RemoteLog::outgoing`].
+    /// Starts to write what was appended, if the device is free, and returns whether it did. The
+    /// bytes of a remote log are fetched with [`RemoteLog::outgoing`] instead.
     ///
     /// # Errors
     /// [`LogError::Poisoned`].
@@ -43,7 +43,7 @@ impl Log {
         }
     }
 
-    /// Looks what has been written, without waiting.
+    /// Handles the writes that have ended, without waiting. Returns how far the log is durable.
     ///
     /// # Errors
     /// [`LogError::Poisoned`].
@@ -54,7 +54,7 @@ impl Log {
         }
     }
 
-    /// How far the log is durable, in its way.
+    /// How far the log is durable: on the disk, at enough stores, or at once for a memory log.
     pub fn durable(&self) -> Lsn {
         match self {
             Self::Files(log) => log.durable(),
@@ -72,7 +72,7 @@ impl Log {
         }
     }
 
-    /// The longest record that it takes.
+    /// The longest record in bytes that [`Log::append`] accepts.
     pub fn most_record_bytes(&self) -> usize {
         match self {
             Self::Files(log) => log.most_record_bytes(),

@@ -1,4 +1,4 @@
-//! The manifest: one block that says where the log begins. It is replaced whole, by a rename.
+//! The manifest: one block that says where the log begins. A rename replaces it as a whole.
 
 use std::path::{Path, PathBuf};
 
@@ -8,30 +8,30 @@ use crate::error::LogError;
 use crate::position::{BLOCK_BYTES, Lsn, u32_at, u64_at};
 
 const MAGIC: &[u8; 8] = b"DYNOTXNM";
-/// Of all files of a log.
+/// The format version of all files of a log.
 pub(crate) const VERSION: u32 = 1;
 const NAME: &str = "manifest";
 const ASIDE: &str = "manifest.partial";
 
-/// What the manifest says.
+/// The contents of the manifest. FORMAT.md has the table of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub identity: u64,
-    /// Grows with each opening; groups from `epoch_start` on must have this one.
+    /// Grows with each opening. Groups from `epoch_start` on must have this epoch.
     pub epoch: u64,
     pub epoch_start: Lsn,
-    /// All before it was durable when the manifest was written.
+    /// Everything before this position was durable when the manifest was written.
     pub proven: Lsn,
     pub segment_bytes: u64,
     /// Recovery needs the records from here on.
     pub first_needed: Lsn,
-    /// 0: none.
+    /// The number of the current checkpoint, or 0 if there is none.
     pub checkpoint: u64,
     pub checkpoint_chunks: u64,
     pub checkpoint_bytes: u64,
-    /// Files of segments that were made, numbered from 0: all of them must be there. A killed log
-    /// ends where no further group is found, so without this number it would end early where its
-    /// last file was deleted. 0: not known, as in manifests of earlier versions.
+    /// Files of segments that were made, numbered from 0. All of them must exist: recovery ends a
+    /// log where it finds no further group, so without this number a deleted last file would look
+    /// like an earlier end. Manifests of earlier versions have 0, which means unknown.
     pub files: u64,
 }
 
@@ -84,14 +84,14 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The manifest of a directory, if it has one.
+    /// Loads the manifest of a directory, if it has one.
     pub fn load(storage: &dyn Storage, directory: &Path) -> Result<Option<Self>, LogError> {
         let path = directory.join(NAME);
         if !storage.exists(&path)? {
             return Ok(None);
         }
         let file = storage.open(&path, cached(Access::Read))?;
-        // One byte more than there may be shows a longer file.
+        // One byte more than a manifest has, so that a longer file is refused.
         let mut bytes = vec![0u8; BLOCK_BYTES + 1];
         let filled = file.read_at(0, &mut bytes)?;
         if filled != BLOCK_BYTES {
@@ -101,11 +101,13 @@ impl Manifest {
         Self::decode(&path, &bytes[..filled]).map(Some)
     }
 
-    /// Puts this manifest in place of the one that is there, at once and whole.
+    /// Replaces the manifest. A crash leaves the old one or the new one. After an error either may
+    /// be current, because the rename may have happened before the directory failed to sync.
     pub fn store(&self, storage: &dyn Storage, directory: &Path) -> Result<(), LogError> {
         let aside = directory.join(ASIDE);
         let file = storage.open(&aside, cached(Access::Create))?;
         write_whole(&*file, 0, &self.encode())?;
+        // Before the rename, or a crash could leave the name with a file that has no bytes.
         file.sync()?;
         storage.rename(&aside, &directory.join(NAME), Existing::Replace)?;
         Ok(storage.sync_directory(directory)?)
@@ -118,7 +120,7 @@ impl Manifest {
 
 pub(crate) const CHECKPOINT_PREFIX: &str = "checkpoint-";
 
-/// Magic, version and checksum of a block whose rest the checksum covers.
+/// Checks magic, version and checksum at the front of a block. The checksum covers the rest.
 pub(crate) fn check_front(path: &Path, block: &[u8], magic: &[u8; 8]) -> Result<(), LogError> {
     if block.len() < 16 || &block[..8] != magic {
         return Err(LogError::damaged(
@@ -127,6 +129,7 @@ pub(crate) fn check_front(path: &Path, block: &[u8], magic: &[u8; 8]) -> Result<
             "its first bytes are not the log's",
         ));
     }
+    // The version comes before the checksum, because a newer format may compute that differently.
     let found = u32_at(block, 8);
     if found > VERSION {
         return Err(LogError::NewerVersion {
@@ -141,7 +144,7 @@ pub(crate) fn check_front(path: &Path, block: &[u8], magic: &[u8; 8]) -> Result<
     Ok(())
 }
 
-/// From 64 KiB to 1 GiB, in whole blocks.
+/// Whether segments may have this length: 64 KiB to 1 GiB, in whole blocks.
 pub(crate) fn segment_bytes_work(segment_bytes: u64) -> bool {
     (64 << 10..=1 << 30).contains(&segment_bytes)
         && segment_bytes.is_multiple_of(BLOCK_BYTES as u64)
@@ -155,7 +158,7 @@ pub(crate) fn cached(access: Access) -> Opening {
     }
 }
 
-/// Opens a file past the page cache, or through it where the file system has no other way.
+/// Opens a file with O_DIRECT, or through the page cache where the file system refuses that.
 pub(crate) fn open_direct(
     storage: &dyn Storage,
     path: &Path,
@@ -176,7 +179,8 @@ pub(crate) fn open_direct(
     }
 }
 
-/// Fills `buffer` from `offset` on, in pieces that every system reads at once. Returns how much.
+/// Fills `buffer` from `offset` on. Returns how many bytes the file had. It reads in pieces because
+/// a kernel may cut one very long read short, which would look like the end of the file.
 pub(crate) fn read_into(
     file: &dyn dyno_io::Blocks,
     offset: u64,

@@ -1,9 +1,9 @@
-//! The log of a database that lives in memory alone.
+//! The log of a database that is kept in memory only.
 
 use crate::position::Lsn;
 
-/// Counts positions and keeps nothing: what is appended is called durable at once, and is gone with
-/// the process.
+/// Counts positions and keeps nothing. What is appended is reported as durable at once, and is lost
+/// with the process.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryLog {
     end: Lsn,
@@ -15,7 +15,7 @@ impl MemoryLog {
         Self::default()
     }
 
-    /// Counts the record.
+    /// Advances the end by the record and its frame of eight bytes, and returns it.
     pub fn append(&mut self, record: &[u8]) -> Lsn {
         self.end.0 += record.len() as u64 + 8;
         self.end

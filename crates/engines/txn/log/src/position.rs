@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// Blocks of this size are what the log writes; also the room of a segment's header.
+/// The log writes whole blocks of this size. A segment's header has a block for itself.
 pub const BLOCK_BYTES: usize = dyno_io::ALIGNMENT_BYTES;
 
-/// A position in the log: bytes since its beginning, counting headers and padding. Positions only
-/// grow, whatever becomes of files.
+/// A position in the log: bytes since its beginning, including headers and padding. Positions only
+/// grow, even when files are recycled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Lsn(pub u64);
 
@@ -46,21 +46,24 @@ impl Layout {
     }
 }
 
-/// Starts a checksum with where its bytes belong, so that the same bytes elsewhere, or from another
-/// life of the log, do not pass.
+/// Seeds a checksum with where its bytes belong, so that the same bytes at another position, or of
+/// another epoch or log, do not pass.
 pub(crate) fn crc_seed(place: u64, epoch: u64, identity: u64) -> u32 {
+    // The rotations keep small numbers in different bits, so that a higher epoch at a lower
+    // position does not give the same seed.
     let mut mixed = place ^ epoch.rotate_left(40) ^ identity.rotate_left(21);
     mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 32) as u32
 }
 
-/// A little-endian number of a fixed form; 0 beyond its end, which the form's length rules out.
+/// Reads a little-endian number. Returns 0 if it would end after `bytes`; callers check the length
+/// of a header or frame before they read its fields.
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let found = bytes.get(at..at + 4).and_then(|b| b.try_into().ok());
     u32::from_le_bytes(found.unwrap_or_default())
 }
 
-/// The same with eight bytes.
+/// The same as [`u32_at`] for eight bytes.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let found = bytes.get(at..at + 8).and_then(|b| b.try_into().ok());
     u64::from_le_bytes(found.unwrap_or_default())

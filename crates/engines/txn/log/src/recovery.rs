@@ -1,4 +1,4 @@
-//! Opening a log: the checkpoint, then the records after it, then the log to go on with.
+//! Opens a log: reads the checkpoint and the records after it, and returns the log to append to.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,34 +16,34 @@ use crate::position::{BLOCK_BYTES, Layout, Lsn};
 use crate::scan::{Expected, Image};
 use crate::segment::{self, FREE, Growing, Slot};
 
-/// A record as it is read back.
+/// A record as it was read back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Where it begins.
+    /// The position of its frame, where it begins.
     pub at: Lsn,
-    /// Where it ends: what [`crate::Log::append`] returned for it.
+    /// The position at which it ends, as [`crate::Log::append`] returned it.
     pub end: Lsn,
-    /// What was appended.
+    /// The bytes that were appended, without the frame.
     pub bytes: &'a [u8],
 }
 
-/// What a recovery found.
+/// The result of reading a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
-    /// Where the log goes on.
+    /// The position at which the log continues.
     pub end: Lsn,
-    /// Chunks of the checkpoint.
+    /// Chunks that the checkpoint had.
     pub chunks: u64,
-    /// Records after it.
+    /// Records that were read after the checkpoint.
     pub records: u64,
-    /// Bytes of segments that were read.
+    /// Bytes read from segments, which are always read as a whole.
     pub read_bytes: u64,
-    /// A write that a crash cut short after its first block, never confirmed: the file, and where
-    /// in it the first thing is missing.
+    /// The file, and the offset in it of the first flaw, of a write that a crash cut short after
+    /// its first block. That write was never confirmed. `None` if the end is clean.
     pub torn: Option<(PathBuf, u64)>,
 }
 
-/// A log that is being read. Take all chunks, then all records, then [`Recovery::finish`].
+/// A log that is being read. Read all chunks, then all records, then call [`Recovery::finish`].
 pub struct Recovery {
     storage: Arc<dyn Storage>,
     directory: PathBuf,
@@ -56,16 +56,16 @@ pub struct Recovery {
     image: Option<Image>,
     spare: Option<AlignedBuffer>,
     expected: Expected,
-    /// Where the next group begins.
+    /// The position of the next group.
     next: Lsn,
     group: Option<Cursor>,
     ended: bool,
     found: Recovered,
-    /// There was no log.
+    /// Whether the directory had no log.
     fresh: bool,
 }
 
-/// A checked group that is being handed out.
+/// A checked group whose records are being returned.
 #[derive(Debug, Clone, Copy)]
 struct Cursor {
     header: Header,
@@ -74,8 +74,8 @@ struct Cursor {
 }
 
 impl Recovery {
-    /// Begins to read the log in `directory`, which was made before: it refuses to make a new one.
-    /// Nothing else can open it meanwhile.
+    /// Begins to read an existing log in `directory`, and never makes a new one. No other process
+    /// can open the log meanwhile.
     ///
     /// # Errors
     /// As [`Recovery::open`], and [`LogError::NoManifest`] where there is no log.
@@ -84,19 +84,19 @@ impl Recovery {
         directory: &Path,
         options: Options,
     ) -> Result<Self, LogError> {
-        // Looked for before the directory is claimed, which would make it.
+        // This comes before the claim, which would make the directory.
         match Manifest::load(&*storage, directory)? {
             Some(_) => Self::open(storage, directory, options),
             None => Err(LogError::no_manifest(&*storage, directory)?),
         }
     }
 
-    /// Begins to read the log in `directory`, or makes a new one there. Nothing else can open it
-    /// meanwhile.
+    /// Begins to read the log in `directory`, or makes a new one there. No other process can open
+    /// the log meanwhile.
     ///
     /// # Errors
     /// [`LogError::InUse`], [`LogError::NewerVersion`], [`LogError::Damaged`],
-    /// [`LogError::NoManifest`], [`LogError::Settings`], and the system's.
+    /// [`LogError::NoManifest`], [`LogError::Settings`], and I/O errors.
     pub fn open(
         storage: Arc<dyn Storage>,
         directory: &Path,
@@ -123,9 +123,9 @@ impl Recovery {
         };
         options.check(manifest.segment_bytes)?;
         let slots = segment::slots(&*storage, directory, manifest.identity)?;
-        // A log's first files are made before its manifest, and hold no segment until it is there.
-        // A new log has a number of its own, so a segment that was written tells by any number that
-        // a manifest is missing.
+        // The first files of a log are made before its manifest, and hold no segment until that
+        // exists. A file that does hold one therefore proves that a manifest is missing, even if
+        // its header has another identity, because a new log is given a new identity.
         let written = |slot: &Slot| slot.index().is_some() || slot.foreign;
         if fresh && slots.iter().any(written) {
             return Err(LogError::no_manifest(&*storage, directory)?);
@@ -149,6 +149,8 @@ impl Recovery {
             image: None,
             spare: None,
             expected: Expected::new(&manifest),
+            // The segment is read from its first group, because `first_needed` may be in the middle
+            // of a group. Records before it are skipped.
             next: layout.first_group(layout.index(manifest.first_needed)),
             group: None,
             ended: fresh,
@@ -164,10 +166,10 @@ impl Recovery {
         })
     }
 
-    /// The next chunk of the checkpoint.
+    /// Returns the next chunk of the checkpoint.
     ///
     /// # Errors
-    /// [`LogError::Damaged`], and the system's.
+    /// [`LogError::Damaged`], and I/O errors.
     pub fn next_chunk(&mut self) -> Result<Option<&[u8]>, LogError> {
         let Some(reader) = &mut self.checkpoint else {
             return Ok(None);
@@ -177,10 +179,10 @@ impl Recovery {
         Ok(chunk)
     }
 
-    /// The next record after the checkpoint, in the order in which they were appended.
+    /// Returns the next record after the checkpoint, in the order of appending.
     ///
     /// # Errors
-    /// [`LogError::Damaged`], and the system's.
+    /// [`LogError::Damaged`], and I/O errors.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, LogError> {
         let Some((at, first, past)) = self.advance()? else {
             return Ok(None);
@@ -195,7 +197,8 @@ impl Recovery {
         }))
     }
 
-    /// Position, first byte and end in the image of the next record that is needed.
+    /// Returns the position of the next record that is needed, and its first byte and end in the
+    /// image.
     fn advance(&mut self) -> Result<Option<(Lsn, usize, usize)>, LogError> {
         loop {
             let Some(mut cursor) = self.group else {
@@ -213,7 +216,7 @@ impl Recovery {
             let end = HEADER_BYTES + cursor.header.body_bytes as usize;
             let image = self.image.as_ref().map(|image| &image.bytes[offset..]);
             let found = image.and_then(|bytes| frame(bytes, cursor.at, end));
-            // The group was checked when it was found.
+            // This does not happen, because the group was checked when it was found.
             let Some((first, past)) = found else {
                 self.group = None;
                 continue;
@@ -228,6 +231,7 @@ impl Recovery {
         }
     }
 
+    /// Finds the next group, or the end of the log.
     fn next_group(&mut self) -> Result<(), LogError> {
         let index = self.layout.index(self.next);
         if self.image.as_ref().is_none_or(|image| image.index != index) && !self.load(index)? {
@@ -259,16 +263,19 @@ impl Recovery {
         }
     }
 
-    /// Reads a segment; false when no file holds it.
+    /// Reads a segment. Returns false if no file holds it.
     fn load(&mut self, index: u64) -> Result<bool, LogError> {
         let old = self.image.take().map(|image| image.bytes);
         let holders = self.slots.iter().filter(|slot| slot.index() == Some(index));
-        // Of two the later: an earlier life may have begun the same segment and lost it.
+        // If two files hold it, the one of the later epoch counts: a crash may have lost the switch
+        // to the segment in an earlier opening, which then began it again in another file.
         let Some(slot) = holders.max_by_key(|slot| slot.header.map(|h| h.life.epoch)) else {
             self.spare = old;
             return Ok(false);
         };
         let buffer = old.or_else(|| self.spare.take());
+        // The buffer of the last segment is used again. A segment may have 1 GiB, and two of them
+        // would double the memory of a recovery.
         let buffer =
             buffer.unwrap_or_else(|| AlignedBuffer::zeroed(self.layout.segment_bytes as usize));
         self.image = Some(Image::read(&*self.storage, slot, index, buffer)?);
@@ -276,8 +283,11 @@ impl Recovery {
         Ok(true)
     }
 
+    /// Decides whether the flaw at `next` is the end of the log or damage.
     fn stop(&mut self, flaw: Flaw) -> Result<(), LogError> {
         let offset = self.layout.offset(self.next);
+        // A header of this epoch that was written at this very position is what is left of the last
+        // write. An older one is what the file had before.
         let image = self.image.as_ref();
         let left = image.and_then(|image| {
             let block = image.bytes.get(offset as usize..)?.get(..BLOCK_BYTES)?;
@@ -298,12 +308,11 @@ impl Recovery {
     }
 
     /// Reads what is left, repairs the end, and returns the log to append to. A group that a crash
-    /// cut short is dropped; leftovers of writes behind it can never be taken for records again,
-    /// because the log's epoch grows. All that was read is made stable first.
+    /// cut short is dropped. What is left of writes after it can never be taken for records again,
+    /// because the epoch of the log grows. All that was read is made stable first.
     ///
-    /// # Errors
-    /// [`LogError::NoRoom`] when the first segments cannot be made, [`LogError::Damaged`], and the
-    /// system's.
+    /// [`LogError::NoRoom`] if the first segments cannot be made, [`LogError::Damaged`], and I/O
+    /// errors.
     pub fn finish(mut self) -> Result<(FileLog, Recovered), LogError> {
         self.drain()?;
         self.settle()?;
@@ -311,6 +320,9 @@ impl Recovery {
             identity: self.manifest.identity,
             epoch: self.manifest.epoch + 1,
         };
+        // The order matters. Everything before the manifest leaves a log that the old manifest can
+        // still open, so a crash in between only means that the next recovery does it again. No
+        // group is written before the manifest has the new epoch.
         self.repair(life)?;
         let end = self.found.end;
         self.make_segments(life, end)?;
@@ -328,7 +340,7 @@ impl Recovery {
         Ok((log, self.found))
     }
 
-    /// Reads to the end, checking everything, and leaves the directory as it was.
+    /// Reads to the end, checks everything, and leaves the directory as it was.
     ///
     /// # Errors
     /// As [`Recovery::next_chunk`] and [`Recovery::next_record`].
@@ -347,8 +359,8 @@ impl Recovery {
         &self.manifest
     }
 
-    /// What a killed process wrote may be read back and still be lost with the machine: what was in
-    /// flight lies in the last two segments, see [`Options`].
+    /// Syncs the last two segments. What a killed process wrote can be read back and still be lost
+    /// with the machine, and what it had in flight is in those two, see [`Options`].
     fn settle(&self) -> Result<(), LogError> {
         let last = self.layout.index(self.found.end);
         for slot in &self.slots {
@@ -360,7 +372,8 @@ impl Recovery {
         Ok(self.storage.sync_directory(&self.directory)?)
     }
 
-    /// Frees files that hold no segment of the log any more.
+    /// Frees files that hold no segment of the log any more: those behind its end, and a second
+    /// file for the last segment.
     fn repair(&mut self, life: Life) -> Result<(), LogError> {
         let last = self.layout.index(self.found.end);
         let current = self.image.as_ref().map(|image| image.path.clone());
@@ -377,13 +390,14 @@ impl Recovery {
                 slot.header = Some(header);
             }
         }
-        // A file without a header was being made when the process ended: it is made again.
+        // A file without a header was being made when the process ended, and is made again.
         self.slots.retain(|slot| slot.header.is_some());
         Ok(())
     }
 
-    /// Makes those that a log has at first, and one where none is left for the next records: a
-    /// process that was killed may have filled the last one before the next was made.
+    /// Makes the segments that a log has at first, and one more if none is free for the next
+    /// records: a process may have been killed after it filled the last segment and before it made
+    /// the next.
     fn make_segments(&mut self, life: Life, end: Lsn) -> Result<(), LogError> {
         let keep = self.layout.index(self.manifest.first_needed);
         let next = self.layout.index(end);
@@ -392,6 +406,8 @@ impl Recovery {
                 .is_none_or(|index| index == next || index < keep)
         };
         while self.slots.len() < self.options.segments || !self.slots.iter().any(takes) {
+            // The lowest free number, so that a file that was only half made is made again under
+            // its name.
             let used = |number: &u64| self.slots.iter().any(|slot| slot.number == *number);
             let number = (0..=u64::MAX).find(|number| !used(number)).unwrap_or(0);
             let header = segment::Header {
@@ -408,13 +424,13 @@ impl Recovery {
         Ok(())
     }
 
-    /// Whether the directory held no log.
+    /// Whether the directory had no log before.
     pub fn is_new(&self) -> bool {
         self.fresh
     }
 }
 
-/// Whether all files of segments that the manifest counts are there.
+/// Checks that all files of segments that the manifest counts exist.
 fn check_files(directory: &Path, manifest: &Manifest, slots: &[Slot]) -> Result<(), LogError> {
     let there = segment::numbered(slots);
     if there >= manifest.files {

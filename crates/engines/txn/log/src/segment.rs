@@ -1,4 +1,4 @@
-//! Files of segments: their header, and how one is made before it is used.
+//! Files of segments: their header, and how a file is made before it is used.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,13 @@ use crate::position::{BLOCK_BYTES, u64_at};
 
 const MAGIC: &[u8; 8] = b"DYNOSEGM";
 pub(crate) const PREFIX: &str = "segment-";
-/// What is zeroed at once.
+/// Zeros in one write while a file is made.
 const ZEROS_BYTES: usize = 1 << 20;
 
-/// The index of a file that is whole and holds no segment.
+/// The index in the header of a whole file that holds no segment.
 pub(crate) const FREE: u64 = u64::MAX;
 
-/// What the header of a segment says.
+/// The header of a file of a segment, in its first block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub life: Life,
@@ -58,15 +58,16 @@ impl Header {
     }
 }
 
-/// A file that holds a segment, or none yet.
+/// A file that holds a segment or can hold one.
 #[derive(Debug, Clone)]
 pub(crate) struct Slot {
     pub path: PathBuf,
     pub number: u64,
     pub header: Option<Header>,
-    /// Its header is not empty, and does not belong to this log: torn, damaged, or another log's.
+    /// The first block is not zeros and is not a header of this log: it is torn, damaged, or
+    /// another log's.
     pub torn: bool,
-    /// Its header is another log's, and says that the file holds a segment.
+    /// The header is another log's, and says that the file holds a segment.
     pub foreign: bool,
 }
 
@@ -75,17 +76,17 @@ impl Slot {
         directory.join(format!("{PREFIX}{number:06}"))
     }
 
-    /// The segment it holds.
+    /// The index of the segment that the file holds, if it holds one of this log.
     pub fn index(&self) -> Option<u64> {
         let header = self.header?;
         (header.index != FREE).then_some(header.index)
     }
 }
 
-/// All files of segments in a directory, with what their headers say.
+/// Lists the files of segments in a directory, and reads their headers.
 ///
-/// # Errors
-/// [`LogError::NewerVersion`], and the system's.
+/// [`LogError::NewerVersion`] and I/O errors. A damaged header is not an error here, because the
+/// groups tell whether the file matters.
 pub(crate) fn slots(
     storage: &dyn Storage,
     directory: &Path,
@@ -102,6 +103,7 @@ pub(crate) fn slots(
         let filled = file.read_at(0, &mut block)?;
         let found_header = match Header::read(&path, &block[..filled]) {
             Ok(header) => Some(header),
+            // Else a file of a newer program would count as torn, and be made anew.
             Err(newer @ LogError::NewerVersion { .. }) => return Err(newer),
             Err(_) => None,
         };
@@ -119,20 +121,20 @@ pub(crate) fn slots(
     Ok(found)
 }
 
-/// How many of the numbers from 0 on are those of files that are there.
+/// How many files there are before the first missing number.
 pub(crate) fn numbered(slots: &[Slot]) -> u64 {
     let there = |number: &u64| slots.iter().any(|slot| slot.number == *number);
     (0..).take_while(there).count() as u64
 }
 
-/// How segments are written.
+/// How a file is opened whose writes are stable when they end, without a separate sync.
 pub(crate) const WRITING: Opening = Opening {
     access: Access::Update,
     caching: Caching::Direct,
     syncing: Syncing::EachWrite,
 };
 
-/// A queue for writes that are stable when they end.
+/// Opens a queue of writes. Falls back to the page cache where the file system refuses O_DIRECT.
 pub(crate) fn queue(
     storage: &dyn Storage,
     path: &Path,
@@ -148,7 +150,7 @@ pub(crate) fn queue(
     }
 }
 
-/// Gives a file another header.
+/// Replaces a file's header, and returns when the new one is stable.
 pub(crate) fn write_header(
     storage: &dyn Storage,
     path: &Path,
@@ -158,8 +160,9 @@ pub(crate) fn write_header(
     Ok(write_whole(&*file, 0, &header.block())?)
 }
 
-/// A segment's file that is being made: its room is taken, then all of it is written once, because
-/// the first write to room that was only taken changes the file's metadata and takes twice as long.
+/// A file of a segment that is being made. Its room is allocated, then all of it is written once,
+/// because the first write to room that was only allocated changes the file's metadata and takes
+/// twice as long.
 #[derive(Debug)]
 pub(crate) struct Growing {
     pub number: u64,
@@ -172,10 +175,10 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    /// Takes the room.
+    /// Creates the file and allocates its room.
     ///
     /// # Errors
-    /// [`LogError::NoRoom`], and the system's.
+    /// [`LogError::NoRoom`] and I/O errors.
     pub fn begin(
         storage: &dyn Storage,
         directory: &Path,
@@ -189,10 +192,13 @@ impl Growing {
             ..WRITING
         };
         let queue = queue(storage, &path, opening, 1)?;
+        // Some file systems cannot allocate. The zeros then take the room, unless it is clear by
+        // now that there is not enough.
         if !queue.device().allocate(segment_bytes)? {
             let free_bytes = storage.room_bytes(directory)?;
             if free_bytes < segment_bytes {
-                // The empty file is not in anybody's way, and is used when there is room again.
+                // The empty file may stay: it has no header, so no reader takes it for a segment,
+                // and the next attempt creates the same file again.
                 return Err(LogError::NoRoom {
                     directory: directory.to_path_buf(),
                     needed_bytes: segment_bytes,
@@ -211,7 +217,7 @@ impl Growing {
         })
     }
 
-    /// Goes on without waiting. True when the file is whole.
+    /// Does the next piece of work without waiting. Returns true when the file is whole.
     pub fn step(&mut self) -> Result<bool, LogError> {
         if let Some(ended) = self.queue.poll() {
             match ended.settle(self.queue.device())? {
@@ -220,6 +226,7 @@ impl Growing {
             }
         }
         let Some(zeros) = self.zeros.take() else {
+            // The buffer is in the write that is under way, so there is one write at a time.
             return Ok(false);
         };
         let left = self.header.segment_bytes - self.written;
@@ -239,7 +246,7 @@ impl Growing {
         Ok(false)
     }
 
-    /// What it has become.
+    /// The file as a slot; it is valid once [`Growing::step`] has returned true.
     pub fn slot(&self) -> Slot {
         Slot {
             path: self.path.clone(),

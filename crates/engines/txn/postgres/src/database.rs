@@ -1,4 +1,4 @@
-//! The database.
+//! A database behind PostgreSQL's protocol as a [`Database`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,20 +20,21 @@ use crate::pool::Pool;
 use crate::session::Call;
 use crate::transaction::Running;
 
-/// What transactions are kept apart by.
+/// The isolation level of transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Isolation {
-    /// As if one after the other. What is in the way of others fails with [`Code::Conflict`].
+    /// Transactions behave as if they ran one after the other. One that would break that fails with
+    /// [`Code::Conflict`].
     #[default]
     Serializable,
-    /// Statements see what is committed. Rows that a transaction reads are locked until it ends,
-    /// unless it is read only, so that none is lost between reading and writing; rows that come
-    /// into a range that was read are not kept out.
+    /// Each statement sees what is committed. Rows that a transaction reads are locked until it
+    /// ends, unless it is read-only, so that no update between its read and its write is lost. Rows
+    /// that are added to a range that it read are not prevented.
     ReadCommitted,
 }
 
 impl Isolation {
-    /// As SQL calls it.
+    /// The name of the level in SQL.
     pub fn name(self) -> &'static str {
         match self {
             Isolation::Serializable => "serializable",
@@ -42,18 +43,19 @@ impl Isolation {
     }
 }
 
-/// How a database is used.
+/// Settings for the use of a database.
 #[derive(Debug, Clone)]
 pub struct PostgresOptions {
-    /// What transactions are kept apart by.
+    /// The isolation level of all transactions.
     pub isolation: Isolation,
-    /// Connections at most; one more reads definitions of tables.
+    /// The most connections for transactions. One more reads definitions of tables.
     pub connections: usize,
     /// How long connecting may take.
     pub connect_wait: Duration,
-    /// What can be called, in this process.
+    /// Procedures that run in this process.
     pub procedures: Procedures,
-    /// What can be called, in the server: goes before a procedure of the same name.
+    /// Procedures that run in the server. They take precedence over those of the same name in
+    /// `procedures`.
     pub functions: Vec<Function>,
 }
 
@@ -69,7 +71,7 @@ impl Default for PostgresOptions {
     }
 }
 
-/// A database of PostgreSQL's wire.
+/// A database behind PostgreSQL's protocol, with a pool of connections.
 pub struct Postgres(Arc<Inner>);
 
 pub(crate) struct Inner {
@@ -80,11 +82,11 @@ pub(crate) struct Inner {
     connections: usize,
     procedures: Procedures,
     functions: Vec<Function>,
-    /// Whether the functions are in the server as this program has them.
+    /// Whether the functions were created in the server by this process.
     made: Mutex<bool>,
 }
 
-/// What happened so far.
+/// Counters since the database was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub committed: AtomicU64,
@@ -99,11 +101,12 @@ impl Counts {
 }
 
 impl Postgres {
-    /// Uses the database of a connection string. One connection is made, to see that it is there.
+    /// Uses the database of a connection string. It makes one connection, to see that the server
+    /// answers.
     ///
     /// # Errors
-    /// [`Code::BadArgument`] for a string of no use, [`Code::Unavailable`] and [`Code::Denied`].
-    /// None holds a password.
+    /// [`Code::BadArgument`] for a string that cannot be used, [`Code::Unavailable`] and
+    /// [`Code::Denied`]. No message contains a password.
     pub fn open(dsn: &str, options: PostgresOptions) -> Result<Postgres> {
         let dsn = Dsn::parse(dsn).map_err(|error| crate::meaning::not_connected(&error))?;
         let mut how = How::named("dyno");
@@ -161,6 +164,7 @@ impl Inner {
         };
         let mut lease = self.pool.take(until)?;
         self.counts.statements(1);
+        // The statement commits by itself, so a lost answer leaves the outcome unknown.
         let sent = lease.session()?.send(None, &[call], until, During::Commit);
         if sent.as_ref().is_err_and(|e| e.kind() == Code::Conflict) {
             self.counts.conflicts.fetch_add(1, Ordering::Relaxed);
@@ -175,6 +179,8 @@ impl Inner {
     }
 
     fn make_functions(&self) -> Result<()> {
+        // The lock is held while the functions are created, so that a second caller does not call
+        // one that does not exist yet.
         let mut made = self.made.lock();
         if !*made {
             let all = self.functions.iter().map(|f| f.create.clone());
@@ -244,6 +250,7 @@ impl Database for Postgres {
     }
 
     fn pipeline(&self, window: usize, options: &Options) -> Result<Box<dyn Pipeline + '_>> {
+        // More threads than connections would only wait for each other.
         let threads = window.clamp(1, self.0.connections);
         Ok(Box::new(Threads::new(
             Arc::clone(&self.0),

@@ -1,4 +1,4 @@
-//! A table as SQL: names, types, and the statements that are the same for all its rows.
+//! A table in SQL: names, types, and the statements that are the same for all of its rows.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use dyno_txn_api::{
 use crate::catalogue::SCHEMA;
 use crate::parameter::Parameter;
 
-/// Longer names would lose their end in SQL, where 63 bytes count.
+/// The longest name in bytes. SQL truncates names to 63 bytes, and those of indexes have a suffix.
 const NAME_MAX: usize = 48;
 
-/// A table with its statements.
+/// A table with its prepared statements' texts.
 pub struct Layout {
     pub table: Table,
     /// The table's name in SQL, with its schema.
     pub name: String,
-    /// What a whole row is read with.
+    /// The columns with which a whole row is read.
     columns: String,
     pub get: Arc<str>,
     pub get_many: Arc<str>,
@@ -29,12 +29,12 @@ pub struct Layout {
     pub delete: Arc<str>,
 }
 
-/// A name in SQL.
+/// Quotes a name for SQL.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Whether SQL can hold such a table.
+/// Checks that SQL can have such a table.
 pub fn check(def: &TableDef) -> Result<()> {
     def.check()?;
     let wrong = |what: String| {
@@ -64,7 +64,7 @@ impl Layout {
     pub fn new(table: Table) -> Layout {
         let def = &table.def;
         let name = format!("{SCHEMA}.{}", quoted(&def.name));
-        // Every column with its type, in the order in which values are written.
+        // All columns with their types, in the order in which values are written.
         let mut all: Vec<(String, &str)> = vec![("_key".to_owned(), "bytea")];
         match def.columns.is_empty() {
             true => all.push(("_value".to_owned(), "bytea")),
@@ -107,7 +107,7 @@ impl Layout {
         }
     }
 
-    /// Makes the table and its indexes, where they are not there.
+    /// The statements that create the table and its indexes, if they do not exist.
     pub fn create(&self) -> Vec<String> {
         let def = &self.table.def;
         let mut columns = vec!["_key bytea PRIMARY KEY".to_owned()];
@@ -133,6 +133,7 @@ impl Layout {
         let index = |at: u16| {
             let name = quoted(&format!("{}_{at}", def.name));
             let column = place(Some(at));
+            // Unique, because an index key ends with the key of the row.
             format!(
                 "CREATE UNIQUE INDEX IF NOT EXISTS {name} ON {} ({column})",
                 self.name
@@ -141,7 +142,7 @@ impl Layout {
         [table].into_iter().chain(indexes.map(index)).collect()
     }
 
-    /// What a row is written with, in the order of the statements.
+    /// The parameters that write a row, in the order of the statements.
     pub fn written(&self, key: &[u8], value: &[u8]) -> Result<Vec<Parameter>> {
         let def = &self.table.def;
         check_key(key)?;
@@ -163,7 +164,7 @@ impl Layout {
         Ok(parameters)
     }
 
-    /// The key and the value of a whole row that begins at a place of what was read.
+    /// Reads the key and the value of a whole row, from the column at `from` on.
     pub fn read(
         &self,
         row: &dyno_postgres::postgres::Row,
@@ -178,7 +179,7 @@ impl Layout {
         Ok((key, self.values(row, from + 1, &all)?))
     }
 
-    /// These columns, which begin at a place of what was read, as the bytes of a row.
+    /// Reads these columns, from the column at `from` on, and encodes them as a row.
     pub fn values(
         &self,
         row: &dyno_postgres::postgres::Row,
@@ -199,8 +200,9 @@ impl Layout {
         Ok(encode_row(&values))
     }
 
-    /// The statement of a scan: its first parameter is the start, its second the end where `ends`,
-    /// its last the limit. It reads the place in the order, then the key, then what is asked for.
+    /// The statement of a scan. Its first parameter is the start, its second the end if `ends`, and
+    /// its last the limit. It returns the place in the order, then the key, then the requested
+    /// columns.
     pub fn scan(&self, scan: &Scan, ends: bool) -> String {
         let at = place(scan.index);
         let columns = match self.projected(scan) {
@@ -227,7 +229,8 @@ impl Layout {
         )
     }
 
-    /// The columns that the server can leave others out for; a filter sees them all.
+    /// The columns that the server is asked for. With a filter these are all, because the client
+    /// evaluates it.
     pub fn projected<'a>(&self, scan: &'a Scan) -> Option<&'a [u16]> {
         match scan.filter {
             None => scan.projection.as_deref(),
@@ -236,7 +239,7 @@ impl Layout {
     }
 }
 
-/// The column that an order is of.
+/// The column that determines an order.
 fn place(index: Option<u16>) -> String {
     match index {
         Some(index) => format!("_index_{index}"),
@@ -248,7 +251,7 @@ fn some<'a, T>(value: Option<T>, of: impl Fn(T) -> ValueRef<'a>) -> ValueRef<'a>
     value.map_or(ValueRef::Null, of)
 }
 
-/// A column of what was read.
+/// Reads a column of a row that the server returned.
 pub fn column<'a, T: dyno_postgres::postgres::types::FromSql<'a>>(
     row: &'a dyno_postgres::postgres::Row,
     at: usize,

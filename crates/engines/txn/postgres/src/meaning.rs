@@ -1,25 +1,25 @@
-//! What an error of the server or of the connection means for a transaction.
+//! Translates errors of the server and of the connection to errors of a transaction.
 
 use dyno_postgres::class::describe;
 use dyno_postgres::{PgError, Retry as PgRetry, postgres};
 use dyno_txn_api::{Code, Error, Retry};
 
-/// What was under way when it happened.
+/// What was in flight when an error happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum During {
-    /// Something of a transaction that is not committed yet: when the connection is lost, it never
-    /// will be.
+    /// A statement of a transaction that is not committed. If the connection is lost, it never will
+    /// be.
     Transaction,
-    /// A commit, or a statement that commits by itself: when the connection is lost, its outcome is
+    /// A commit, or a statement that commits by itself. If the connection is lost, its outcome is
     /// unknown.
     Commit,
 }
 
-/// SQLSTATEs by which functions in the server hand on errors of ours begin so; the number of the
-/// code follows.
+/// The front of the SQLSTATEs with which functions in the server raise errors of this interface.
+/// The number of the code follows.
 const OURS: &str = "DT";
 
-/// The error as this interface says it. `server` is who said it, without a password.
+/// Translates an error. `server` names the server for the message, without a password.
 pub fn meaning(error: &postgres::Error, server: &str, during: During) -> Error {
     let text = format!("{server}: {}", describe(error));
     let Some(refusal) = error.as_db_error() else {
@@ -39,7 +39,8 @@ pub fn meaning(error: &postgres::Error, server: &str, during: During) -> Error {
         "57014" => Code::Deadline,
         "42501" => Code::Denied,
         "53100" => Code::MemoryFull,
-        // Classes: what rolled back, data that does not fit, too little of something, who one is.
+        // By class: rolled back, data that does not fit, out of a resource, not authenticated. The
+        // last ones are handled like a lost connection.
         _ => match state.get(..2).unwrap_or_default() {
             "40" | "55" => Code::Conflict,
             "22" => Code::BadRow,
@@ -52,7 +53,7 @@ pub fn meaning(error: &postgres::Error, server: &str, during: During) -> Error {
     Error::new(code, text)
 }
 
-/// A connection that ended.
+/// Translates an error that ended the connection.
 fn lost(error: &postgres::Error, text: String, during: During) -> Error {
     use dyno_postgres::Class;
     match (Class::of(error).retry, during) {
@@ -65,7 +66,7 @@ fn lost(error: &postgres::Error, text: String, during: During) -> Error {
     }
 }
 
-/// Why no connection came about.
+/// Translates the error of a connection that could not be made.
 pub fn not_connected(error: &PgError) -> Error {
     let code = match error {
         PgError::Dsn { .. } | PgError::Tls { .. } => Code::BadArgument,

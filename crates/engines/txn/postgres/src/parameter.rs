@@ -1,10 +1,10 @@
-//! What goes into a statement.
+//! The parameters of statements.
 
 use bytes::BytesMut;
 use dyno_postgres::postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use dyno_txn_api::{Code, Error, Kind, Result, ValueRef};
 
-/// A parameter: a value, or many for one statement over many rows.
+/// A parameter of a statement: one value, or many values for a statement over many rows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Parameter {
     Bytes(Option<Vec<u8>>),
@@ -18,7 +18,7 @@ pub enum Parameter {
 }
 
 impl Parameter {
-    /// A column's value as its column takes it.
+    /// The value of a column, in the SQL type of the column.
     pub fn of(value: ValueRef<'_>, kind: Kind) -> Result<Parameter> {
         Ok(match (value, kind) {
             (ValueRef::Null, Kind::U64 | Kind::I64) => Parameter::I64(None),
@@ -45,7 +45,8 @@ impl Parameter {
         })
     }
 
-    /// One parameter of all values of a column, which are of one kind.
+    /// One array parameter of all values of a column. They have the same type, and so do its nulls,
+    /// so the first value decides.
     pub fn many(values: Vec<Parameter>) -> Parameter {
         match values.first() {
             Some(Parameter::I64(_)) => Parameter::ManyI64(take(values, |value| match value {
@@ -90,7 +91,7 @@ impl ToSql for Parameter {
         }
     }
 
-    /// Whatever it is: the value's own check follows.
+    /// Accepts every type here, because the check of the value itself follows.
     fn accepts(_: &Type) -> bool {
         true
     }

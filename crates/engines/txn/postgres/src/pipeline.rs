@@ -1,5 +1,5 @@
-//! One-shot transactions under way at once: a thread for each connection, since the server runs one
-//! at a time on each.
+//! A pipeline of one-shot transactions. It has a thread for each connection, because the server
+//! runs one transaction at a time on each.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::database::Inner;
 
 type Done = (u64, Result<Committed>);
 
-/// The threads.
+/// The threads of a pipeline, with the channels to and from them.
 pub struct Threads {
     requests: Option<Sender<(u64, Request)>>,
     done: Receiver<Done>,
-    /// Taken in while there was no room for another one.
+    /// Answers that arrived while [`Pipeline::submit`] waited for room.
     early: VecDeque<Done>,
     window: usize,
-    /// Submitted, and not come back yet.
+    /// Requests that were submitted and whose answers have not arrived.
     under_way: usize,
     threads: Vec<JoinHandle<()>>,
 }
@@ -37,6 +37,9 @@ impl Threads {
                 let options = options.clone();
                 thread::spawn(move || {
                     loop {
+                        // Only one thread waits in `recv`, with the lock, and the others wait for
+                        // the lock. Each takes one request, so they are distributed to the threads
+                        // that are free.
                         let next = to_do.lock().recv();
                         let Ok((ticket, request)) = next else { return };
                         let answer = inner.execute(request, &options);
@@ -71,7 +74,7 @@ impl Threads {
 impl Pipeline for Threads {
     fn submit(&mut self, ticket: u64, request: Request) -> Result<()> {
         while self.under_way >= self.window {
-            // Each has a deadline of its own, after which its answer comes.
+            // Each request has a deadline, so an answer arrives in the end.
             if let Some(done) = self.take(Duration::from_secs(1)) {
                 self.early.push_back(done);
             }
@@ -100,9 +103,11 @@ impl Pipeline for Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
+        // Without a sender the threads get an error from `recv` and end, after the requests that
+        // are still queued.
         self.requests = None;
         for thread in self.threads.drain(..) {
-            // A thread that panicked has nothing to be waited for.
+            // A thread that panicked needs no further handling.
             let _ = thread.join();
         }
     }

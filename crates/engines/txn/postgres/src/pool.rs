@@ -1,4 +1,4 @@
-//! Connections that wait for their next transaction: so many at most.
+//! A bounded pool of connections, which are reused by later transactions.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::session::Session;
 
-/// The connections of a database.
+/// The connections to a database, in use and idle.
 pub struct Pool {
     pub dsn: Dsn,
     pub how: dyno_postgres::Session,
@@ -23,7 +23,7 @@ struct State {
     open: usize,
 }
 
-/// A connection that is lent until it is dropped.
+/// A connection that goes back to the pool when it is dropped.
 pub struct Lease<'a> {
     pool: &'a Pool,
     session: Option<Session>,
@@ -40,7 +40,7 @@ impl Pool {
         }
     }
 
-    /// One that waits, or a new one; waits for one while all are in use.
+    /// Takes an idle connection or opens one. Waits until the deadline if all are in use.
     pub fn take(&self, until: Instant) -> Result<Lease<'_>> {
         let mut state = self.lock();
         loop {
@@ -51,9 +51,12 @@ impl Pool {
                         session: Some(session),
                     });
                 }
+                // The server closed it, or a deadline cut it off. It makes room for a new one.
                 state.open -= 1;
             }
             if state.open < self.most {
+                // The place is taken before connecting, which happens without the lock: it can take
+                // seconds, and others must be able to return their connections meanwhile.
                 state.open += 1;
                 break;
             }
@@ -65,7 +68,7 @@ impl Pool {
             self.freed.wait_for(&mut state, left);
         }
         drop(state);
-        // Dropped when connecting fails, which gives the place back.
+        // If connecting fails, dropping the lease gives the place back.
         let mut lease = Lease {
             pool: self,
             session: None,
@@ -80,7 +83,7 @@ impl Pool {
 }
 
 impl Lease<'_> {
-    /// The connection, unless it was let go.
+    /// The connection, unless it was closed.
     pub fn session(&mut self) -> Result<&mut Session> {
         self.session.as_mut().ok_or_else(|| {
             let text = "the transaction's connection is gone";
@@ -88,7 +91,7 @@ impl Lease<'_> {
         })
     }
 
-    /// Closes the connection instead of keeping it.
+    /// Closes the connection instead of returning it to the pool.
     pub fn let_go(&mut self) {
         self.session = None;
     }

@@ -1,4 +1,4 @@
-//! One connection with its runtime: statements go out together, and their answers are taken in
+//! One connection with its runtime. Statements are sent together, and their answers are read in
 //! order.
 
 use std::collections::HashMap;
@@ -18,28 +18,29 @@ use tokio::runtime::Runtime;
 use crate::meaning::{During, meaning, not_connected};
 use crate::parameter::Parameter;
 
-/// Statements that are kept prepared; more are forgotten, all of them.
+/// The most prepared statements. If there are more, all are dropped and prepared again as needed.
 const PREPARED_MAX: usize = 512;
 
-/// A statement with what goes into it.
+/// A statement with its parameters.
 #[derive(Debug, Clone)]
 pub struct Call {
     pub sql: Arc<str>,
     pub parameters: Vec<Parameter>,
 }
 
-/// A connection.
+/// A connection to the server, for one transaction at a time.
 pub struct Session {
     runtime: Runtime,
     client: Client,
     prepared: HashMap<Arc<str>, Statement>,
     server: String,
-    /// A statement is under way whose answer is not wanted any more.
+    /// Whether a statement is in flight whose answer is not awaited any more. The next transaction
+    /// would get that answer, so the connection cannot be used again.
     adrift: bool,
 }
 
 impl Session {
-    /// Connects.
+    /// Connects and authenticates. Fails after the connection timeout of `how`.
     pub fn open(dsn: &Dsn, how: &dyno_postgres::Session) -> Result<Session> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -47,7 +48,8 @@ impl Session {
             .map_err(|error| Error::new(Code::Unavailable, format!("a runtime: {error}")))?;
         let connected = runtime.block_on(connect_pipelined(dsn, how));
         let (client, driver) = connected.map_err(|error| not_connected(&error))?;
-        // How the connection ended is reported to the callers that wait for an answer on it.
+        // The driver task need not be joined: callers that wait for an answer learn how the
+        // connection ended.
         drop(runtime.spawn(driver));
         Ok(Session {
             runtime,
@@ -58,7 +60,7 @@ impl Session {
         })
     }
 
-    /// Whether it can be used for another transaction.
+    /// Whether another transaction can use the connection.
     pub fn is_good(&self) -> bool {
         !self.adrift && !self.client.is_closed()
     }
@@ -70,8 +72,8 @@ impl Session {
         self.told(done, during)
     }
 
-    /// Sends a command, when there is one, and all statements behind it; the rows of each, or the
-    /// first error.
+    /// Sends a command, if there is one, and all statements after it. Returns the rows of each
+    /// statement, or the first error.
     pub fn send(
         &mut self,
         before: Option<&str>,
@@ -88,6 +90,8 @@ impl Session {
             }
         };
         let all = async {
+            // All requests are written before the first answer is read, so the batch costs one
+            // round trip however many statements it has.
             let mut under_way: Vec<Pin<Box<dyn Future<Output = _> + '_>>> =
                 vec![Box::pin(begin) as _];
             for call in calls {
@@ -98,7 +102,8 @@ impl Session {
                 }));
             }
             let mut rows = in_order(under_way).await.into_iter();
-            // The first error is the cause of those behind it.
+            // After the first error the server refuses the rest of the transaction, so the first
+            // one is the cause.
             rows.next().transpose()?;
             rows.collect::<std::result::Result<Vec<_>, postgres::Error>>()
         };
@@ -114,7 +119,7 @@ impl Session {
             if !self.prepared.contains_key(&call.sql) {
                 let preparing = self.client.prepare(&call.sql);
                 let done = within(&self.runtime, until, preparing);
-                // Preparing changes nothing, whatever becomes of it.
+                // Preparing has no effect on data, so nothing is unknown if it fails.
                 let statement = self.told(done, During::Transaction)?;
                 self.prepared.insert(Arc::clone(&call.sql), statement);
             }
@@ -122,6 +127,7 @@ impl Session {
         Ok(())
     }
 
+    /// Translates the result of a request. A missing one means that the deadline has passed.
     fn told<T>(
         &mut self,
         done: Option<std::result::Result<T, postgres::Error>>,
@@ -142,15 +148,17 @@ impl Session {
     }
 }
 
-/// The result, or nothing when it did not come in time.
+/// The result of `work`, or `None` if it does not come in time.
 fn within<T>(runtime: &Runtime, until: Instant, work: impl Future<Output = T>) -> Option<T> {
     let left = until.saturating_duration_since(Instant::now());
+    // A COMMIT is sent even if the deadline has just passed, and gets a moment for its answer.
+    // Without one its outcome would be unknown.
     let wait = left.max(Duration::from_millis(1));
     runtime.block_on(async { tokio::time::timeout(wait, work).await.ok() })
 }
 
-/// All results. Each future is begun before the next one, which is the order in which statements
-/// are sent.
+/// Runs all futures and returns their results. Each future is started before the next one, which is
+/// the order in which statements are sent.
 async fn in_order<T>(futures: Vec<Pin<Box<dyn Future<Output = T> + '_>>>) -> Vec<T> {
     let mut all: Vec<_> = futures
         .into_iter()

@@ -31,6 +31,7 @@ pub(super) fn checks(root: &Root, pause: &mut dyn FnMut()) -> [MachineCheck; 2] 
         let seen = "/proc/stat cannot be read";
         return [unknown("steal", seen, &STEAL), unknown("busy", seen, &BUSY)];
     };
+    // A share of a few ticks is 0 or very large by chance, and 0 would read as a quiet machine.
     let Some(steal) = after.steal_since(&before) else {
         let seen = "too little time passed between two readings";
         return [unknown("steal", seen, &STEAL), unknown("busy", seen, &BUSY)];

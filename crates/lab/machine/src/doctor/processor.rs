@@ -1,4 +1,4 @@
-//! Settings of the processor.
+//! Settings of the processor that make equal programs differ.
 
 use dyno_record::MachineCheck;
 

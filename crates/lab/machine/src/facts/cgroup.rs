@@ -47,6 +47,7 @@ pub(crate) fn cpu_limit(root: &Root) -> Option<f64> {
             let period = root.number(&format!("{directory}/cpu.cfs_period_us"))?;
             (period > 0).then(|| quota as f64 / period as f64)
         });
+    // A parent group may allow less than the group itself.
     limits.min_by(f64::total_cmp)
 }
 

@@ -1,4 +1,4 @@
-//! The processor.
+//! The processor, as /proc/cpuinfo and sysfs describe it.
 
 use std::collections::BTreeSet;
 

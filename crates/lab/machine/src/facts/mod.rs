@@ -103,6 +103,8 @@ fn facts(root: &Root, path: &Path) -> Vec<Fact> {
         ),
         binding("disk", disk.as_ref().map(storage::Storage::describe_device)),
     ];
+    // Shown, and not a part of the fingerprint: free disk changes from run to run, and the devices
+    // that are plugged in say nothing of processor, memory and disk.
     let free = storage::free_bytes(path)
         .map_or_else(|error| format!("not available: {error}"), memory::gib);
     facts.extend([

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::root::{Root, chosen};
 
-/// What holds a path.
+/// The mount and the block device that hold a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Storage {
     pub mount_point: String,

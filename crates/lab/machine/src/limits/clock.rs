@@ -39,6 +39,7 @@ pub(super) fn timer_resolution(setting: &Setting<'_>) -> Result<Measured, Machin
 fn step_ns() -> f64 {
     let before = Instant::now();
     loop {
+        // Readings that are equal say nothing of the step, so the loop goes on to one that differs.
         let step = before.elapsed().as_nanos();
         if step > 0 {
             return step as f64;

@@ -73,6 +73,8 @@ pub(super) fn disk(setting: &Setting<'_>, pattern: Pattern) -> Result<Measured, 
     };
     let bytes: u64 = setting.pick(4 << 20, 256 << 20, 2 << 30);
     let caching = prepare(&scratch.path, bytes).map_err(fail)?;
+    // Each thread has a part of the file to itself, so that no two write one block and a block that
+    // is read has the number that its own offset gives.
     let share = bytes / pattern.depth as u64;
     let share = share - share % pattern.block_bytes as u64;
     let region = |index: usize| -> Result<Region, String> {
@@ -142,6 +144,8 @@ impl Drop for Scratch {
 fn prepare(path: &Path, bytes: u64) -> Result<Caching, IoError> {
     let (file, caching) = match BlockFile::open(path, Access::Create, Caching::Direct) {
         Ok(file) => (file, Caching::Direct),
+        // Such as tmpfs and some network file systems. The figure then is of what programs get
+        // there, and the method says so.
         Err(IoError::DirectRefused { .. }) => (
             BlockFile::open(path, Access::Create, Caching::Cached)?,
             Caching::Cached,
@@ -252,6 +256,8 @@ impl Load for Region {
         for _ in 0..operations {
             self.one()?;
         }
+        // Through the page cache a write only copies memory. It is made durable within the time
+        // that is measured, or the limit of the disk would be that of the memory.
         if self.pattern.write && self.file.caching() == Caching::Cached {
             self.file.sync().map_err(|error| error.to_string())?;
         }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::measured::Tool;
 use super::tool;
 
-/// One job of fio.
+/// What fio is asked to do, for one file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job {
     pub mode: &'static str,
@@ -16,7 +16,7 @@ pub(super) struct Job {
     pub file_bytes: u64,
     pub depth: usize,
     pub direct: bool,
-    /// fdatasync after each write.
+    /// Whether each write is made durable before the next begins.
     pub sync_each: bool,
     pub millis: u64,
 }
@@ -75,6 +75,8 @@ fn parse(output: &str, side: &str) -> Result<Tool, String> {
     );
     let windows = number("bw_samples").unwrap_or(0.0);
     let spread = [low * 1024.0, mean, high * 1024.0];
+    // fio gives the windows in KiB and the mean in bytes. When the mean lies outside its own
+    // windows, the two cannot both be right, and only the mean is kept.
     if windows < 2.0 || spread[0] > mean || spread[2] < mean {
         return Ok(Tool::of_repetitions("fio", vec![mean]));
     }

@@ -12,7 +12,7 @@ use crate::error::MachineError;
 
 const BLOCK_BYTES: usize = 4096;
 
-/// Durable appends per second.
+/// Durable appends of 4 KiB per second, one after the other, against fio.
 pub(super) fn rate(setting: &Setting<'_>) -> Result<Measured, MachineError> {
     let path = setting.scratch.join("fsync-limit.log");
     let times = repetitions(setting, &path).map_err(|e| MachineError::limit("fsync", e));
@@ -66,6 +66,7 @@ fn appends(file: &mut File, duration: Duration) -> io::Result<Vec<f64>> {
     let block = [0x5a; BLOCK_BYTES];
     let started = Instant::now();
     let mut times = Vec::new();
+    // At least one append, on a disk that takes longer for it than a repetition lasts.
     while times.is_empty() || started.elapsed() < duration {
         let before = Instant::now();
         file.write_all(&block)?;

@@ -60,6 +60,7 @@ fn rates_of(
         let started = Instant::now();
         let got = inflate(packed);
         let rate = bytes as f64 / started.elapsed().as_secs_f64();
+        // A fast inflater that is wrong must not become the limit that others are held against.
         if got == bytes {
             return Ok(rate);
         }
@@ -83,6 +84,8 @@ fn best_tool(setting: &Setting<'_>, packed: &[u8], bytes: u64) -> Result<Tool, S
         if tool::find(name).is_none() || (name == "gzip" && best.is_ok()) {
             continue;
         }
+        // A tool that fails is passed over as long as another one works: which of them a machine
+        // has depends on its distribution.
         match tool_rates(name, arguments, &path, bytes) {
             Ok(rates)
                 if best

@@ -9,7 +9,6 @@ use super::measured::{Measured, median};
 use super::{REPETITIONS, Setting};
 use crate::error::MachineError;
 
-/// Which kind of socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     Tcp,
@@ -25,7 +24,7 @@ pub(super) enum Waiting {
     Spin,
 }
 
-/// Bounds on one repetition.
+/// Bounds on one repetition; whichever is reached first ends it.
 #[derive(Debug, Clone, Copy)]
 struct Effort {
     rounds: u32,
@@ -85,6 +84,7 @@ fn tcp_pair() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let near = TcpStream::connect(listener.local_addr()?)?;
     let (far, _) = listener.accept()?;
+    // Nagle's algorithm would hold a message back until the one before it is acknowledged.
     near.set_nodelay(true)?;
     far.set_nodelay(true)?;
     Ok((near, far))
@@ -127,6 +127,8 @@ fn converse<S: Socket>(
             Ok(())
         });
         let medians = ask(&mut near, effort);
+        // Closing this side ends the answering thread, also when asking failed; joining it before
+        // would wait for ever.
         drop(near);
         let answered = answers
             .join()

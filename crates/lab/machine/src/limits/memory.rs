@@ -40,7 +40,7 @@ pub(super) fn copy(
     })
 }
 
-/// Bytes read per second.
+/// Bytes read per second, each once and by one thread only.
 pub(super) fn scan(
     name: &'static str,
     setting: &Setting<'_>,

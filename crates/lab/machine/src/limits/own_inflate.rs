@@ -29,6 +29,8 @@ fn inflate(packed: &[u8], engine: Engine) -> u64 {
     let mut out = vec![0; HISTORY + OUTPUT_BYTES];
     let (mut at, mut total) = (0, 0);
     while !stream.finished() {
+        // The engine reads back up to a history behind what it writes, so that much moves along
+        // when the buffer starts again.
         if out.len() - at < OUTPUT_BYTES / 2 {
             out.copy_within(at - HISTORY..at, 0);
             at = HISTORY;

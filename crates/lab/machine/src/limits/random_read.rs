@@ -24,6 +24,8 @@ pub(super) fn random_read(setting: &Setting<'_>) -> Result<Measured, MachineErro
     let times = (0..REPETITIONS).map(|_| {
         let started = Instant::now();
         for _ in 0..steps {
+            // Where the next step goes is known only when this one has arrived, so no processor can
+            // fetch ahead.
             at = walk[at as usize * LINE_NUMBERS];
         }
         at = black_box(at);

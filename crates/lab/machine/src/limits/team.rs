@@ -60,6 +60,7 @@ pub(super) fn rates<L: Load>(
             .map(|result| result.unwrap_or_else(|_| Err("a thread panicked".to_owned())))
             .collect()
     });
+    // One member that failed makes every repetition one of fewer threads than it is said to be of.
     let members = members?;
     Ok((0..repetitions)
         .map(|i| together(members.iter().map(|spans| spans[i])))
@@ -88,6 +89,8 @@ fn span<L: Load>(load: &mut L, duration: Duration) -> Result<Span, String> {
 /// From the first start to the last end: what all of them got done in the time it took.
 fn together(spans: impl Iterator<Item = Span> + Clone) -> f64 {
     let bytes: u64 = spans.clone().map(|span| span.bytes).sum();
+    // Adding up each thread's own rate would count work that ran alone, before the last one started
+    // and after the first one ended, as if all had run at once.
     let start = spans.clone().map(|span| span.start).min();
     let end = spans.map(|span| span.end).max();
     match start.zip(end) {

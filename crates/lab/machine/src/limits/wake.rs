@@ -31,6 +31,8 @@ fn wake_ns(turns: u32) -> f64 {
         });
         let mut times = Vec::with_capacity(turns as usize);
         for turn in 0..turns {
+            // The other side is parked by now or about to be; an unpark that comes first is kept by
+            // the thread and not lost.
             let started = Instant::now();
             baton.store(2 * turn + 1, Ordering::Release);
             answering.thread().unpark();

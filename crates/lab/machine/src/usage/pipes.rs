@@ -84,6 +84,7 @@ impl<'a> Pipes<'a> {
 
     /// Waits up to `timeout` for the child to end, read or write, then moves what can be moved.
     pub fn serve(&mut self, pidfd: Option<&OwnedFd>, timeout: Duration) -> io::Result<()> {
+        // The child sees the end of its input only when our end is closed.
         if self.unsent.is_empty() {
             self.stdin = None;
         }
@@ -99,6 +100,9 @@ impl<'a> Pipes<'a> {
             slot(self.stderr.as_ref().map(AsRawFd::as_raw_fd), libc::POLLIN),
         ];
         poll(&mut fds, timeout)?;
+        // Any event counts, hang-up and error included: the read or write that follows returns at
+        // once in each case and says which it was. Waiting for data alone would spin on a closed
+        // pipe.
         if fds[1].revents != 0 {
             self.send()?;
         }

@@ -45,6 +45,8 @@ impl CpuTicks {
 
     /// Share of the machine's time stolen since `earlier`, 0 to 1; `None` when too little passed.
     pub fn steal_since(&self, earlier: &Self) -> Option<f64> {
+        // The counters of waiting for I/O may step back (proc(5)), so a total may be less than
+        // before. Such a pair of readings is not used.
         let total = self.total.checked_sub(earlier.total)?;
         (total >= TICKS_MIN).then(|| self.steal.saturating_sub(earlier.steal) as f64 / total as f64)
     }

@@ -26,11 +26,11 @@ use crate::units::{quantity, ratio_text, share_text};
 pub struct CheckedClaim {
     /// Line of the document, from 1.
     pub line: usize,
-    /// What the document says.
+    /// The text between the two comments, without white space at its ends.
     pub written: String,
     /// What the record says, in the form that the writer chose.
     pub now: String,
-    /// Which figure it is, of which record.
+    /// The figure and its record, in words for the reader of a finding.
     pub of: String,
     /// Why the figure must not be quoted, when it must not.
     pub unfit: Option<String>,
@@ -69,6 +69,8 @@ impl ClaimedRecords {
     pub fn check(&mut self, text: &str) -> Result<Vec<CheckedClaim>, Vec<BrokenClaim>> {
         let mut checked = Vec::new();
         let mut broken = Vec::new();
+        // A record or figure that is missing breaks one claim. The loop goes on, so that an author
+        // sees every broken claim of the document in one pass.
         for claim in syntax::parse(text)? {
             let line = claim.line;
             // A paragraph that was wrapped anew may put a line end beside the figure.
@@ -105,6 +107,8 @@ impl ClaimedRecords {
     }
 
     fn report(&mut self, record: &str) -> Result<&Report, String> {
+        // Building a report draws the bootstrap of every figure, and a document often quotes one
+        // record dozens of times.
         if !self.read.contains_key(record) {
             let stored = RunDir::open(&self.root.join(record)).map_err(|e| e.to_string())?;
             self.read.insert(record.to_owned(), build_stored(&stored));
@@ -113,7 +117,9 @@ impl ClaimedRecords {
     }
 }
 
-/// The document with every claim saying what its record says.
+/// Returns the document with the text of every claim replaced by what its record says. `claims`
+/// must come from [`ClaimedRecords::check`] on the same text, because their ranges are offsets into
+/// it.
 pub fn renewed(text: &str, claims: &[CheckedClaim]) -> String {
     let mut renewed = String::new();
     let mut from = 0;
@@ -161,6 +167,9 @@ impl<'a> Quoted<'a> {
         let figure = report
             .figure(&plan.name, system, metric)
             .ok_or_else(|| format!("{place} has no {metric} of {system}"))?;
+        // Without `vs`, a ratio and a verdict are against the best peer, while an end of the spread
+        // is that of the figure itself. `vs=best-peer` is how a document asks for the ends of the
+        // ratio to the best peer.
         let compares = matches!(binding.show, Show::Ratio | Show::Verdict);
         let against = match binding.against.as_deref() {
             Some(peer) if peer != BEST => Some(
@@ -194,6 +203,9 @@ impl<'a> Quoted<'a> {
             }
             _ => {
                 let (value, kind, own) = self.number()?;
+                // A claim whose text is not a number of this kind (an empty one, or one in another
+                // unit) is renewed in the form that our reports print, so a new claim may be left
+                // empty.
                 as_written(written, value, kind).unwrap_or(own)
             }
         };
@@ -242,6 +254,8 @@ impl<'a> Quoted<'a> {
 
     /// The cells of page one from the figure to the verdict, as cells of a Markdown table.
     fn row(&self) -> Result<String, String> {
+        // A case that was not run has no row on page one, and its absence is an error rather than
+        // an empty claim.
         let rows = headline(self.report).rows;
         let row = rows.into_iter().find(|row| row.cells[0] == self.plan.name);
         let row = row.ok_or_else(|| format!("{} is not in the headline", self.plan.name))?;
@@ -264,6 +278,7 @@ impl<'a> Quoted<'a> {
 
     /// A figure that a reader could not rely on is not published, whatever the document says.
     fn unfit(&self) -> Option<String> {
+        // The order is that of severity: a withdrawn figure is wrong whatever else is true of it.
         if !self.report.stands(&self.plan.name) {
             return Some("it is withdrawn".to_owned());
         }
@@ -286,6 +301,8 @@ impl<'a> Quoted<'a> {
             Show::Verdict => return None,
             Show::Row => {
                 let best = best_ratio(self.report, self.plan, self.metric, self.system);
+                // The cells of a row print "unstable" beside the ratio, so only the verdicts that
+                // were never reached ("not steady", "not judged") make a row unfit.
                 (best, |ratio| ratio.verdict.starts_with("not "))
             }
             _ => (self.against.clone(), Ratio::is_open),

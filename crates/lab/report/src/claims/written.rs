@@ -7,9 +7,9 @@ use crate::units::in_seconds;
 pub(super) enum Kind<'a> {
     /// A number with this unit, as the record has it.
     Quantity(&'a str),
-    /// `4.26`, `4.26×`.
+    /// A ratio, with or without its sign: `4.26`, `4.26×`.
     Ratio,
-    /// `37%`, `±2.0%`.
+    /// A share, which is stored as a part of 1: `37%`, `±2.0%`.
     Percent,
     /// A count that is written out in full.
     Count,
@@ -31,6 +31,7 @@ pub(super) fn as_written(written: &str, value: f64, kind: Kind) -> Option<String
     let scaled = value / scale(unit.trim(), kind)?;
     let decimals = plain.split_once('.').map_or(0, |(_, after)| after.len());
     let rounded = match kind {
+        // A count such as 1000 is exact, so its zeros are digits and not rounding.
         Kind::Count => scaled,
         _ => rounded(scaled, &plain),
     };
@@ -72,6 +73,8 @@ fn scale(unit: &str, kind: Kind) -> Option<f64> {
         Kind::Percent => (unit == "%").then_some(0.01),
         Kind::Quantity(own) => match (in_seconds(1.0, own), in_seconds(1.0, unit)) {
             (Some(own), Some(written)) => Some(written / own),
+            // A time cannot be converted into what is not a unit of time, and a bare number beside
+            // a time would leave the reader to guess the unit.
             (Some(_), None) => None,
             (None, _) if own == "x" => scale(unit, Kind::Ratio),
             (None, _) => prefix(unit, own),

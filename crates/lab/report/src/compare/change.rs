@@ -16,15 +16,15 @@ const ALPHA: f64 = 0.05;
 /// A figure in the older and a newer run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// The case.
+    /// Name of the case, which both runs have.
     pub case: String,
-    /// The system.
+    /// `dyno`, a variant of it, or a peer.
     pub system: String,
-    /// The ranking metric.
+    /// Name of the metric that ranks the case.
     pub metric: String,
-    /// Its unit.
+    /// Unit of `base` and `new`.
     pub unit: String,
-    /// Which direction is better.
+    /// The direction that `ratio` is turned by.
     pub better: Better,
     /// Samples of the run that has fewer.
     pub n: usize,
@@ -36,17 +36,17 @@ pub struct Change {
     pub ratio: f64,
     /// Lower end of the 95% interval, which pairs no samples of the two runs.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the same interval.
     pub high: f64,
     /// The band of what did not change between the runs, as a share, where there is such a thing.
     pub band: Option<f64>,
-    /// Probability of such a difference, or a larger one, if the systems are equal. For our figures it
-    /// is adjusted for the number of cases (Holm).
+    /// Probability of such a difference, or a larger one, if the systems are equal. For our figures
+    /// it is adjusted for the number of cases (Holm).
     pub p_value: f64,
     /// `faster`, `slower`, `no difference shown`, `unstable`, `not steady` or `not judged`; of a
     /// system that is the same in both runs `same program`.
     pub verdict: &'static str,
-    /// Why.
+    /// What the verdict rests on, in half a sentence.
     pub reason: String,
     /// What this figure alone says.
     pub answer: Answer,
@@ -65,6 +65,8 @@ pub(super) fn changes(
     let mut by_run = Vec::new();
     for one in new {
         let mut changes = changes_of_run(base, one, new, &mut left_out);
+        // The correction is for the cases of one run. Over all runs together it would grow with
+        // each run that was made to confirm the first, and hide what they confirm.
         correct(&mut changes, rules);
         by_run.push(changes);
     }
@@ -89,6 +91,8 @@ fn changes_of_run(
 ) -> Vec<Change> {
     let mut changes = Vec::new();
     for case in &new.run.plan.cases {
+        // A case whose parameters changed did other work, so its ratio would be a difference of the
+        // work. It is named and not compared.
         if let Some(reason) = differs(base, case) {
             left_out.push(format!("{}: {reason}", case.name));
             continue;
@@ -143,6 +147,9 @@ fn change(
         _ => base.run.program.hash == new.run.program.hash,
     };
     let sides = [(&base.samples[..], system), (&new.samples[..], system)];
+    // The order matters. The same program on both sides cannot have changed, whatever its samples
+    // show, and an unsteady rate makes the comparison meaningless even where the ranks call a
+    // winner.
     let (verdict, reason) = if same {
         let reason = "so the difference is what the machine did between the runs".to_owned();
         (SAME_PROGRAM, reason)
@@ -178,6 +185,8 @@ fn change(
 /// Takes back what the number of cases explains (Holm over our figures), then says what each figure
 /// means for the answer.
 fn correct(changes: &mut [Change], rules: &CompareRules) {
+    // Peers are not candidates for a regression of ours, so they do not count among the comparisons
+    // that may err by luck.
     let ours = |change: &&mut Change| change.system == OURS;
     let p_values: Vec<f64> = changes.iter_mut().filter(ours).map(|c| c.p_value).collect();
     for (change, adjusted) in changes.iter_mut().filter(ours).zip(holm(&p_values)) {
@@ -197,6 +206,8 @@ fn answer(change: &Change, rules: &CompareRules) -> Answer {
     let accepted = 1.0 - rules.max_slowdown.unwrap_or(0.0);
     match change.verdict {
         "slower" if change.ratio < accepted => Answer::Regression,
+        // With a limit on the slowdown the burden of proof turns round: an interval that reaches
+        // beyond the limit is not enough evidence, even if the verdict is "no difference shown".
         "faster" | "slower" | "no difference shown" | SAME_PROGRAM => match rules.max_slowdown {
             Some(_) if change.low < accepted && change.verdict != SAME_PROGRAM => {
                 Answer::NotEnoughEvidence
@@ -230,12 +241,16 @@ fn least(figure: Vec<Change>, runs: usize) -> Option<Change> {
         .iter()
         .filter(|c| c.answer == Answer::Regression)
         .count();
+    // The answer comes first. Of two runs with the same answer the one with the better ratio is
+    // kept, because the newer program deserves the run that speaks least against it.
     let weight = |a: &Change, b: &Change| a.answer.cmp(&b.answer).then(b.ratio.total_cmp(&a.ratio));
     let mut change = figure.into_iter().min_by(weight)?;
     if slower > 0 && runs > 1 {
         let seen = format!("; slower in {slower} of {runs} newer runs");
         change.reason.push_str(&seen);
     }
+    // A single newer run has one state of the machine (its memory layout, its neighbours), which
+    // can slow a program down evenly in all blocks.
     if change.answer == Answer::Regression && slower < 2 {
         change.answer = Answer::NotEnoughEvidence;
         change

@@ -44,9 +44,12 @@ pub(super) fn band_between(
         .filter_map(|peer| between(base, new, peer));
     let again = all_new
         .iter()
+        // A run against itself would have a band of zero width.
         .filter(|other| !std::ptr::eq(**other, new))
         .filter_map(|other| between(other, new, OURS));
     let drift = peers.chain(again).reduce(NoiseBand::widest)?;
+    // Control arms are added last and only widen the band: they show the noise inside a run, which
+    // the drift between two runs cannot be smaller than.
     let control = [base, new].map(|run| band_of(case, &run.samples, &case.metric));
     Some(control.into_iter().flatten().fold(drift, NoiseBand::widest))
 }

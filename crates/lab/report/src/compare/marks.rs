@@ -29,6 +29,7 @@ pub(super) fn marks(base: &Run, new: &Run) -> Vec<String> {
     marks.extend(new.systems.iter().filter_map(|system| {
         let before = base.systems.iter().find(|s| s.name == system.name)?;
         let ours = system.name == crate::model::OURS;
+        // Our own version is what the comparison is about, so it is not a mark.
         let differs = before.version != system.version && !ours;
         differs.then(|| {
             format!(

@@ -28,7 +28,7 @@ pub struct CompareRules {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// No regression is shown.
+    /// None of our figures is shown to be worse.
     NoRegression,
     /// The samples are too few or too uneven, a slowdown was seen in one run alone, or the runs are
     /// not comparable.
@@ -66,7 +66,8 @@ pub struct Comparison {
     /// Ranking metrics of the cases that both have; of several newer runs the one that speaks least
     /// for a regression.
     pub changes: Vec<Change>,
-    /// The answer.
+    /// The gravest answer of our figures, or "not enough evidence" where the runs differ in more
+    /// than the program.
     pub answer: Answer,
 }
 
@@ -100,6 +101,7 @@ pub fn compare(base: &StoredRun, new: &[StoredRun], rules: &CompareRules) -> Com
     if hashes().any(|hash| Some(hash) != hashes().next()) {
         marks.push("the newer runs are not of one program".to_owned());
     }
+    // Each newer run is marked against the older one, so the same mark comes once for each.
     let mut seen = BTreeSet::new();
     marks.retain(|mark| seen.insert(mark.clone()));
     let same = hashes().all(|hash| *hash == base.run.program.hash);
@@ -110,6 +112,8 @@ pub fn compare(base: &StoredRun, new: &[StoredRun], rules: &CompareRules) -> Com
     let answer = match ours.map(|change| change.answer).max() {
         // Nothing in common shows nothing.
         None => Answer::NotEnoughEvidence,
+        // The figures are printed all the same. Only the answer, which a script acts on, is
+        // withheld.
         Some(_) if refused => Answer::NotEnoughEvidence,
         Some(_) if same => Answer::NoRegression,
         Some(worst) => worst,

@@ -1,4 +1,4 @@
-//! A comparison as Markdown.
+//! Prints a comparison as Markdown and as lines for a script.
 
 use std::fmt::Write;
 

@@ -27,6 +27,7 @@ fn read(source: &Source<'_>, figures: &mut Figures) -> Result<(), String> {
     for (at, runs) in queries.iter().enumerate() {
         let asked = runs.as_array().map_or(0, Vec::len);
         let times = numbers(Some(runs));
+        // A query that failed has null in place of a time, which `numbers` leaves out.
         if times.len() == asked && asked > 0 {
             answered += 1;
         }

@@ -1,4 +1,4 @@
-//! `target/criterion/NAME/new/estimates.json` of criterion.rs.
+//! Reads `target/criterion/NAME/new/estimates.json`, which criterion.rs leaves for each benchmark.
 
 use dyno_record::{Better, Figures};
 
@@ -22,11 +22,14 @@ pub(super) const READER: Reader = Reader {
     ],
 };
 
+/// Returns the name of the benchmark, which only the path has: the file at
 /// `target/criterion/GROUP/NAME/new/estimates.json` is about `GROUP/NAME`.
 fn name(path: &str) -> String {
     let parts: Vec<&str> = path.split('/').collect();
     let start = parts.iter().rposition(|part| *part == "criterion");
     let end = parts.len().saturating_sub(2);
+    // A path without the folder `criterion` (a file that was copied out) keeps its last folder as
+    // the name.
     let start = start.map_or(end.saturating_sub(1), |at| at + 1);
     match parts.get(start..end) {
         Some(names) if !names.is_empty() => names.join("/"),

@@ -1,4 +1,4 @@
-//! `fio --output-format=json`.
+//! Reads what `fio --output-format=json` prints.
 
 use dyno_record::{Better, Figures};
 use serde_json::Value;
@@ -48,6 +48,7 @@ fn read(source: &Source<'_>, figures: &mut Figures) -> Result<(), String> {
 
 fn direction(name: &str, way: &str, run: &Value, figures: &mut Figures) -> Result<(), String> {
     let system = "";
+    // `runtime` is in milliseconds, while the latencies say their unit in their names.
     let seconds = number(run, "/runtime")? / 1e3;
     let case = format!("{name}/{way}");
     let mut iops = figure(

@@ -1,4 +1,4 @@
-//! `--benchmark_format=json` of google-benchmark.
+//! Reads what google-benchmark prints with `--benchmark_format=json`.
 
 use std::collections::BTreeMap;
 
@@ -46,6 +46,7 @@ fn read(source: &Source<'_>, figures: &mut Figures) -> Result<(), String> {
         let Some(first) = done.first() else {
             return Err(format!("every run of {name} failed"));
         };
+        // All repetitions of one name have one unit, because it is a property of the benchmark.
         let unit = text(first, "/time_unit").unwrap_or("ns");
         let value = dyno_stats::median(&times).map_err(|error| error.to_string())?;
         let mut time = figure(name, "", "time", unit, Better::Lower, value);

@@ -1,4 +1,4 @@
-//! `hyperfine --export-json`.
+//! Reads what `hyperfine --export-json` writes.
 
 use dyno_record::{Better, Figures};
 
@@ -33,6 +33,7 @@ fn read(source: &Source<'_>, figures: &mut Figures) -> Result<(), String> {
             value,
         );
         spread(&mut time, &times);
+        // An export without the list of times still has the ends of their range.
         time.low = time.low.or(number(run, "/min").ok());
         time.high = time.high.or(number(run, "/max").ok());
         time.n = time.n.filter(|n| *n > 0);

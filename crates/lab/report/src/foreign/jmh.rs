@@ -1,4 +1,4 @@
-//! `-rf json` of JMH.
+//! Reads what JMH writes with `-rf json`.
 
 use dyno_record::{Better, Figures};
 use serde_json::Value;

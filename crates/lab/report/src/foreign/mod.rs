@@ -20,7 +20,7 @@ use serde_json::Value;
 /// Why a file gives no figures.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignError {
-    /// No reader knows it.
+    /// No reader recognised the content, whatever the name of the file says.
     #[error(
         "no figures that lint can read: it reads runs (directories with run.json), figures in \
          *.toml, and the files of {}",
@@ -30,7 +30,7 @@ pub enum ForeignError {
     /// A reader knows it and cannot read it.
     #[error("it looks like a file of {tool}, but {reason}")]
     Malformed {
-        /// The tool.
+        /// Name of the tool whose reader recognised the file.
         tool: &'static str,
         /// What is missing or wrong.
         reason: String,
@@ -83,6 +83,8 @@ pub fn read_foreign(name: &str, text: &str) -> Result<Figures, ForeignError> {
     let source = Source {
         name,
         text,
+        // Text that is not JSON is not an error yet, because half of the tools print plain text.
+        // Their readers look at `text`.
         json: serde_json::from_str(text).unwrap_or(Value::Null),
     };
     let mut readers = READERS.iter();
@@ -141,6 +143,7 @@ fn numbers(value: Option<&Value>) -> Vec<f64> {
 
 /// A count in a JSON number; more than fits is the most that fits.
 fn small(value: f64) -> u32 {
+    // A cast from a float saturates, and turns NaN into 0.
     value as u32
 }
 
@@ -165,6 +168,7 @@ fn figure(
 /// The number of samples and their range.
 fn spread(figure: &mut QuotedFigure, samples: &[f64]) {
     figure.n = u32::try_from(samples.len()).ok();
+    // The range of one sample is the sample, which would look like a figure without any spread.
     if samples.len() > 1 {
         figure.low = samples.iter().copied().reduce(f64::min);
         figure.high = samples.iter().copied().reduce(f64::max);

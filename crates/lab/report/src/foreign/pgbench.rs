@@ -44,10 +44,14 @@ fn read(source: &Source<'_>, figures: &mut Figures) -> Result<(), String> {
     // Processed of those asked for, or processed alone where a duration was asked for.
     tps.count = number(text, "number of transactions actually processed:");
     if text.contains("rate limit schedule lag") {
+        // With `--rate` pgbench sends on a schedule, so requests in flight are not bound to the
+        // number of clients and Little's law does not apply to that number.
         tps.open_loop = Some(true);
     } else {
         tps.in_flight = number(text, "number of clients:");
     }
+    // A line that is missing counts as zero: pgbench before 15 states no failures, and skipped
+    // transactions are stated only under --latency-limit.
     let lost = number(text, "number of failed transactions:").unwrap_or(0.0);
     let skipped = number(text, "number of transactions skipped:").unwrap_or(0.0);
     let done = tps.count.unwrap_or(0.0);

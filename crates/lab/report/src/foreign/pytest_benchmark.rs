@@ -1,4 +1,4 @@
-//! `--benchmark-json` of pytest-benchmark.
+//! Reads what pytest-benchmark writes with `--benchmark-json`.
 
 use dyno_record::{Better, Figures};
 
@@ -25,6 +25,8 @@ fn read(source: &Source<'_>, figures: &mut Figures) -> Result<(), String> {
         time.n = Some(small(number(run, "/stats/rounds")?));
         time.low = Some(number(run, "/stats/min")?);
         time.high = Some(number(run, "/stats/max")?);
+        // A round calls the function `iterations` times and states the time of one call, so the
+        // interval on the clock is that many times longer.
         let inner = number(run, "/stats/iterations").unwrap_or(1.0);
         time.duration_s = Some(value * inner);
         figures.figures.push(time);

@@ -1,4 +1,4 @@
-//! `redis-benchmark --csv`.
+//! Reads what `redis-benchmark --csv` prints.
 
 use dyno_record::{Better, Figures, LatencyFigure};
 
@@ -31,6 +31,8 @@ const COLUMNS: [(&str, f64); 5] = [
 
 fn read(source: &Source<'_>, figures: &mut Figures) -> Result<(), String> {
     let fields = |line: &str| -> Vec<String> {
+        // Every field of this CSV is quoted, and the names of its tests hold no quote, so a full
+        // parser is not needed.
         let line = line.trim().trim_start_matches('"').trim_end_matches('"');
         line.split("\",\"").map(str::to_owned).collect()
     };

@@ -64,6 +64,9 @@ impl History {
                 names.join(", ")
             ));
         }
+        // Otava reads no empty cells, so the columns are the figures of one run, and a run that
+        // lacks one of them is left out and named. Taking the newest run keeps the cases that exist
+        // today.
         let columns: Vec<&HistorySeries> = self.newest().map(|(series, _)| series).collect();
         let mut runs: BTreeMap<(&str, &str), &HistoryPoint> = BTreeMap::new();
         for series in &self.series {
@@ -105,6 +108,7 @@ impl History {
         let mut newest: BTreeMap<&str, &str> = BTreeMap::new();
         for series in &self.series {
             let last = series.points.last().map_or("", |point| &point.started_at);
+            // RFC 3339 in UTC sorts as text.
             let known = newest.entry(&series.suite).or_default();
             *known = (*known).max(last);
         }

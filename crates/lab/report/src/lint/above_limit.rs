@@ -22,9 +22,12 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
 }
 
 fn judge(figure: &QuotedFigure, limit: &Ceiling) -> Option<Finding> {
+    // The best repetition and not the median is held against the figure, because half of all
+    // repetitions beat the median.
     let best = limit.best.unwrap_or(limit.value);
     let ceiling = match figure.limit_per_unit {
         Some(per_unit) => best * per_unit,
+        // A limit in a unit that cannot be converted is a finding of the rule on units.
         None => convert(best, &limit.unit, &figure.unit)?,
     };
     let share = match figure.better {

@@ -37,6 +37,8 @@ fn judge(claim: &Claim, winner: &QuotedFigure, loser: &QuotedFigure) -> Option<F
         ),
         ("case", Some(&winner.case), Some(&loser.case), true),
     ];
+    // One difference is enough to make the claim doubtful. The first that the words do not admit is
+    // named, the gravest standing first.
     let (what, a, b, _) = differences
         .into_iter()
         .find(|(what, a, b, matters)| *matters && a != b && !says(what))?;

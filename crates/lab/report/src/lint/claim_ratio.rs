@@ -42,6 +42,7 @@ fn other_ratio(claim: &Claim, computed: f64) -> Option<Finding> {
 fn outside_interval(claim: &Claim, computed: f64) -> Option<Finding> {
     let (low, high) = claim.ratio_low.zip(claim.ratio_high)?;
     let ends = ratio_range(low, high);
+    // Ends are printed with as few digits as the ratio, so each has the same room.
     let room = computed * ROUNDED;
     let seen = if low > high {
         format!("the interval goes from {ends}, downwards")

@@ -12,7 +12,7 @@ const TOLERANCE: f64 = 1.10;
 const TOLERANCE_TRIVIAL: f64 = 2.0;
 /// Ratios up to which data was stored as it is, and from which it was one repetition.
 const TRIVIAL_RATIOS: (f64, f64) = (1.05, 100.0);
-/// Words for such data.
+/// Words by which reports call such data; they count only where no ratio is printed.
 const TRIVIAL_WORDS: [&str; 6] = [
     "random",
     "raw",

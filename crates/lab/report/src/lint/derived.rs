@@ -17,6 +17,8 @@ pub(super) fn check(figures: &Figures, found: &[Finding]) -> Vec<Finding> {
             let known = derived.iter().any(|f: &Finding| f.subject == figure.id);
             (!known).then_some((figure, from))
         });
+        // Each turn adds one figure that was not reached before, so the search ends even if figures
+        // are computed from one another in a circle.
         let Some((figure, from)) = reached else {
             return derived;
         };

@@ -21,8 +21,10 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
 
 fn judge(figures: &Figures, figure: &QuotedFigure) -> Option<Finding> {
     let in_flight = figure.in_flight.filter(|n| *n > 0.0)?;
+    // A figure that is a rate is checked with itself, and a latency with the rate that was reached.
     let rate = things_per_second(figure.value, &figure.unit).or(figure.achieved_rate)?;
     let needed_s = in_flight / rate;
+    // A rate of zero is a finding of the rule on numbers.
     if !needed_s.is_finite() || needed_s <= 0.0 {
         return None;
     }

@@ -65,12 +65,17 @@ pub(super) fn bounds(points: &[(f64, f64)]) -> Option<Bounds> {
     }
     let (mut low, mut high) = (0.0, 0.0);
     let mut below = (0.0, 0.0);
+    // Between two percentiles every request took at least the lower value and at most the higher,
+    // so weighting each share with either end bounds the mean without any assumption. Below the
+    // first percentile the least that is possible is zero.
     for &(percentile, value) in points {
         let share = (percentile - below.0) / 100.0;
         low += share * below.1;
         high += share * value;
         below = (percentile, value);
     }
+    // Nothing is known beyond the last percentile but that requests there took no less. With a
+    // maximum (p100) the rest is zero, and so is the assumption.
     let rest = (100.0 - last) / 100.0;
     Some(Bounds {
         low: low + rest * longest,

@@ -22,6 +22,8 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
         let other = table.and_then(|table| disagrees(figure, &points_s(table)));
         mean.into_iter().chain(other)
     });
+    // A table that belongs to a figure was checked with the figure's own mean. Checking it again
+    // alone would report one mistake twice.
     let linked = |subject: &String| {
         let mut figures = figures.figures.iter();
         figures.any(|f| f.latency.as_ref().unwrap_or(&f.id) == subject)

@@ -16,6 +16,8 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
 }
 
 fn judge(((case, metric), row): ((&str, &str), Vec<&QuotedFigure>)) -> Option<Finding> {
+    // A mark on some of the figures is not enough: a reader takes the others for measurements of
+    // one machine.
     if row.iter().all(|figure| figure.marked) {
         return None;
     }

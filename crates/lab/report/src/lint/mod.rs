@@ -1,5 +1,6 @@
-//! What a report should have noticed about itself. One file per rule, each a function over the
-//! neutral [`Figures`], so that our reports answer to the same rules as anybody's.
+//! Rules for what a report should have noticed about itself. There is one file per rule, each a
+//! function over the neutral [`Figures`], so that our reports answer to the same rules as those of
+//! others.
 
 mod above_limit;
 mod asserted_limit;
@@ -52,7 +53,7 @@ pub enum Severity {
     Error,
     /// The figure does not carry the conclusion drawn from it.
     Warning,
-    /// Worth knowing.
+    /// Worth knowing; the figure may still be quoted.
     Note,
 }
 
@@ -70,15 +71,15 @@ impl Severity {
 /// One thing that is wrong, or not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Kebab-case and stable.
+    /// Name of the rule in kebab-case, which stays the same over versions.
     pub rule: &'static str,
-    /// How much it weighs.
+    /// How much the finding weighs.
     pub severity: Severity,
     /// The figure, case or property.
     pub subject: String,
     /// What was seen, with the numbers.
     pub seen: String,
-    /// Why that matters.
+    /// Why a reader of the figure should care.
     pub why: String,
     /// What to do about it.
     pub advice: String,
@@ -172,6 +173,8 @@ fn any(figures: &Figures, has: impl Fn(&QuotedFigure) -> bool) -> bool {
 /// order of the rules.
 pub fn lint(figures: &Figures) -> Vec<Finding> {
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|(rule, _)| rule(figures)).collect();
+    // The rule on derived figures needs the errors of all others, so it is not one of the list. The
+    // sort is stable and keeps the order of the rules within one weight.
     findings.extend(derived::check(figures, &findings));
     findings.sort_by_key(|finding| finding.severity);
     findings

@@ -153,6 +153,7 @@ fn of_value(figure: &QuotedFigure) -> Must {
 }
 
 fn wrong_number(subject: &str, (name, value, must): Number) -> Option<Finding> {
+    // Absent is not wrong: a report need not state everything.
     let value = value?;
     let is_right = match must {
         BeFinite => value.is_finite(),

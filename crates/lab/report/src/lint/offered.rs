@@ -21,6 +21,8 @@ pub(super) struct Load<'a> {
 pub(super) fn offered(figure: &QuotedFigure) -> Option<Load<'_>> {
     let offered = figure.offered_rate?;
     let is_rate = parse(&figure.unit).is_some_and(|unit| unit.is_rate());
+    // A figure that is a latency states the reached rate beside it, and a rate is that itself.
+    // Without either nothing can be said of the load.
     let (reached, unit) = match (figure.achieved_rate, is_rate) {
         (Some(achieved), _) => (achieved, "/s"),
         (None, true) => (figure.value, figure.unit.as_str()),

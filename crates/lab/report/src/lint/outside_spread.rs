@@ -16,6 +16,7 @@ fn judge(figure: &QuotedFigure) -> Option<Finding> {
     let show = |value: f64| quantity(value, &figure.unit);
     let room = figure.value.abs() * ROUNDED;
     let seen = match (figure.low, figure.high) {
+        // Ends that are swapped would put every value outside, so that is said first and alone.
         (Some(low), Some(high)) if low > high => {
             format!("the spread goes from {} down to {}", show(low), show(high))
         }

@@ -59,6 +59,7 @@ fn no_percentile(subject: &str, seen: String) -> Finding {
 }
 
 fn out_of_range(latency: &LatencyFigure) -> Option<Finding> {
+    // A NaN lies in no range and is caught here as well.
     let mut percentiles = latency.points.iter().map(|(p, _)| *p);
     if let Some(wrong) = percentiles.clone().find(|p| !(0.0..=100.0).contains(p)) {
         let seen = format!("p{wrong} is listed among the percentiles");
@@ -104,6 +105,8 @@ fn thin_tail(latency: &LatencyFigure) -> Option<Finding> {
     let seen = match latency.count {
         Some(count) => {
             let above = |p: f64| count * (1.0 - p / 100.0);
+            // The room of a millionth is for counts such as 10,000 x 0.001, which floats put
+            // slightly below ten.
             let thin = inner.find(|p| above(*p) < SAMPLES_ABOVE - 1e-6)?;
             let above = (above(thin) * 10.0).round() / 10.0;
             format!(

@@ -31,6 +31,8 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
 fn judge(mut sweep: Vec<(f64, &QuotedFigure)>) -> Option<Finding> {
     sweep.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (first, rest) = sweep.split_first()?;
+    // Every step is held against the smallest one. Neighbours would hide a slow gain that adds up
+    // over the sweep.
     let (threads, figure, gain) = rest.iter().find_map(|(threads, figure)| {
         let gain = ratio(figure, first.1)?;
         let most = threads / first.0 * (1.0 + TOLERANCE);

@@ -7,9 +7,9 @@ use super::{Finding, Severity, listed};
 use crate::units::quantity;
 
 const TIMER_COSTS: f64 = 1000.0;
-/// Where the figures do not say: a wall clock read by a program that was not built for measuring,
-/// with the start of a thread or a file's creation inside the interval, is good to some 10
-/// microseconds.
+/// Assumed where the figures do not say: a wall clock read by a program that was not built for
+/// measuring, with the start of a thread or a file's creation inside the interval, is good to some
+/// 10 microseconds.
 const TIMER_ASSUMED_NS: f64 = 10_000.0;
 
 /// Seconds of one sample; where they are not printed, its work over its rate.

@@ -63,6 +63,8 @@ fn judge(word: &SpreadWord) -> Option<Finding> {
     if word.samples.len() < 2 {
         return None;
     }
+    // All measures are computed and not only the stated one, so that the finding can say which of
+    // them the number is.
     let all = measures(&word.samples);
     let is_it = |value: f64| off_by(word.stated, value) <= ROUNDED;
     let right = all.iter().find(|(one, _)| *one == name)?.1;

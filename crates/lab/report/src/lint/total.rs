@@ -5,7 +5,7 @@ use dyno_record::{Figures, Total, TotalKind};
 use super::{Finding, Severity, off_by};
 use crate::units::number;
 
-/// Parts are printed rounded.
+/// The parts are printed rounded, and their errors add up.
 const TOLERANCE: f64 = 0.01;
 
 pub(super) fn check(figures: &Figures) -> Vec<Finding> {

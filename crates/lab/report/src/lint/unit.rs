@@ -114,6 +114,8 @@ pub(super) fn parse(text: &str) -> Option<Unit> {
     let text = text.trim().replace(" per ", "/");
     if let Some((above, below)) = text.split_once('/') {
         let (of, scale) = part(above);
+        // `B/s/core` has two strokes. Reading it as `B/s` would compare what one core does with
+        // what all do.
         let per = (!below.contains('/')).then(|| part(below))?;
         return Some(Unit {
             of,

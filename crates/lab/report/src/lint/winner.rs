@@ -45,6 +45,9 @@ fn doubt(
         return Some((Severity::Error, format!("{gap}: the winner is not ahead")));
     }
     let warning = |reason: String| Some((Severity::Warning, format!("{gap}: {reason}")));
+    // From here on the winner is ahead. The evidence is asked for from the strongest to the
+    // weakest: an interval of the ratio, a noise band, then the samples and spreads of the two
+    // figures.
     if let Some((low, high)) = claim.ratio_low.zip(claim.ratio_high)
         && low <= 1.0
     {
@@ -61,6 +64,8 @@ fn doubt(
     if let Some(n) = samples.filter(|n| *n < SAMPLES_MIN) {
         return warning(format!("it rests on n = {n}"));
     }
+    // A paired interval or a band has already decided. Spreads that overlap are no objection to it:
+    // the two were measured in the same blocks, so they move together.
     if claim.ratio_low.is_some() || claim.noise_band.is_some() {
         return None;
     }

@@ -15,6 +15,8 @@ pub(crate) fn noise_line(report: &Report) -> String {
                 is judged"
             .to_owned();
     }
+    // A run has a band for each case. The ends and the middle are printed, because one number would
+    // hide a noisy case among quiet ones.
     let share = |of: fn(&NoiseBand) -> f64| {
         let mut shares: Vec<f64> = bands.iter().map(of).collect();
         shares.sort_unstable_by(f64::total_cmp);
@@ -47,15 +49,15 @@ pub(crate) fn noise_line(report: &Report) -> String {
 pub struct Noise {
     /// The noise band as a share: 0.02 is ±2%.
     pub band: f64,
-    /// Pairs behind it.
+    /// Pairs of runs behind the band.
     pub blocks: usize,
     /// The smallest difference that so many blocks would show in about four runs of five.
     pub smallest_effects: Vec<(usize, f64)>,
 }
 
 impl Noise {
-    /// From the times of two arms of one program in blocks; `None` without blocks, or when a time
-    /// is not above zero.
+    /// Makes it from the times of two arms of one program in blocks; `None` without blocks, or when
+    /// a time is not above zero.
     pub fn from_pairs(pairs: &[(f64, f64)]) -> Option<Noise> {
         let blocks: Vec<Block> = pairs.iter().map(|&(a, b)| Block { a, b }).collect();
         let band = noise_band(&blocks).ok()?;

@@ -1,4 +1,4 @@
-//! `report.json`.
+//! The report as `report.json`, whose form `docs/formats/record.schema.json` states.
 
 use dyno_record::{CasePlan, Limit, Machine, Program, SeedFigure, Size, SystemVersion, Withdrawal};
 use serde::Serialize;

@@ -18,6 +18,8 @@ pub(super) fn print(report: &Report) -> Result<String, ReportError> {
     let failed = |source| ReportError::Template { name: NAME, source };
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    // Escaping for HTML would put entities into plain text, so each expression that holds text of a
+    // record passes through `cell` or `line` instead.
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_syntax(super::template_syntax().map_err(failed)?);
     environment.add_filter("cell", |text: String| markdown_cell(&text));

@@ -95,6 +95,8 @@ fn strip(report: &Report, case: &CaseReport) -> Strip {
         .and_then(|f| f.limit);
     let mut series = case.series.clone();
     for one in &mut series {
+        // Median and spread of the series are over all samples, so the plot loses dots and no
+        // figure.
         one.dots.truncate(DOTS_MAX);
     }
     Strip {
@@ -161,7 +163,7 @@ fn told_apart(cases: &[&CaseReport], groups: &[Vec<&CaseReport>]) -> String {
     }
 }
 
-/// `workers = 2`.
+/// Prints a parameter of a case; a text stands without quotes: `workers = 2`, `codec = lz4`.
 pub(super) fn parameter(name: &str, value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::String(text) => format!("{name} = {text}"),

@@ -1,4 +1,4 @@
-//! The native decoder: block headers, stored blocks and the careful loop; [`super::fast`] has the
+//! The native decoder: block headers, stored blocks and the careful loop. [`super::fast`] has the
 //! loop that does most of the work.
 
 use std::io::Read;
@@ -11,12 +11,12 @@ use super::tables::{
 };
 use super::{InflateError, InflateErrorKind, OUTPUT_MARGIN};
 
-/// The order in which a dynamic block gives the code lengths of its length code.
+/// The order in which a dynamic block lists the code lengths of its length code.
 const LENGTH_ORDER: [usize; 19] = [
     16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
 ];
 
-/// What the decoder is in the middle of.
+/// Which part of a stream the decoder is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Within {
     Header,
@@ -25,7 +25,7 @@ enum Within {
     Finished,
 }
 
-/// State of one raw deflate stream.
+/// The state of one raw deflate stream.
 pub(super) struct Decoder {
     pub(super) bits: u64,
     pub(super) bit_count: u32,
@@ -33,9 +33,9 @@ pub(super) struct Decoder {
     last_block: bool,
     pub(super) literals: Vec<u32>,
     pub(super) distances: Vec<u32>,
-    /// Whether the tables are those of the fixed code, which need no rebuilding.
+    /// Whether the tables are those of the fixed code, which then need not be rebuilt.
     fixed: bool,
-    /// Bytes put out so far: no match reaches further back.
+    /// Bytes of this stream that were written so far: no match may reach further back.
     pub(super) produced: u64,
 }
 
@@ -53,7 +53,7 @@ impl Decoder {
         }
     }
 
-    /// Begins another stream behind the one that ended, keeping the tables' memory.
+    /// Begins another stream right behind the one that ended. The tables keep their memory.
     pub(super) fn restart(&mut self) {
         self.within = Within::Header;
         self.last_block = false;
@@ -66,7 +66,7 @@ impl Decoder {
     }
 
     /// Inflates to `out[at..]` until fewer than [`OUTPUT_MARGIN`] bytes are free or the stream
-    /// ends; returns the new write position.
+    /// ends. Returns the new write position.
     pub(super) fn inflate<R: Read>(
         &mut self,
         input: &mut Input<R>,
@@ -86,7 +86,7 @@ impl Decoder {
         Ok(at)
     }
 
-    /// Makes at least `n` bits wait, or tells that the stream is cut.
+    /// Reads until at least `n` bits are in the buffer, or reports that the stream is cut off.
     fn need<R: Read>(&mut self, input: &mut Input<R>, n: u32) -> Result<(), InflateError> {
         while self.bit_count < n {
             let byte = input.byte("a deflate block")?;
@@ -110,7 +110,8 @@ impl Decoder {
 
     fn header<R: Read>(&mut self, input: &mut Input<R>) -> Result<(), InflateError> {
         if self.last_block {
-            // What is left of the last byte is padding; whole bytes belong to what follows.
+            // What is left of the last byte is padding; whole bytes in the buffer belong to what
+            // follows.
             self.drop_bits(self.bit_count % 8);
             self.within = Within::Finished;
             return Ok(());
@@ -147,7 +148,7 @@ impl Decoder {
         mut at: usize,
         mut left: usize,
     ) -> Result<usize, InflateError> {
-        // Whole bytes may wait in the bit buffer; they come first.
+        // Whole bytes may be in the bit buffer already; they come first.
         while left > 0 && self.bit_count >= 8 && at < out.len() {
             out[at] = self.bits as u8;
             self.drop_bits(8);
@@ -191,6 +192,8 @@ impl Decoder {
         let literal_count = self.take(input, 5)? as usize + 257;
         let distance_count = self.take(input, 5)? as usize + 1;
         let length_count = self.take(input, 4)? as usize + 4;
+        // The fields can express more symbols than the format has. Beyond these limits the arrays
+        // below would overflow.
         if literal_count > 286 || distance_count > 30 {
             return Err(corrupt(input, "too many length or distance symbols"));
         }
@@ -213,12 +216,15 @@ impl Decoder {
                 18 => (0, 11 + self.take(input, 7)? as usize),
                 length => (length as u8, 1),
             };
+            // A repetition may run from the literal lengths into the distance lengths, but not past
+            // both.
             if filled + repeat > total {
                 return Err(corrupt(input, "code lengths run over their number"));
             }
             lengths[filled..filled + repeat].fill(value);
             filled += repeat;
         }
+        // Without an end code the block could only end with the stream.
         if lengths[256] == 0 {
             return Err(corrupt(input, "a block without an end code"));
         }
@@ -231,7 +237,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Decodes one symbol bit by bit as far as the end of the stream needs it; extra bits stay.
+    /// Decodes one symbol, reading bits one at a time so that it reads no further than the stream
+    /// goes. Extra bits stay in the buffer.
     fn symbol<R: Read>(
         &mut self,
         input: &mut Input<R>,
@@ -256,7 +263,8 @@ impl Decoder {
                 code_bits = main_bits + sub_bits;
             }
             let invalid = entry & LITERAL == 0 && entry & EXCEPTION != 0 && entry & END == 0;
-            // An entry found with bits that are not there yet may be another one's.
+            // The index was padded with zeros for bits that are not read yet, so an entry whose
+            // code is longer than the bits in the buffer may be the wrong one.
             if code_bits <= self.bit_count && !invalid {
                 self.drop_bits(code_bits);
                 return Ok(entry);
@@ -276,6 +284,8 @@ impl Decoder {
     ) -> Result<usize, InflateError> {
         let start = at;
         while out.len() - at >= OUTPUT_MARGIN {
+            // The fast loop needs margins in both buffers. Near the end of the stream one careful
+            // step at a time takes its place.
             if input.want(fast::INPUT_MARGIN)? >= fast::INPUT_MARGIN {
                 let reach = self.produced + (at - start) as u64;
                 let (exit, now) = fast::run(self, input, out, at, reach);
@@ -304,7 +314,7 @@ impl Decoder {
         Ok(at)
     }
 
-    /// One literal or match with every check; `None` at the end of the block.
+    /// Decodes one literal or match with every check; `None` at the end of the block.
     fn careful_step<R: Read>(
         &mut self,
         input: &mut Input<R>,
@@ -333,6 +343,7 @@ impl Decoder {
         if distance as u64 > reach || distance > at {
             return Err(corrupt(input, "a match reaches back before the beginning"));
         }
+        // A match may overlap itself, so bytes are copied in order, one at a time.
         for i in at..at + length {
             out[i] = out[i - distance];
         }

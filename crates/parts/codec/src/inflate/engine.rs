@@ -1,4 +1,4 @@
-//! The two engines behind one call, for raw deflate streams.
+//! The two engines behind one interface, for raw deflate streams.
 
 use std::io::Read;
 
@@ -11,10 +11,10 @@ use super::{InflateError, InflateErrorKind, OUTPUT_MARGIN};
 /// Which decoder does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Engine {
-    /// Ours, several times faster than zlib.
+    /// This crate's decoder, several times faster than zlib.
     #[default]
     Native,
-    /// zlib-rs.
+    /// The decoder of zlib-rs, slower and independent of the other.
     Portable,
 }
 
@@ -26,14 +26,14 @@ enum Inner {
     },
 }
 
-/// A raw deflate stream (RFC 1951), as it stands in a ZIP entry.
+/// A raw deflate stream (RFC 1951), as it is found in a ZIP entry.
 pub struct DeflateStream<R> {
     pub(super) input: Input<R>,
     inner: Inner,
 }
 
 impl<R: Read> DeflateStream<R> {
-    /// Begins to inflate what `reader` gives.
+    /// A stream of the bytes that `reader` returns.
     pub fn new(reader: R, engine: Engine) -> Self {
         let inner = match engine {
             Engine::Native => Inner::Native(Box::new(Decoder::new())),
@@ -48,10 +48,10 @@ impl<R: Read> DeflateStream<R> {
         }
     }
 
-    /// Inflates to `out[at..]` and returns the new write position; `out[..at]` must end with the
-    /// last [`super::HISTORY`] bytes put out (all of them, when there are fewer). Stops when less
-    /// than [`OUTPUT_MARGIN`] bytes are free; the position stays where it was only when the stream
-    /// has ended or the space was too small from the start.
+    /// Inflates to `out[at..]` and returns the new write position. `out[..at]` must end with the
+    /// last [`super::HISTORY`] bytes that were written (all of them if there are fewer). It stops
+    /// when fewer than [`OUTPUT_MARGIN`] bytes are free. The position stays the same only if the
+    /// stream has ended or the space was too small from the start.
     ///
     /// # Errors
     /// [`InflateError`] with the offset in the compressed stream.
@@ -64,7 +64,7 @@ impl<R: Read> DeflateStream<R> {
         }
     }
 
-    /// Whether the stream's last block has been put out.
+    /// Whether the stream's last block was written.
     pub fn finished(&self) -> bool {
         match &self.inner {
             Inner::Native(decoder) => decoder.finished(),
@@ -72,7 +72,7 @@ impl<R: Read> DeflateStream<R> {
         }
     }
 
-    /// Offset of the next compressed byte.
+    /// Offset of the next compressed byte in the input.
     pub fn offset(&self) -> u64 {
         match &self.inner {
             Inner::Native(decoder) => {
@@ -87,8 +87,10 @@ impl<R: Read> DeflateStream<R> {
         }
     }
 
-    /// A byte behind the stream's end: trailers, the next member.
+    /// Reads a byte behind the stream's end: a trailer, or the next member.
     pub(super) fn byte_behind(&mut self, what: &'static str) -> Result<u8, InflateError> {
+        // The native decoder reads ahead into its bit buffer, so bytes behind the stream may be
+        // there and not in the input.
         if let Inner::Native(decoder) = &mut self.inner
             && decoder.bit_count >= 8
         {
@@ -100,7 +102,7 @@ impl<R: Read> DeflateStream<R> {
         self.input.byte(what)
     }
 
-    /// Whether nothing stands behind the stream's end.
+    /// Whether nothing follows the stream's end.
     pub(super) fn at_end(&mut self) -> Result<bool, InflateError> {
         if let Inner::Native(decoder) = &self.inner
             && decoder.bit_count >= 8
@@ -110,7 +112,8 @@ impl<R: Read> DeflateStream<R> {
         Ok(self.input.want(1)? == 0)
     }
 
-    /// Discards what waits in the reader once the bit buffer is empty; returns how many bytes.
+    /// Discards the rest of the reader once the bit buffer is empty. Returns how many bytes that
+    /// was.
     pub(super) fn discard_unless_bits(&mut self) -> Result<u64, InflateError> {
         match &self.inner {
             Inner::Native(decoder) if decoder.bit_count >= 8 => Ok(0),
@@ -118,7 +121,7 @@ impl<R: Read> DeflateStream<R> {
         }
     }
 
-    /// Begins the next stream at the place where this one ended.
+    /// Begins the next stream where this one ended.
     pub(super) fn restart(&mut self) {
         match &mut self.inner {
             Inner::Native(decoder) => decoder.restart(),
@@ -148,6 +151,8 @@ fn inflate_portable<R: Read>(
         at += written as usize;
         match status {
             Status::StreamEnd => *finished = true,
+            // There was input or the reader is at its end, and there is room, so no progress means
+            // that the stream is cut off.
             _ if read == 0 && written == 0 => {
                 return Err(input.error(InflateErrorKind::Truncated("a deflate block")));
             }

@@ -1,7 +1,7 @@
 //! The fast loop: literals and matches while both buffers have room to spare.
 //!
 //! This module uses `unsafe` for reads and writes whose bounds are checked once per turn (the
-//! margins) instead of once per byte. The tests run it against zlib-rs and the fuzz target
+//! margins) instead of once per byte. The tests compare it with zlib-rs, and the fuzz target
 //! `inflate` feeds it arbitrary bytes.
 
 use std::io::Read;
@@ -11,25 +11,25 @@ use super::decoder::Decoder;
 use super::input::Input;
 use super::tables::{DISTANCE_BITS, END, EXCEPTION, LITERAL, LITERAL_BITS, SUBTABLE};
 
-/// Compressed bytes that one turn may look at: three refills of eight bytes.
+/// Compressed bytes that one turn may read: its refills load eight bytes each.
 pub(super) const INPUT_MARGIN: usize = 32;
 
 /// Bytes that one turn may write: three literals, a match of 258, and 32 of overshoot.
 const TURN_OUTPUT: usize = 3 + 258 + 32;
 const _: () = assert!(TURN_OUTPUT <= OUTPUT_MARGIN);
 
-/// Why the loop ended.
+/// Why the loop returned to its caller.
 pub(super) enum Exit {
-    /// Too near to the end of a buffer.
+    /// The position is too near to the end of a buffer.
     Margin,
-    /// The block's end code was taken.
+    /// The block's end code was read.
     EndOfBlock,
-    /// The stream breaks the format.
+    /// The stream violates the format.
     Corrupt(&'static str),
 }
 
-/// Runs until a margin, the block's end or an error; returns the new write position.
-/// `reach` is how many bytes of this stream stand before `at`.
+/// Runs until a margin, the block's end or an error, and returns the new write position. `reach` is
+/// how many bytes of this stream lie before `at`.
 pub(super) fn run<R: Read>(
     decoder: &mut Decoder,
     input: &mut Input<R>,
@@ -58,7 +58,7 @@ fn run_bmi2<R: Read>(
     turn(decoder, input, out, at, reach)
 }
 
-/// The bit buffer with its place in the input, in registers while the loop runs.
+/// The bit buffer and its position in the input, which stay in registers while the loop runs.
 struct Bits<'a> {
     bits: u64,
     count: u32,
@@ -67,7 +67,7 @@ struct Bits<'a> {
 }
 
 impl Bits<'_> {
-    /// Fills up to at least 56 bits.
+    /// Fills the buffer up to at least 56 bits.
     ///
     /// # Safety
     /// Eight bytes must stand at `self.at`.
@@ -93,7 +93,7 @@ impl Bits<'_> {
         self.count -= entry & 63;
     }
 
-    /// Takes the bits of a length or distance entry; gives its base plus extra bits.
+    /// Consumes the bits of a length or distance entry, and returns its base plus the extra bits.
     #[inline(always)]
     fn take_value(&mut self, entry: u32) -> usize {
         let with_extra = self.bits & ((1u64 << (entry & 63)) - 1);
@@ -129,7 +129,8 @@ fn turn<R: Read>(
         at,
         reach,
     );
-    // Bits above the count are real but not counted; the careful loop adds them again.
+    // Bits above the count were loaded but not counted. The input position does not include them,
+    // so they are cleared here and loaded again.
     decoder.bits = bits.bits & ((1u64 << bits.count) - 1);
     decoder.bit_count = bits.count;
     input.at = bits.at;
@@ -151,7 +152,7 @@ fn decode(
     let (Some(input_last), Some(output_last)) = (input_last, output_last) else {
         return (Exit::Margin, start);
     };
-    // A match may reach back over everything of this stream that the buffer still holds.
+    // A match may reach back only over what the buffer still holds of this stream.
     let floor = start - usize::try_from(reach).map_or(start, |reach| reach.min(start));
     let mut at = start;
     while bits.at <= input_last && at <= output_last {
@@ -219,7 +220,7 @@ unsafe fn put_literal(out: &mut [u8], at: &mut usize, entry: u32) {
     *at += 1;
 }
 
-/// The entry itself, or the one in the sub-table that it leads to.
+/// The entry itself, or the one in the sub-table that it points to.
 #[inline(always)]
 fn through_subtable(bits: &mut Bits<'_>, table: &[u32], entry: u32) -> u32 {
     if entry & EXCEPTION == 0 || entry & SUBTABLE == 0 {
@@ -229,7 +230,7 @@ fn through_subtable(bits: &mut Bits<'_>, table: &[u32], entry: u32) -> u32 {
     table[(entry >> 16) as usize + bits.low(entry >> 8 & 15)]
 }
 
-/// What an exceptional entry of the literal table means.
+/// The meaning of an exceptional entry of the literal table.
 fn ending(entry: u32) -> Exit {
     if entry & END != 0 {
         Exit::EndOfBlock
@@ -238,7 +239,7 @@ fn ending(entry: u32) -> Exit {
     }
 }
 
-/// Copies `length` bytes from `distance` bytes before `to`, writing up to 31 bytes more.
+/// Copies `length` bytes from `distance` bytes before `to`. It may write up to 31 bytes more.
 ///
 /// # Safety
 /// `distance` bytes before `to` and `length + 31` bytes from it on must belong to one buffer.
@@ -249,7 +250,8 @@ unsafe fn copy_match(to: *mut u8, distance: usize, length: usize) {
     unsafe {
         let from = to.sub(distance);
         match distance {
-            // Most matches of text are shorter than this, so that the loop ends as predicted.
+            // Most matches of text are shorter than 32 bytes, so the loop mostly ends after one
+            // step, as predicted.
             32.. => copy_steps::<32>(to, from, length),
             16.. => copy_steps::<16>(to, from, length),
             8.. => copy_steps::<8>(to, from, length),

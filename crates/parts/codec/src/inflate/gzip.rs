@@ -1,4 +1,4 @@
-//! Gzip members one behind the other (RFC 1952).
+//! Gzip members, one behind the other (RFC 1952).
 
 use std::io::Read;
 
@@ -10,12 +10,12 @@ const FLAG_NAME: u8 = 8;
 const FLAG_COMMENT: u8 = 16;
 const FLAGS_RESERVED: u8 = 0xe0;
 
-/// Bytes behind the last member that are no member; gzip ignores them, we say so.
+/// Bytes behind the last member that are not a member. gzip ignores them; here they are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrailingGarbage {
-    /// Offset of the first of them.
+    /// Offset of the first of these bytes.
     pub offset: u64,
-    /// How many.
+    /// How many bytes there are, up to the end of the reader.
     pub bytes: u64,
 }
 
@@ -26,7 +26,7 @@ enum Within {
     End,
 }
 
-/// A member's header as it is read, for its own checksum (RFC 1952, section 2.3.1: FHCRC).
+/// The checksum of a member's header while it is read (RFC 1952, section 2.3.1: FHCRC).
 struct Header {
     crc: crc32fast::Hasher,
 }
@@ -40,19 +40,19 @@ impl Default for Header {
 }
 
 impl Header {
-    /// The same byte, which the checksum has seen.
+    /// Adds a byte to the checksum and returns it.
     fn with(&mut self, byte: u8) -> u8 {
         self.crc.update(&[byte]);
         byte
     }
 
-    /// The lower half of the CRC-32 of all bytes so far, with the magic in front.
+    /// The lower half of the CRC-32 of all bytes so far, the magic included.
     fn crc16(&self) -> u16 {
         self.crc.clone().finalize() as u16
     }
 }
 
-/// A gzip file of any number of members, checked against its checksums.
+/// A gzip file of any number of members, each compared with its checksums.
 pub struct GzipStream<R> {
     stream: DeflateStream<R>,
     within: Within,
@@ -63,7 +63,7 @@ pub struct GzipStream<R> {
 }
 
 impl<R: Read> GzipStream<R> {
-    /// Begins to inflate what `reader` gives.
+    /// A stream of the bytes that `reader` returns.
     pub fn new(reader: R, engine: Engine) -> Self {
         GzipStream {
             stream: DeflateStream::new(reader, engine),
@@ -75,8 +75,8 @@ impl<R: Read> GzipStream<R> {
         }
     }
 
-    /// Inflates to `out[at..]` and returns the new write position, under the same terms as
-    /// [`DeflateStream::inflate_into`]; members follow each other without a seam.
+    /// Inflates to `out[at..]` and returns the new write position, under the same conditions as
+    /// [`DeflateStream::inflate_into`]. Members follow each other without a gap.
     ///
     /// # Errors
     /// [`InflateError`]: truncated, corrupt or not gzip, with the compressed offset.
@@ -103,22 +103,22 @@ impl<R: Read> GzipStream<R> {
         Ok(at)
     }
 
-    /// Whether every member has been put out.
+    /// Whether all members were written.
     pub fn finished(&self) -> bool {
         self.within == Within::End
     }
 
-    /// Members begun so far.
+    /// How many members were begun so far.
     pub fn members(&self) -> u64 {
         self.members
     }
 
-    /// What stood behind the last member, known once [`Self::finished`].
+    /// The bytes behind the last member, known once [`Self::finished`].
     pub fn garbage(&self) -> Option<TrailingGarbage> {
         self.garbage
     }
 
-    /// Offset of the next compressed byte.
+    /// Offset of the next compressed byte in the input.
     pub fn offset(&self) -> u64 {
         self.stream.offset()
     }
@@ -156,6 +156,8 @@ impl<R: Read> GzipStream<R> {
                 header.with(self.header_byte()?);
             }
         }
+        // Name and comment have no length, so they are skipped byte by byte and never kept: a
+        // header without an end costs time and no memory.
         for flag in [FLAG_NAME, FLAG_COMMENT] {
             while flags & flag != 0 && header.with(self.header_byte()?) != 0 {}
         }
@@ -200,7 +202,7 @@ impl<R: Read> GzipStream<R> {
         Ok(())
     }
 
-    /// Goes on to the next member, or ends at the end of the file or at garbage.
+    /// Continues with the next member, or ends at the end of the file or at garbage.
     fn next_member(&mut self) -> Result<(), InflateError> {
         let offset = self.stream.offset();
         if self.stream.at_end()? {

@@ -1,4 +1,4 @@
-//! A buffered reader that lets the decoder look at many bytes at once.
+//! A buffered reader that shows the decoder many bytes at once.
 
 use std::io::Read;
 
@@ -10,11 +10,9 @@ const CAPACITY: usize = 256 * 1024;
 pub(super) struct Input<R> {
     reader: R,
     buffer: Box<[u8]>,
-    /// Next unread byte.
     pub(super) at: usize,
-    /// End of the bytes read so far.
     end: usize,
-    /// Stream offset of `buffer[0]`.
+    /// Offset in the stream of the first byte of `buffer`.
     base: u64,
     exhausted: bool,
 }
@@ -32,12 +30,12 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// The bytes that wait, and the place to say how many of them were taken.
+    /// The bytes that were read and not consumed.
     pub(super) fn waiting(&self) -> &[u8] {
         &self.buffer[self.at..self.end]
     }
 
-    /// The whole read part of the buffer; `at` indexes it.
+    /// All bytes in the buffer, consumed or not; `at` is an index into them.
     pub(super) fn read_part(&self) -> &[u8] {
         &self.buffer[..self.end]
     }
@@ -47,7 +45,7 @@ impl<R: Read> Input<R> {
         self.at += n;
     }
 
-    /// Stream offset of the next byte.
+    /// Offset in the stream of the next byte.
     pub(super) fn offset(&self) -> u64 {
         self.base + self.at as u64
     }
@@ -59,10 +57,13 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Reads until at least `n` bytes wait or the reader ends; returns how many wait.
+    /// Reads until at least `n` bytes are available or the reader ends. Returns how many are
+    /// available.
     pub(super) fn want(&mut self, n: usize) -> Result<usize, InflateError> {
         debug_assert!(n <= CAPACITY / 2);
         while self.end - self.at < n && !self.exhausted {
+            // Bytes are moved to the front only once half of the buffer is consumed, so each is
+            // moved at most once.
             if self.at > CAPACITY / 2 {
                 self.buffer.copy_within(self.at..self.end, 0);
                 self.base += self.at as u64;
@@ -79,7 +80,7 @@ impl<R: Read> Input<R> {
         Ok(self.end - self.at)
     }
 
-    /// One byte, or the truncation error for `what`.
+    /// Reads one byte, or fails with the truncation of `what`.
     pub(super) fn byte(&mut self, what: &'static str) -> Result<u8, InflateError> {
         if self.want(1)? == 0 {
             return Err(self.error(InflateErrorKind::Truncated(what)));
@@ -89,7 +90,7 @@ impl<R: Read> Input<R> {
         Ok(byte)
     }
 
-    /// Reads and discards the rest; returns how many bytes there were.
+    /// Reads and drops the rest. Returns how many bytes there were.
     pub(super) fn discard(&mut self) -> Result<u64, InflateError> {
         let mut discarded = 0;
         loop {

@@ -1,9 +1,10 @@
 //! Streaming inflate (RFC 1951) and gzip (RFC 1952).
 //!
 //! [`GzipStream`] and [`DeflateStream`] inflate from any reader into a buffer that the caller owns
-//! and hands on without another copy: the caller keeps the last [`HISTORY`] bytes in front of the
-//! place to write to. Two engines stand behind the same calls: [`Engine::Native`] is the fast one,
-//! [`Engine::Portable`] is zlib-rs, which serves as its oracle and as the way out.
+//! and passes on without another copy: the caller keeps the last [`HISTORY`] bytes in front of the
+//! write position. There are two engines behind the same calls: [`Engine::Native`] is the fast one,
+//! [`Engine::Portable`] is zlib-rs, which checks the first one in tests and replaces it when it is
+//! doubted.
 
 mod decoder;
 mod engine;
@@ -18,59 +19,59 @@ pub use gzip::{GzipStream, TrailingGarbage};
 /// How far back a match may reach, in bytes.
 pub const HISTORY: usize = 32 * 1024;
 
-/// Free space that a call needs behind the write position to get anything done, in bytes.
+/// Free space that a call needs behind the write position to make progress, in bytes.
 pub const OUTPUT_MARGIN: usize = 512;
 
 /// Why a stream cannot be inflated.
 #[derive(Debug, thiserror::Error)]
 #[error("{kind} at compressed byte {offset}")]
 pub struct InflateError {
-    /// Offset in the compressed stream at which it was noticed.
+    /// Offset in the compressed stream at which the fault was noticed.
     pub offset: u64,
-    /// What is wrong.
+    /// The fault that was found.
     pub kind: InflateErrorKind,
 }
 
-/// What is wrong with a compressed stream.
+/// The faults of a compressed stream, and of reading it.
 #[derive(Debug, thiserror::Error)]
 pub enum InflateErrorKind {
-    /// The reader failed.
+    /// The reader of the compressed bytes failed.
     #[error("reading failed: {0}")]
     Read(#[from] std::io::Error),
-    /// The stream ends in the middle.
+    /// The stream ends in the middle of the named part.
     #[error("truncated: the stream ends in the middle of {0}")]
     Truncated(&'static str),
-    /// Not gzip.
+    /// The stream does not begin with the magic bytes of gzip.
     #[error("not a gzip stream: it starts with {0:02x} {1:02x}")]
     NotGzip(u8, u8),
     /// A gzip header with a method or flags that RFC 1952 does not define.
     #[error("gzip header: {0}")]
     Header(&'static str),
-    /// A gzip header that came out differently from what was written.
+    /// The gzip header differs from what was written.
     #[error("corrupt: CRC-16 of the gzip header is {computed:04x}, the header says {stored:04x}")]
     HeaderChecksum {
-        /// Of what was read.
+        /// CRC-16 of the header that was read.
         computed: u16,
-        /// What the header says.
+        /// CRC-16 that the header states.
         stored: u16,
     },
-    /// A block that breaks RFC 1951.
+    /// A block violates RFC 1951.
     #[error("corrupt: {0}")]
     Corrupt(&'static str),
-    /// The bytes came out differently from what was compressed.
+    /// The inflated bytes differ from what was compressed.
     #[error("corrupt: CRC-32 is {computed:08x}, the stream says {stored:08x}")]
     Checksum {
-        /// Of what came out.
+        /// CRC-32 of the inflated bytes.
         computed: u32,
-        /// What the trailer says.
+        /// CRC-32 that the trailer states.
         stored: u32,
     },
-    /// The length came out differently from what was compressed.
+    /// The inflated length differs from that of what was compressed.
     #[error("corrupt: length modulo 2^32 is {computed}, the stream says {stored}")]
     Length {
-        /// Of what came out.
+        /// Length of the inflated bytes, modulo 2^32.
         computed: u32,
-        /// What the trailer says.
+        /// Length that the trailer states.
         stored: u32,
     },
 }

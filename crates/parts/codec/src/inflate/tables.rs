@@ -1,26 +1,26 @@
 //! Decoding tables for Huffman codes (RFC 1951, section 3.2.2).
 //!
-//! A table has `1 << main_bits` entries indexed by the next bits of the stream; a longer code leads
-//! to a sub-table behind them. An entry is one of
+//! A table has `1 << main_bits` entries, indexed by the next bits of the stream; a longer code
+//! leads to a sub-table behind them. An entry has one of these forms:
 //!
 //! ```text
 //! literal     1 | byte (bits 16..24)  | bits to take (0..8)
-//! base+extra  0 | base (bits 16..31)  | bits of the code alone (8..12) | code and extra bits (0..8)
-//! sub-table   0 | start (bits 16..31) | EXCEPTION | SUBTABLE | index bits (8..12) | main bits (0..8)
+//! base+extra  0 | base (bits 16..31)  | bits of the code (8..12) | code and extra bits (0..8)
+//! sub-table   0 | start (bits 16..31) | EXCEPTION | SUBTABLE | index (8..12) | main bits (0..8)
 //! end         0 | EXCEPTION | END | bits to take
 //! invalid     0 | EXCEPTION
 //! ```
 
-/// Entry of a literal.
+/// Marks the entry of a literal.
 pub(super) const LITERAL: u32 = 1 << 31;
-/// Entry that is neither a literal nor a length or distance.
+/// Marks an entry that is neither a literal nor a length or distance.
 pub(super) const EXCEPTION: u32 = 1 << 15;
-/// Entry that leads to a sub-table.
+/// Marks an entry that points to a sub-table.
 pub(super) const SUBTABLE: u32 = 1 << 14;
-/// End of block.
+/// Marks the entry of the end of block.
 pub(super) const END: u32 = 1 << 13;
 
-/// Index bits of the literal and length table: most codes of text are at most this long.
+/// Index bits of the table of literals and lengths: most codes of text are at most this long.
 pub(super) const LITERAL_BITS: u32 = 11;
 /// Index bits of the distance table.
 pub(super) const DISTANCE_BITS: u32 = 9;
@@ -96,7 +96,7 @@ const DISTANCES: [(u32, u32); 30] = [
     (24577, 13),
 ];
 
-/// What the symbols of a code mean.
+/// What the symbols of a code stand for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Alphabet {
     Literals,
@@ -113,7 +113,7 @@ impl Alphabet {
         }
     }
 
-    /// The entry of `symbol`, whose code takes `bits` from the table that holds it.
+    /// The entry of `symbol`, whose code consumes `bits` of the table that holds it.
     fn entry(self, symbol: usize, bits: u32) -> u32 {
         let with_extra = |(base, extra): (u32, u32)| base << 16 | bits << 8 | (bits + extra);
         match self {
@@ -130,9 +130,8 @@ impl Alphabet {
 
 /// Fills `table` for the code with these lengths.
 ///
-/// # Errors
-/// A sentence when the lengths make no prefix code. Like zlib, an incomplete code is taken only
-/// when it has a single symbol of one bit (or, for distances, no symbol at all).
+/// A sentence if the lengths do not form a prefix code. As in zlib, an incomplete code is accepted
+/// only if it has a single symbol of one bit (or, for distances, no symbol at all).
 pub(super) fn build(
     table: &mut Vec<u32>,
     alphabet: Alphabet,
@@ -160,6 +159,8 @@ pub(super) fn build(
         let bits = u32::from(length);
         let code = next_code[bits as usize];
         next_code[bits as usize] += 1;
+        // Codes arrive with their first bit lowest, and the table is indexed by the bits as they
+        // arrive.
         let reversed = code.reverse_bits() >> (32 - bits);
         if bits > main_bits {
             long.push((reversed, bits, symbol));
@@ -191,7 +192,7 @@ fn check_complete(count: &[u16; MAX_BITS + 1], alphabet: Alphabet) -> Result<(),
     Ok(())
 }
 
-/// Appends a sub-table for every main index that several long codes share.
+/// Appends a sub-table for every main index that is shared by long codes.
 fn add_subtables(table: &mut Vec<u32>, alphabet: Alphabet, long: &mut [(u32, u32, usize)]) {
     let main_bits = alphabet.main_bits();
     let main_mask = (1 << main_bits) - 1;

@@ -1,4 +1,4 @@
-//! The C library's LZ4. Has `unsafe`: calls into C.
+//! LZ4 of the C library. Has `unsafe`: calls into C.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -7,7 +7,7 @@ use super::{Block, BlockError, PAGE_BYTES, Page};
 /// `sizeof(LZ4_stream_t)` in lz4 1.9 and later (`LZ4_STREAM_MINSIZE`).
 const STATE_BYTES: usize = (1 << 14) + 32;
 
-/// Aligned as a stream must be.
+/// The alignment that the library demands of its state.
 #[repr(C, align(16))]
 struct Memory([u8; STATE_BYTES]);
 
@@ -24,7 +24,7 @@ unsafe extern "C" {
     fn LZ4_sizeofState() -> c_int;
 }
 
-/// The library's working memory, so that no call allocates.
+/// The library's working memory, allocated once so that no call allocates.
 pub struct State(Box<Memory>);
 
 impl Default for State {
@@ -46,7 +46,7 @@ impl std::fmt::Debug for State {
 }
 
 impl State {
-    /// See [`super::Encoder::encode`].
+    /// The encoder behind [`super::Encoder::encode`] for [`super::Codec::C`].
     pub fn encode(&mut self, page: &Page, out: &mut Block, limit_bytes: usize) -> Option<usize> {
         let room = out.len().min(limit_bytes) as c_int;
         // SAFETY: the state is large enough (checked in `default`) and aligned; the pointers are
@@ -65,7 +65,7 @@ impl State {
     }
 }
 
-/// See [`super::decode`].
+/// The decoder behind [`super::decode`].
 pub fn decode(block: &[u8], page: &mut Page) -> Result<(), BlockError> {
     let refused = BlockError::Refused {
         block_bytes: block.len(),

@@ -1,23 +1,23 @@
-//! Compares sixteen bytes at a time: a plain form, and one with vector instructions. Both give the
-//! same results. Has `unsafe`: vector instructions on memory that callers vouch for.
+//! Compares sixteen bytes at a time, in a plain form and in one with vector instructions. Both
+//! return the same results. Has `unsafe`: vector instructions on memory that the callers answer
+//! for.
 
-/// A way of comparing.
+/// A way of comparing sixteen bytes.
 pub(super) trait Lanes: Copy {
-    /// How many of the 16 bytes at `a` and `b` are equal, from the first on.
+    /// How many of the 16 bytes at `a` and `b` are equal, counted from the first one.
     ///
-    /// # Safety
-    /// Both may be read for 16 bytes.
+    /// Both addresses can be read for 16 bytes.
     unsafe fn equal(a: *const u8, b: *const u8) -> usize;
 }
 
-/// Without vector instructions.
+/// The form without vector instructions, for any processor.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plain;
 
 impl Lanes for Plain {
     #[inline(always)]
     unsafe fn equal(a: *const u8, b: *const u8) -> usize {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees it.
         let (x, y) = unsafe {
             (
                 a.cast::<u128>().read_unaligned(),
@@ -41,7 +41,7 @@ mod wide {
     impl Lanes for Wide {
         #[inline(always)]
         unsafe fn equal(a: *const u8, b: *const u8) -> usize {
-            // SAFETY: the caller's word; SSE2 is part of the architecture.
+            // SAFETY: the caller guarantees it; SSE2 is part of the architecture.
             let same = unsafe {
                 _mm_movemask_epi8(_mm_cmpeq_epi8(
                     _mm_loadu_si128(a.cast()),

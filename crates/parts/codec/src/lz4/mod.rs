@@ -1,65 +1,65 @@
 //! LZ4 blocks of one page of 4 KiB each, in the standard block format (lz4 project,
 //! `doc/lz4_Block_format.md`), which any LZ4 reads.
 //!
-//! Two encoders stand behind the same calls: [`Codec::Page`], ours, made for pages, and
-//! [`Codec::C`], the C library, which is its yardstick. The C library decodes what either writes: a
-//! decoder of ours was as fast on pages and no faster, so there is none.
+//! There are two encoders behind the same calls: [`Codec::Page`], this crate's own, made for pages,
+//! and [`Codec::C`], the C library, which it is measured against. The C library decodes what either
+//! writes: a decoder of our own was as fast on pages but not faster, so it was left out.
 
 mod c;
 mod encode;
 mod lanes;
 
-/// What a block holds.
+/// Bytes that a block decodes to, always.
 pub const PAGE_BYTES: usize = 4096;
 
-/// Room for any block and for the slack that wide copies need behind it.
+/// Room for any block, and for the bytes that wide copies write beyond it.
 pub const BLOCK_BOUND: usize = PAGE_BYTES + PAGE_BYTES / 255 + 16 + 64;
 
-/// Where a block is written.
+/// The buffer that a block is encoded into.
 pub type Block = [u8; BLOCK_BOUND];
 
-/// A page.
+/// The bytes of one page.
 pub type Page = [u8; PAGE_BYTES];
 
-/// Whose encoder.
+/// Which encoder makes the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
     /// The C library, lz4 1.10.
     C,
-    /// Ours, with the widest instructions that this processor has.
+    /// This crate's encoder, with the widest instructions that the processor has.
     Page,
-    /// Ours without vector instructions: the same blocks, for comparison.
+    /// This crate's encoder without vector instructions. It makes the same blocks, for comparison.
     PagePlain,
 }
 
-/// Why bytes are no block of a page.
+/// Why bytes are not a block of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
-    /// It holds more or less than a page.
+    /// The block decodes to more or less than a page.
     #[error("corrupt: the block holds {page_bytes} bytes or more, not {PAGE_BYTES}")]
     Length {
-        /// How many bytes were there when it was noticed.
+        /// How many bytes had been decoded when this was noticed.
         page_bytes: usize,
     },
-    /// The C library refused it, and does not say why.
+    /// The C library refused the block, and does not say why.
     #[error("corrupt: the C library refuses the block of {block_bytes} bytes")]
     Refused {
-        /// Its length.
+        /// The length of the block.
         block_bytes: usize,
     },
 }
 
-/// Makes blocks. Holds the table, so that no call allocates.
+/// Makes blocks. It holds the encoder's table, so that no call allocates.
 #[derive(Debug)]
 pub struct Encoder {
     codec: Codec,
     table: Box<encode::Table>,
-    /// There for the C library alone.
+    /// `Some` only for the C library.
     state: Option<c::State>,
 }
 
 impl Encoder {
-    /// An encoder of one kind.
+    /// An encoder of the given kind.
     pub fn new(codec: Codec) -> Self {
         Self {
             codec,
@@ -68,8 +68,8 @@ impl Encoder {
         }
     }
 
-    /// Encodes `page` and returns the block's length, or nothing when it would be over
-    /// `limit_bytes`. The same page always gives the same block.
+    /// Encodes `page` and returns the block's length, or `None` if it would exceed `limit_bytes`.
+    /// The same page always gives the same block.
     pub fn encode(&mut self, page: &Page, out: &mut Block, limit_bytes: usize) -> Option<usize> {
         if let Some(state) = &mut self.state {
             return state.encode(page, out, limit_bytes);
@@ -84,8 +84,7 @@ impl Encoder {
 /// Decodes a block into `page`. Never reads past `block` nor writes past `page`, whatever the
 /// bytes.
 ///
-/// # Errors
-/// When `block` is not one page exactly; `page` then holds anything.
+/// When `block` is not exactly one page; `page` then has arbitrary contents.
 pub fn decode(block: &[u8], page: &mut Page) -> Result<(), BlockError> {
     c::decode(block, page)
 }

@@ -1,10 +1,10 @@
-//! Scattered text, copied together.
+//! Copies text that lies scattered into one run of bytes with offsets.
 
 use super::Slices;
 
-/// Copies slices to the front of `bytes`, one after the other, and says in `offsets` where each
-/// begins and where the last one ends. `bytes` only grows, by `behind_bytes` beyond the text at
-/// least: what it holds there is of no meaning.
+/// Copies slices to the front of `bytes`, one after the other, and fills `offsets` with where each
+/// begins and where the last one ends. `bytes` never shrinks and has at least `behind_bytes` behind
+/// the text; what it holds there has no meaning.
 pub(crate) fn gather(
     slices: &dyn Slices,
     behind_bytes: usize,
@@ -12,6 +12,7 @@ pub(crate) fn gather(
     bytes: &mut Vec<u8>,
 ) {
     let needed = slices.total_bytes() + slices.padding_bytes().max(behind_bytes);
+    // Only ever longer: cutting it would make the next batch fill the same bytes with zeros again.
     if bytes.len() < needed {
         bytes.resize(needed, 0);
     }

@@ -1,8 +1,8 @@
 //! Columns as an engine holds them: the input of every writer here.
 //!
-//! A [`Field`] says what a column is, [`Values`] are those of one batch of rows, in the shortest
-//! form that the engine has: integers, codes into a dictionary, slices of text that lie elsewhere.
-//! There are no nulls: all columns are required.
+//! A [`Field`] says what a column is. [`Values`] holds one batch of rows of it in the shortest form
+//! that the engine has: integers, codes into a dictionary, or slices of text that lie elsewhere.
+//! There are no nulls, because all columns are required.
 
 mod gather;
 mod words;
@@ -10,32 +10,32 @@ mod words;
 pub(crate) use gather::gather;
 pub use words::Words;
 
-/// A column: its name and what its values are.
+/// A column's name and the kind of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// Name.
+    /// Written into the schema or the header line as it stands here.
     pub name: &'static str,
-    /// What the values are.
+    /// Decides the column's type in the file and which [`Values`] fit it.
     pub kind: Kind,
 }
 
-/// What the values of a column are.
+/// The type of a column, from which each format chooses its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Signed, 32 bits.
+    /// Signed integers of 32 bits.
     Int32,
-    /// Signed, 64 bits.
+    /// Signed integers of 64 bits.
     Int64,
-    /// Days since 1970-01-01.
+    /// Days since 1970-01-01, negative before that day.
     Date,
     /// Integers of 64 bits that count units of 10^-`scale`.
     Decimal {
         /// Digits in all, at most 18.
         precision: u8,
-        /// Digits behind the point.
+        /// How many of these stand behind the point.
         scale: u8,
     },
-    /// UTF-8 of any length.
+    /// UTF-8 of any length, which may be 0.
     Text,
     /// UTF-8 of at most so many characters that a format may call fixed. Values are not padded.
     Char(u32),
@@ -46,22 +46,22 @@ pub enum Kind {
 /// The values of one column in a batch of rows.
 #[derive(Clone, Copy)]
 pub enum Values<'a> {
-    /// For [`Kind::Int64`] and [`Kind::Decimal`].
+    /// One integer for each row of a [`Kind::Int64`] or [`Kind::Decimal`] column.
     Int64(&'a [i64]),
-    /// For [`Kind::Int32`] and [`Kind::Date`].
+    /// One integer for each row of a [`Kind::Int32`] or [`Kind::Date`] column.
     Int32(&'a [i32]),
     /// For [`Kind::Int64`] and [`Kind::Decimal`]: each value as its place in a dictionary.
     CodedInt64 {
-        /// Places in `values`.
+        /// An index into `values` for each row.
         codes: Codes<'a>,
-        /// What may occur, at most once each; the same slice in every batch of a column.
+        /// The dictionary, without duplicates. It must be the same in every batch of a column.
         values: &'a [i64],
     },
     /// For text: each value as its place in a dictionary.
     CodedText {
-        /// Places in `words`.
+        /// The index of an entry of `words` for each row.
         codes: Codes<'a>,
-        /// What may occur; the same in every batch of a column.
+        /// The dictionary. It must be the same in every batch of a column.
         words: &'a Words,
     },
     /// For text: one value after the other.
@@ -76,24 +76,25 @@ pub enum Values<'a> {
     Slices(&'a dyn Slices),
 }
 
-/// Places in a dictionary.
+/// For each row the index of its value in a dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codes<'a> {
-    /// Of at most 256 entries.
+    /// For a dictionary of at most 256 entries.
     U8(&'a [u8]),
-    /// Of any number.
+    /// For a dictionary of any size.
     U32(&'a [u32]),
 }
 
 /// Short pieces of text that lie scattered.
 pub trait Slices {
-    /// The bytes of each.
+    /// How many bytes each piece has, in the order of the rows.
     fn lengths(&self) -> &[u8];
 
-    /// Their sum.
+    /// The sum of [`Slices::lengths`].
     fn total_bytes(&self) -> usize;
 
-    /// Bytes behind the last one that [`Slices::copy_to`] may spoil, since it copies in wide moves.
+    /// Bytes behind the last piece that [`Slices::copy_to`] may overwrite, because it copies in
+    /// wide moves.
     fn padding_bytes(&self) -> usize;
 
     /// Copies all of them to the front of `out`, one after the other, and returns their bytes.
@@ -104,7 +105,7 @@ pub trait Slices {
 }
 
 impl Codes<'_> {
-    /// The code of a row.
+    /// The code of a row, as an index.
     ///
     /// # Panics
     /// When there is no such row.
@@ -115,7 +116,7 @@ impl Codes<'_> {
         }
     }
 
-    /// The largest one, if there is any.
+    /// The largest code, or `None` for a batch without rows.
     pub fn max(&self) -> Option<u32> {
         match self {
             Codes::U8(codes) => codes.iter().copied().max().map(u32::from),
@@ -123,7 +124,7 @@ impl Codes<'_> {
         }
     }
 
-    /// How many there are.
+    /// The number of rows in the batch.
     pub fn len(&self) -> usize {
         match self {
             Codes::U8(codes) => codes.len(),
@@ -131,14 +132,14 @@ impl Codes<'_> {
         }
     }
 
-    /// Whether there is none.
+    /// Whether the batch has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
 impl Values<'_> {
-    /// How many there are.
+    /// The number of rows in the batch.
     pub fn len(&self) -> usize {
         match self {
             Values::Int64(values) => values.len(),
@@ -149,12 +150,12 @@ impl Values<'_> {
         }
     }
 
-    /// Whether there is none.
+    /// Whether the batch has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether they can be values of a column of this kind.
+    /// Whether a column of this kind can hold them.
     pub fn fit(&self, kind: Kind) -> bool {
         match self {
             Values::Int64(_) | Values::CodedInt64 { .. } => {
@@ -168,38 +169,39 @@ impl Values<'_> {
     }
 }
 
-/// A batch that is not one: what a writer says to a caller who mixes columns up.
+/// Why columns are not a batch of rows of a file. The caller has mixed up its columns.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
-    /// Not one value list for each field.
+    /// The number of columns is not that of the fields.
     #[error("{given} columns given for {expected} fields")]
     Columns {
-        /// Fields of the file.
+        /// The number of fields in the file.
         expected: usize,
-        /// Lists given.
+        /// The number of columns in the batch.
         given: usize,
     },
-    /// Columns of different lengths.
+    /// Two columns differ in their number of rows.
     #[error("column {name} has {given} values, the first one {expected}")]
     Length {
-        /// The column.
+        /// The first column whose length differs.
         name: &'static str,
-        /// Values of the first column.
+        /// The number of rows in the first column.
         expected: usize,
-        /// Values of this one.
+        /// The number of rows in this column.
         given: usize,
     },
-    /// Values of another kind.
+    /// The values cannot be those of their column.
     #[error("the values given for column {name} cannot be {kind:?}")]
     Kind {
-        /// The column.
+        /// The first column with such values.
         name: &'static str,
-        /// What they should be.
+        /// What the file declares the column to be.
         kind: Kind,
     },
 }
 
-/// Checks that `columns` are a batch of rows of `fields`, and says how many rows.
+/// Checks that `columns` are a batch of rows of `fields`, and returns the number of rows. Codes and
+/// offsets are not looked at; each writer checks its own.
 ///
 /// # Errors
 /// See [`BatchError`].

@@ -1,18 +1,19 @@
-//! A dictionary of text.
+//! A dictionary of text, shared by all batches of a column.
 
-/// The words that a coded column may hold, each once, at any places.
+/// The entries of a dictionary of text, each once, in the order of their codes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Words {
     offsets: Vec<u32>,
     bytes: Vec<u8>,
-    /// The place of each word among all when they are sorted by their bytes.
+    /// For each code the rank of its entry when all are sorted by their bytes.
     ranks: Vec<u32>,
-    /// The word at each rank: `ranks` the other way round.
+    /// The code at each rank, which is the inverse of `ranks`.
     sorted: Vec<u32>,
 }
 
 impl Words {
-    /// Takes the words in the order of their codes. Together they must have less than 4 GiB.
+    /// Makes a dictionary of entries in the order of their codes. Together they must have less than
+    /// 4 GiB, because offsets have 32 bits.
     pub fn new<T: AsRef<[u8]>>(words: impl IntoIterator<Item = T>) -> Words {
         let mut offsets = vec![0];
         let mut bytes = Vec::new();
@@ -24,6 +25,8 @@ impl Words {
             let code = code as usize;
             &bytes[offsets[code] as usize..offsets[code + 1] as usize]
         };
+        // Sorted here once: every page and stripe then finds its least and greatest entry by
+        // comparing ranks instead of bytes.
         let mut sorted: Vec<u32> = (0..offsets.len() as u32 - 1).collect();
         sorted.sort_unstable_by_key(|&code| word(code));
         let mut ranks = vec![0; sorted.len()];
@@ -38,17 +41,17 @@ impl Words {
         }
     }
 
-    /// How many words there are.
+    /// The number of entries, which is one more than the highest code.
     pub fn len(&self) -> usize {
         self.ranks.len()
     }
 
-    /// Whether there is none.
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.ranks.is_empty()
     }
 
-    /// The word of a code.
+    /// The bytes of the entry with this code.
     ///
     /// # Panics
     /// When there is no such code.
@@ -56,17 +59,17 @@ impl Words {
         &self.bytes[self.offsets[code] as usize..self.offsets[code + 1] as usize]
     }
 
-    /// All words in the order of their codes.
+    /// The bytes of all entries in the order of their codes.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|code| self.word(code))
     }
 
-    /// For each code, the place of its word among all, sorted by their bytes.
+    /// For each code the rank of its entry among all, sorted by their bytes.
     pub fn ranks(&self) -> &[u32] {
         &self.ranks
     }
 
-    /// The codes in the order of their words' bytes.
+    /// The codes in the order of the bytes of their entries.
     pub fn sorted(&self) -> &[u32] {
         &self.sorted
     }

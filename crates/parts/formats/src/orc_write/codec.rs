@@ -1,9 +1,10 @@
-//! Chunks: what a reader can decompress by itself.
+//! Compresses streams in chunks, each of which a reader can decompress by itself.
 
 use super::error::{Error, Result};
 use super::options::Compression;
 
-/// Compresses chunks. One lives in each stripe writer, since its tables are large.
+/// Compresses chunks. Each stripe writer keeps one, because the tables of a codec are large and
+/// slow to set up.
 pub(super) struct Codec {
     engine: Engine,
     chunk_bytes: usize,
@@ -37,6 +38,8 @@ impl Codec {
         };
         let most = match &engine {
             Engine::None => 0,
+            // No more than the chunk itself, so that deflate gives up where it does not shrink it.
+            // The other codecs refuse a buffer that is shorter than their worst case.
             Engine::Zlib(..) => chunk_bytes,
             Engine::Snappy(_) => snap::raw::max_compress_len(chunk_bytes),
             Engine::Lz4 => lz4_flex::block::get_maximum_output_size(chunk_bytes),
@@ -50,12 +53,12 @@ impl Codec {
         })
     }
 
-    /// Whether streams are written as they are, without chunks.
+    /// Whether streams are written as they are, without cutting them into chunks.
     pub(super) fn is_none(&self) -> bool {
         matches!(self.engine, Engine::None)
     }
 
-    /// Most bytes of a chunk before compression.
+    /// The most bytes that a chunk may have before compression.
     pub(super) fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
     }
@@ -64,6 +67,8 @@ impl Codec {
     /// not shrink them, as they are.
     pub(super) fn pack(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<()> {
         debug_assert!(chunk.len() <= self.chunk_bytes);
+        // The header has 23 bits of length and one that says that the chunk is stored as it is. The
+        // options allow 4 MiB, which fit.
         match self.compress(chunk)? {
             Some(length) if length < chunk.len() => {
                 out.extend_from_slice(&(length as u32 * 2).to_le_bytes()[..3]);
@@ -77,7 +82,8 @@ impl Codec {
         Ok(())
     }
 
-    /// Compresses into the scratch buffer; none when that has no room.
+    /// Compresses into the scratch buffer. `None` if the result does not fit into it, which only
+    /// happens with zlib, and says that compressing does not pay.
     fn compress(&mut self, chunk: &[u8]) -> Result<Option<usize>> {
         let name = self.name;
         let out = self.scratch.as_mut_slice();
@@ -92,7 +98,8 @@ impl Codec {
                     deflate.reset();
                     Some(length)
                 } else {
-                    // zlib-rs 0.6.8 cannot be reset while output waits in it: it panics later.
+                    // zlib-rs 0.6.8 cannot be reset while output waits in it, because it panics on
+                    // a later chunk. So the compressor is replaced.
                     **deflate = flate2::Compress::new(*level, false);
                     None
                 }
@@ -107,7 +114,7 @@ impl Codec {
         })
     }
 
-    /// A section of the tail or of a stripe: all of it, in chunks.
+    /// Compresses a whole section of the tail or of a stripe, chunk by chunk.
     pub(super) fn section(&mut self, bytes: Vec<u8>) -> Result<Vec<u8>> {
         if self.is_none() {
             return Ok(bytes);

@@ -1,113 +1,113 @@
-//! What can go wrong.
+//! Why a writer of ORC files refuses a layout, a batch or a stripe.
 
 use std::io;
 
 use crate::columns::BatchError;
 
-/// A result of this module.
+/// The result of every call in this module that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a file could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A field that ORC cannot have.
+    /// The layout has a field that an ORC file cannot have.
     #[error("field {name} cannot be in an ORC file: {reason}")]
     Field {
-        /// The field.
+        /// Name of the field, or `(none)` for a layout without fields.
         name: &'static str,
-        /// What is wrong.
+        /// What is wrong with its name or kind.
         reason: String,
     },
-    /// An option out of its range.
+    /// An option has a value out of its range.
     #[error("option {name} cannot be {value}: {reason}")]
     Option {
-        /// The option.
+        /// Name of the option, as in [`super::Options`].
         name: &'static str,
-        /// The value.
+        /// The value that was requested.
         value: String,
-        /// What it may be.
+        /// Which values are allowed.
         reason: &'static str,
     },
-    /// Columns that are not a batch of rows of this file.
+    /// The columns are not a batch of rows of this file.
     #[error(transparent)]
     Batch(#[from] BatchError),
-    /// A code behind the end of its dictionary.
+    /// A code lies behind the end of its dictionary.
     #[error("column {name} has code {code}, its dictionary {entries} entries")]
     Code {
-        /// The column.
+        /// Name of the column with the code.
         name: &'static str,
-        /// The code.
+        /// The first or largest code that has no entry.
         code: u32,
-        /// Entries of the dictionary.
+        /// How many entries the dictionary has.
         entries: usize,
     },
-    /// Another dictionary, or none, in the middle of a stripe.
+    /// A batch has another dictionary than the stripe began with, or none where it had one.
     #[error("column {name} came with {given} after {before} in one stripe")]
     Mixed {
-        /// The column.
+        /// Name of the column that changed.
         name: &'static str,
-        /// What this batch has.
+        /// The form in which this batch came.
         given: &'static str,
-        /// What the stripe has.
+        /// The form in which the stripe's earlier batches came.
         before: &'static str,
     },
-    /// Offsets that run backwards or leave the bytes.
+    /// Offsets of text run backwards or leave the bytes.
     #[error("column {name} has text at bytes {begin}..{end} of {bytes}")]
     Offsets {
-        /// The column.
+        /// Name of the column of text.
         name: &'static str,
-        /// Where the first value begins, or the one that runs backwards.
+        /// Where the first bad value begins.
         begin: u32,
-        /// Where it ends.
+        /// Where the first bad value ends.
         end: u32,
-        /// Bytes given.
+        /// How many bytes the batch has for the column.
         bytes: usize,
     },
-    /// A text that does not fit its column.
+    /// A text is longer than its column's type allows.
     #[error("column {name} has a text of {characters} characters, its type allows {most}")]
     TooLong {
-        /// The column.
+        /// Name of the column of text.
         name: &'static str,
-        /// Characters of the text.
+        /// How many characters the text has.
         characters: usize,
-        /// Characters allowed.
+        /// How many characters the type allows.
         most: u32,
     },
-    /// A number with more digits than its column has.
+    /// A decimal has more digits than its column's precision.
     #[error(
         "column {name} has the decimal {value} in units of its scale, beyond {precision} digits"
     )]
     TooLarge {
-        /// The column.
+        /// Name of the column of decimals.
         name: &'static str,
         /// The value, in units of the last digit.
         value: i64,
-        /// Digits allowed.
+        /// How many digits the type allows.
         precision: u8,
     },
-    /// A codec that failed.
+    /// The codec refused a chunk or could not be set up.
     #[error("cannot compress a chunk with {codec}: {reason}")]
     Compress {
-        /// The codec.
+        /// Name of the codec, without its level.
         codec: &'static str,
-        /// What it says.
+        /// What the codec's library said.
         reason: String,
     },
-    /// A stripe of another file.
+    /// The stripe was encoded for a file of another layout.
     #[error("a stripe of {given} columns given for a file of {expected}")]
     Stripe {
-        /// Columns of the file.
+        /// How many columns the file has.
         expected: usize,
-        /// Columns of the stripe.
+        /// How many columns the stripe has.
         given: usize,
     },
-    /// A batch failed before: the stripe is not whole.
+    /// An earlier batch failed, so the stripe is not whole and its writer is of no more use.
     #[error("the stripe in hand broke off after {rows} rows and cannot go on")]
     Failed {
-        /// Rows that were whole.
+        /// How many rows were appended before the batch that failed.
         rows: usize,
     },
-    /// The output failed.
+    /// The output failed, so what was written so far is not an ORC file.
     #[error("cannot write the ORC file: {0}")]
     Io(#[from] io::Error),
 }

@@ -1,4 +1,4 @@
-//! The file around the stripes: magic, statistics, footer, postscript.
+//! Writes what stands around the stripes of a file: magic, statistics, footer and postscript.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,21 +13,22 @@ use super::stripe::{Extent, Stripe};
 
 const MAGIC: &[u8] = b"ORC";
 
-/// The file version, 0.12: Hive 0.12 and whatever came later can read it.
+/// The file version 0.12, which Hive 0.12 and all later readers know.
 const VERSION: [u64; 2] = [0, 12];
 
 /// Which program wrote it. Numbers below 64 are given out by the ORC project; this one is not
 /// registered, and readers take it for an unknown writer.
 const WRITER: u64 = 0x4459;
 
-/// Which mistakes of earlier writers are not to be expected: 6 stands for ORC-135, since statistics
-/// of strings are in UTF-8 and those of strides, stripes and file agree.
+/// Tells readers which mistakes of earlier writers they need not expect. 6 stands for ORC-135:
+/// statistics of strings are in UTF-8, and those of strides, stripes and file agree.
 const WRITER_VERSION: u64 = 6;
 
 /// Dates are days of the Gregorian calendar extended to all times.
 const PROLEPTIC_GREGORIAN: u64 = 2;
 
-/// Writes one ORC file, stripe by stripe.
+/// Writes one ORC file, stripe by stripe. After an error the output is not an ORC file, and the
+/// writer must be dropped.
 pub struct FileWriter<W> {
     out: W,
     layout: Arc<Layout>,
@@ -44,22 +45,22 @@ struct StripeEntry {
     statistics: Vec<Statistics>,
 }
 
-/// What was written.
+/// The size of a finished file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Summary {
-    /// Rows.
+    /// Rows of all stripes together.
     pub rows: u64,
     /// Length of the file in bytes.
     pub bytes: u64,
-    /// Stripes.
+    /// Stripes that have rows.
     pub stripes: usize,
 }
 
 impl<W: Write> FileWriter<W> {
-    /// Begins a file.
+    /// Begins a file by writing its magic.
     ///
     /// # Errors
-    /// Whatever `out` says.
+    /// When `out` fails.
     pub fn new(mut out: W, layout: Arc<Layout>) -> Result<FileWriter<W>> {
         out.write_all(MAGIC)?;
         Ok(FileWriter {
@@ -75,7 +76,7 @@ impl<W: Write> FileWriter<W> {
     /// Appends a stripe of the same layout. One without rows is left out.
     ///
     /// # Errors
-    /// When the stripe has another number of columns, and whatever the output says.
+    /// When the stripe has another number of columns, or the output fails.
     pub fn append(&mut self, stripe: Stripe) -> Result<()> {
         let expected = self.layout.fields().len();
         if stripe.columns() != expected {
@@ -95,6 +96,8 @@ impl<W: Write> FileWriter<W> {
             for (all, stripe) in self.statistics.iter_mut().zip(&entry.statistics) {
                 all.merge(stripe);
             }
+            // Only now: a stripe whose write failed is not listed, so that no footer can point at
+            // it.
             self.offset += stripe.bytes() as u64;
             self.rows += entry.rows;
             self.stripes.push(entry);
@@ -103,25 +106,27 @@ impl<W: Write> FileWriter<W> {
         Ok(())
     }
 
-    /// Bytes written so far.
+    /// Bytes that the output has taken so far.
     pub fn bytes(&self) -> u64 {
         self.offset
     }
 
-    /// What the bytes go to, for those who want to know how far it is.
+    /// The output, for callers that want to know how far it is.
     pub fn output(&self) -> &W {
         &self.out
     }
 
-    /// Writes the tail and gives back the output, which the caller makes durable.
+    /// Writes the tail and returns the output, which the caller makes durable.
     ///
     /// # Errors
-    /// When the codec fails, and whatever the output says.
+    /// When the codec or the output fails.
     pub fn finish(mut self) -> Result<(W, Summary)> {
         let options = self.layout.options();
         let mut codec = Codec::new(options.compression, options.chunk_bytes)?;
         let metadata = codec.section(self.metadata())?;
         let footer = codec.section(self.footer())?;
+        // The postscript itself is never compressed, because a reader learns from it how the rest
+        // is. Its length is the last byte of the file, so it stays below 256 bytes.
         let mut postscript = Vec::new();
         uint(&mut postscript, 1, footer.len() as u64);
         uint(&mut postscript, 2, options.compression.kind());
@@ -146,7 +151,7 @@ impl<W: Write> FileWriter<W> {
         Ok((self.out, summary))
     }
 
-    /// The message `Metadata`: statistics of each stripe.
+    /// The message `Metadata`, which has the statistics of each stripe.
     fn metadata(&self) -> Vec<u8> {
         let mut metadata = Vec::new();
         for stripe in &self.stripes {

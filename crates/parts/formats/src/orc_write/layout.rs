@@ -1,4 +1,4 @@
-//! What all stripes of a file have in common.
+//! What all stripes of a file have in common, and the buffers that go round between them.
 
 use super::column::Column;
 use super::error::Result;
@@ -11,12 +11,13 @@ use parking_lot::Mutex;
 pub struct Layout {
     fields: Vec<Field>,
     options: Options,
-    /// Columns of stripes that were written: their buffers are used again.
+    /// Columns of stripes that were written, whose buffers the next stripes use again. There are at
+    /// most as many as stripes were under way at once.
     spare: Mutex<Vec<Vec<Column>>>,
 }
 
 impl Layout {
-    /// Takes the columns of a file, in their order.
+    /// Checks the columns of a file, in their order, and its options.
     ///
     /// # Errors
     /// When a field cannot be in an ORC file: no name, or one that another has; a decimal beyond 18
@@ -31,18 +32,19 @@ impl Layout {
         })
     }
 
-    /// The columns.
+    /// The fields in the order of the columns.
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
 
-    /// How they are written.
+    /// The options that were given to [`Layout::new`].
     pub fn options(&self) -> &Options {
         &self.options
     }
 
     /// Empty columns, with the buffers of an earlier stripe if there are any.
     pub(super) fn take_columns(&self) -> Vec<Column> {
+        // The lock ends here, since clearing buffers of a stripe takes longer than popping them.
         let spare = self.spare.lock().pop();
         match spare {
             Some(mut columns) => {

@@ -26,10 +26,11 @@
 //! bytes depend on the rows, on where stripes are cut and on the options, not on how rows were cut
 //! into batches.
 //!
-//! It follows the ORC specification v1 (file version 0.12): integers as RLEv2 in the widths that
-//! are not deprecated, decimals as varints with a constant scale, text by dictionary or direct, row
-//! indexes and statistics at all three levels. There are no nulls, so there is no PRESENT stream.
-//! Runs end where an index stride ends, so a reader that seeks never has to skip values of a run.
+//! Files follow the ORC specification v1 (file version 0.12). Integers are RLEv2 in the widths that
+//! are not deprecated, decimals are varints with a constant scale, and text has a dictionary or is
+//! direct. Row indexes are written, and statistics at all three levels. There is no PRESENT stream,
+//! because there are no nulls. Runs end where an index stride ends, so a reader that seeks never
+//! has to skip values of a run.
 //!
 //! Values of `char(n)` are stored as they come, without the blanks that fill them up to n: the
 //! specification says nothing of padding, readers in C++ and Rust return what is stored, and the

@@ -1,4 +1,4 @@
-//! How a file is to be written.
+//! The options of an ORC file, and how they are checked and parsed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,16 @@ use super::error::{Error, Result};
 /// How a file is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// How chunks of streams are compressed.
+    /// The codec for the chunks of streams. [`Compression::None`] unless set.
     pub compression: Compression,
-    /// Most bytes of a chunk before it is compressed: 1 KiB to 4 MiB. 256 KiB unless told.
+    /// The most bytes of a chunk before it is compressed, from 1 KiB to 4 MiB. 256 KiB unless set.
     pub chunk_bytes: usize,
-    /// Rows that one entry of a row index stands for: at least 1000. 10000 unless told.
+    /// How many rows one entry of a row index stands for, at least 1000. 10000 unless set.
     pub stride_rows: usize,
     /// Look for repeated values in text that comes without codes, and write a dictionary for a
-    /// stripe when it has at most four distinct values for each five rows. True unless told.
+    /// stripe when it has at most four distinct values for each five rows. True unless set.
     pub find_dictionaries: bool,
-    /// Fill values of `char(n)` with blanks up to n. False unless told.
+    /// Fill values of `char(n)` with blanks up to n. False unless set.
     pub pad_chars: bool,
 }
 
@@ -61,9 +61,9 @@ pub enum Compression {
     None,
     /// Deflate without the header of zlib, level 0 to 9.
     Zlib(u32),
-    /// Snappy blocks.
+    /// Snappy blocks without its framing format.
     Snappy,
-    /// LZ4 blocks.
+    /// LZ4 blocks without its frame format.
     Lz4,
     /// Zstandard frames, level 1 to 22.
     Zstd(i32),
@@ -85,7 +85,7 @@ impl Compression {
         })
     }
 
-    /// Its name, without a level.
+    /// The name that [`Compression::from_str`] reads, without a level.
     pub fn name(self) -> &'static str {
         match self {
             Compression::None => "none",

@@ -1,6 +1,5 @@
-//! Messages of Protocol Buffers, as far as the metadata of ORC needs them.
+//! Writes messages of Protocol Buffers, as far as the metadata of ORC needs them.
 
-/// Appends a base-128 varint.
 pub(super) fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -9,7 +8,7 @@ pub(super) fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Small absolute values as small unsigned ones.
+/// Maps numbers of small absolute value, negative or not, to small unsigned ones.
 #[inline(always)]
 pub(super) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
@@ -47,6 +46,7 @@ pub(super) fn packed(out: &mut Vec<u8>, field: u64, values: &[u64]) {
 
 /// A field that is a message itself.
 pub(super) fn message(out: &mut Vec<u8>, field: u64, write: impl FnOnce(&mut Vec<u8>)) {
+    // Its length stands in front of it and is not known before, so it is made aside.
     let mut inner = Vec::new();
     write(&mut inner);
     bytes(out, field, &inner);

@@ -3,7 +3,7 @@
 
 use super::protobuf::{bytes, message, sint, uint};
 
-/// What is known of the values of a column.
+/// Statistics of the values of a column in a stride, a stripe or the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Statistics {
     pub(super) count: u64,
@@ -13,7 +13,7 @@ pub(super) struct Statistics {
 /// The least value, the greatest, and their sum.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Bounds {
-    /// Of no values, or of the rows themselves.
+    /// There are no values yet, or the column is the root, which has none.
     #[default]
     None,
     Integer(Range),
@@ -25,12 +25,11 @@ pub(super) enum Bounds {
     Text {
         least: Vec<u8>,
         most: Vec<u8>,
-        /// Bytes of all values.
+        /// Bytes of all values together, which readers call their sum.
         bytes: u64,
     },
 }
 
-/// Of integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) least: i64,
@@ -39,14 +38,15 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Of no values.
+    /// The range of no values, to which others can be merged.
     pub(super) const EMPTY: Range = Range {
         least: i64::MAX,
         most: i64::MIN,
         sum: 0,
     };
 
-    /// Of values that may be summed in 64 bits in groups.
+    /// The range of values, summed group by group in 64 bits where that cannot overflow, because
+    /// additions of 128 bits are not vectorised.
     pub(super) fn of<T: Copy + Into<i64>>(values: &[T]) -> Range {
         const GROUP: usize = 1024;
         let mut range = Range::EMPTY;
@@ -58,6 +58,8 @@ impl Range {
                 most = most.max(value);
                 sum = sum.wrapping_add(value);
             }
+            // The sum above has wrapped if values are so far from 0 that a whole group of them
+            // could leave 64 bits; then it is taken once more.
             const SAFE: i64 = i64::MAX / GROUP as i64;
             let sum = if least >= -SAFE && most <= SAFE {
                 i128::from(sum)
@@ -77,7 +79,7 @@ impl Range {
 }
 
 impl Statistics {
-    /// Of rows of which nothing else is to be said.
+    /// Statistics of rows as such, which have a count and nothing else.
     pub(super) fn rows(count: u64) -> Statistics {
         Statistics {
             count,
@@ -124,6 +126,7 @@ impl Statistics {
             Bounds::Integer(range) => message(out, 2, |out| {
                 sint(out, 1, range.least);
                 sint(out, 2, range.most);
+                // The specification says to leave out a sum that does not fit into 64 bits.
                 if let Ok(sum) = i64::try_from(range.sum) {
                     sint(out, 3, sum);
                 }

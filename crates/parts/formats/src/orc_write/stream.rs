@@ -1,4 +1,4 @@
-//! A stream of a column: bytes, cut into chunks when the file is compressed.
+//! A stream of a column, whose bytes are cut into chunks when the file is compressed.
 
 use super::codec::Codec;
 use super::error::Result;
@@ -14,14 +14,14 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Forgets everything but the memory.
+    /// Forgets all bytes and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.raw.clear();
         self.packed.clear();
         self.done = 0;
     }
 
-    /// Bytes so far, as far as they are known.
+    /// Bytes that the stream will have, where what waits for the codec counts as it is.
     pub(super) fn len(&self) -> usize {
         self.packed.len() + self.raw.len() - self.done
     }
@@ -38,13 +38,16 @@ impl Stream {
             positions.push(at as u64);
             return Ok(());
         }
+        // A position is the start of a chunk and an offset in what it decompresses to. All chunks
+        // before `at` must therefore be packed, and the one that holds it must not be.
         self.pack_to(at, codec)?;
         positions.push(self.packed.len() as u64);
         positions.push((at - self.done) as u64);
         Ok(())
     }
 
-    /// Compresses the chunks that are full.
+    /// Compresses the chunks that are full and forgets their bytes. Bytes that [`Stream::mark`] may
+    /// still be called for must not be among them, so callers settle at the end of a batch.
     pub(super) fn settle(&mut self, codec: &mut Codec) -> Result<()> {
         if !codec.is_none() && self.raw.len() - self.done >= codec.chunk_bytes() {
             self.pack_to(self.raw.len(), codec)?;
@@ -56,7 +59,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Compresses what is left.
+    /// Compresses what is left as a last, shorter chunk.
     pub(super) fn finish(&mut self, codec: &mut Codec) -> Result<()> {
         if codec.is_none() {
             return Ok(());
@@ -69,7 +72,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The bytes of a finished stream.
+    /// The bytes of a finished stream as they go into the file.
     pub(super) fn bytes(&self) -> &[u8] {
         if self.packed.is_empty() {
             &self.raw

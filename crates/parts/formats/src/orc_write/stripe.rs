@@ -1,4 +1,4 @@
-//! A stripe: rows encoded column by column, to be read without any other stripe.
+//! A stripe, whose rows are encoded column by column and can be read without any other stripe.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -16,11 +16,12 @@ const ROW_INDEX: u64 = 6;
 
 /// Encodes rows as stripes, one after the other, on one thread.
 ///
-/// After an error the rows of the stripe in hand are incomplete: it gives no stripe any more.
+/// After an error its columns may have different numbers of rows. Every later call therefore fails
+/// with [`Error::Failed`].
 pub struct StripeWriter {
     layout: Arc<Layout>,
     codec: Codec,
-    /// None between two stripes.
+    /// Empty between two stripes, so that a writer that waits does not hold on to buffers.
     columns: Vec<Column>,
     segments: Vec<Segment>,
     rows: usize,
@@ -74,6 +75,8 @@ impl StripeWriter {
         }
         self.begin();
         self.cut(rows);
+        // Set until all columns have the batch, because the first of them keep it when a later one
+        // refuses its values.
         self.failed = true;
         let mut batch = Batch {
             segments: &self.segments,
@@ -117,18 +120,18 @@ impl StripeWriter {
         Ok(())
     }
 
-    /// Rows of the stripe in hand.
+    /// Rows in the stripe that is being encoded.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Bytes that the stripe in hand takes, about: what is compressed, and what waits for it.
+    /// About how many bytes the stripe will have. What waits for the codec counts as it is.
     pub fn encoded_bytes(&self) -> usize {
         self.columns.iter().map(Column::encoded_bytes).sum()
     }
 
-    /// Ends the stripe in hand and begins an empty one. A stripe of no rows is allowed; a file
-    /// leaves it out.
+    /// Ends the stripe and begins an empty one. A stripe of no rows is allowed; a file leaves it
+    /// out.
     ///
     /// # Errors
     /// When a codec fails, and when a batch failed before.
@@ -202,12 +205,12 @@ fn footer(indexes: &[Vec<u8>], columns: &[Column]) -> Vec<u8> {
 }
 
 impl Stripe {
-    /// Its rows.
+    /// The number of rows in it.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Its bytes in the file.
+    /// How many bytes it takes in the file.
     pub fn bytes(&self) -> usize {
         let extent = self.extent();
         extent.index_bytes + extent.data_bytes + extent.footer_bytes

@@ -1,8 +1,8 @@
-//! Unpacks little-endian bit-packed integers, 32 at a time, one function per width.
+//! Unpacks little-endian bit-packed integers, 32 at a time, by one function for each width.
 
 use super::ReadError;
 
-/// Values that one call unpacks.
+/// How many values are unpacked together.
 pub(super) const GROUP: usize = 32;
 /// Bytes that [`Unpack`] may read behind the `4 * width` bytes of its last group.
 pub(super) const SLACK_BYTES: usize = 64;
@@ -42,13 +42,14 @@ pub(super) fn unpacker(width: u8) -> Result<Unpack, ReadError> {
     if let Some(fast) = wide_unpacker(width) {
         return Ok(fast);
     }
+    // Widths that no wide function has, and machines without the instructions.
     UNPACK
         .get(usize::from(width))
         .copied()
         .ok_or_else(|| ReadError::damaged(format!("bit width {width} is above {MAX_WIDTH}")))
 }
 
-/// The highest of some codes, 0 for none.
+/// The highest of some codes, or 0 if there are none.
 pub(super) fn highest(codes: &[u32]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if let Some(highest) =

@@ -1,6 +1,6 @@
 //! Unpacking on AVX-512 with byte permutes (VBMI), sixteen values in four instructions.
 //!
-//! This module is `unsafe` because instructions are used that not every machine has.
+//! This module is `unsafe` because it uses instructions that not every machine has.
 
 use std::arch::x86_64::{
     __m512i, _mm512_and_si512, _mm512_loadu_si512, _mm512_permutexvar_epi8, _mm512_set1_epi32,
@@ -10,7 +10,7 @@ use std::arch::x86_64::{
 use super::bits::{GROUP, SLACK_BYTES, Unpack};
 use super::bits_shuffled::{MAX_WIDTH, byte_indexes, shifts};
 
-/// Values in a register.
+/// How many values of 32 bits a register has.
 const LANES: usize = 16;
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
@@ -57,7 +57,7 @@ macro_rules! table {
 static UNPACK: [Unpack; MAX_WIDTH] =
     table!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25);
 
-/// The function for `width` bits per value, when this machine and this module have one.
+/// The function for `width` bits per value, or `None` if this machine or this module has none.
 pub(super) fn unpacker(width: u8) -> Option<Unpack> {
     let able = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
@@ -68,13 +68,13 @@ pub(super) fn unpacker(width: u8) -> Option<Unpack> {
     UNPACK.get(usize::from(width).checked_sub(1)?).copied()
 }
 
-/// The plain loop, which the compiler turns into comparisons of sixteen codes at a time.
+/// A plain loop, which the compiler turns into comparisons of sixteen codes at a time.
 #[target_feature(enable = "avx512f")]
 fn highest_of(codes: &[u32]) -> u32 {
     codes.iter().copied().max().unwrap_or(0)
 }
 
-/// The highest of some codes, when this machine has the instructions.
+/// The highest of some codes, or `None` if this machine lacks the instructions.
 pub(super) fn highest(codes: &[u32]) -> Option<u32> {
     if !is_x86_feature_detected!("avx512f") {
         return None;

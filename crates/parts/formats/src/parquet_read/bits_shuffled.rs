@@ -1,7 +1,8 @@
-//! What the unpackers that shuffle bytes have in common: which bytes go where, and how wide values
-//! may be.
+//! What the unpackers that shuffle bytes have in common, which is where each byte goes and how wide
+//! values may be.
 
-/// A value and the up to 7 bits before it in its first byte fill a 32-bit lane.
+/// The widest values that can be shuffled. A value and the up to 7 bits before it in its first byte
+/// must fit into a lane of 32 bits.
 pub(super) const MAX_WIDTH: usize = 25;
 
 /// For each lane of 32 bits the four bytes that its value lies in, counted from where the values
@@ -18,7 +19,7 @@ pub(super) const fn byte_indexes<const BYTES: usize>(width: usize, together: usi
     indexes
 }
 
-/// For each lane how many bits of its first byte belong to the value before.
+/// For each lane how many bits of its first byte belong to the value before it.
 pub(super) const fn shifts<const LANES: usize>(width: usize) -> [u32; LANES] {
     let mut shifts = [0; LANES];
     let mut lane = 0;

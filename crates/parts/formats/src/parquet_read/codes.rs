@@ -1,4 +1,4 @@
-//! Dictionary codes of a string column, block by block.
+//! Reads the dictionary codes of a string column, block by block.
 
 use bytes::Bytes;
 
@@ -7,18 +7,19 @@ use super::hybrid::HybridDecoder;
 use super::pages::{Pages, PlainPage, code_width};
 use super::{BLOCK_ROWS, ReadError};
 
-/// What one call of [`CodeReader::next`] found.
+/// What a call of [`CodeReader::next`] has read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeBlock {
-    /// The column chunk is at its end.
+    /// The column chunk has no more pages. The caller checks whether it had as many rows as the row
+    /// group.
     End,
-    /// So many rows, all with this code.
+    /// So many rows, all of which have this code.
     Same(usize, u32),
-    /// So many rows, their codes at the front of the buffer.
+    /// So many rows, whose codes stand at the front of the buffer.
     Codes(usize),
 }
 
-/// Reads the codes of one column chunk.
+/// Reads the codes of one column chunk, all of them checked to be in its dictionary.
 pub struct CodeReader {
     pages: Pages,
     page: Option<HybridDecoder>,
@@ -45,12 +46,13 @@ impl CodeReader {
         })
     }
 
-    /// The dictionary page of this chunk as stored, and how many strings it says it holds.
+    /// The decompressed dictionary page of this chunk, and how many strings its header promises.
+    /// [`super::StringDictionary::new`] checks that promise.
     pub fn dictionary(&self) -> (&Bytes, usize) {
         (&self.dictionary.0, self.dictionary.1)
     }
 
-    /// Reads up to [`BLOCK_ROWS`] codes; fewer at the end of a page.
+    /// Reads up to [`BLOCK_ROWS`] codes, and fewer only at the end of a page.
     ///
     /// # Errors
     /// A damaged page, a code outside of the dictionary, a page in another encoding.
@@ -72,6 +74,8 @@ impl CodeReader {
                 CodeBlock::Codes(rows)
             }
         };
+        // Checked here, once for a block, so that users may index tables by codes without checks of
+        // their own.
         match block {
             CodeBlock::Same(_, code) => self.check(code)?,
             _ => self.check(highest(&codes[..rows]))?,
@@ -79,11 +83,11 @@ impl CodeReader {
         Ok(block)
     }
 
-    /// Fills `codes` with the next codes, over the ends of pages; when they all are one code and
+    /// Fills `codes` with the next codes, across the ends of pages. If they are all the same and
     /// lie in one run, `codes` stays as it is and that code is returned.
     ///
     /// # Errors
-    /// As [`CodeReader::next`]; fewer rows than asked for.
+    /// As [`CodeReader::next`], and when the column chunk has fewer rows left.
     pub fn read(&mut self, codes: &mut [u32]) -> Result<Option<u32>, ReadError> {
         let mut done = 0;
         while done < codes.len() {
@@ -106,7 +110,7 @@ impl CodeReader {
         Ok(None)
     }
 
-    /// Passes over the next `rows` codes, and over whole pages without looking into them.
+    /// Skips the next `rows` codes. Whole pages are skipped without being decompressed.
     ///
     /// # Errors
     /// As [`CodeReader::read`].
@@ -128,7 +132,7 @@ impl CodeReader {
         Ok(())
     }
 
-    /// Makes the current page one with rows left.
+    /// Goes on until the current page has rows left.
     fn enter_rows(&mut self) -> Result<(), ReadError> {
         while self.rows_left == 0 {
             if !self.enter_page()? {
@@ -140,7 +144,7 @@ impl CodeReader {
         Ok(())
     }
 
-    /// Goes to the next page; false when there is none.
+    /// Goes to the next page. False if there are no more.
     fn enter_page(&mut self) -> Result<bool, ReadError> {
         match self.pages.next()? {
             None => Ok(false),

@@ -1,21 +1,21 @@
-//! How pages are compressed and values coded, by the numbers of the format.
+//! Codecs of pages and encodings of values, by the numbers of the format.
 
 use std::fmt;
 
 /// How pages are compressed (parquet.thrift, CompressionCodec).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// They are not.
+    /// Pages are stored as they are.
     Uncompressed,
-    /// Snappy.
+    /// Snappy blocks without its framing format.
     Snappy,
-    /// LZ4 with the frames of Hadoop, or whatever else writers have taken it for.
+    /// LZ4, in one of the three framings that writers have understood by this number.
     Lz4,
-    /// Zstandard.
+    /// Zstandard frames, of any level.
     Zstd,
-    /// LZ4 blocks.
+    /// LZ4 blocks without any framing.
     Lz4Raw,
-    /// Another, which is not read.
+    /// Another codec, by its number, which is not read here.
     Other(i32),
 }
 
@@ -38,12 +38,13 @@ impl Encoding {
     }
 }
 
-/// A set of encodings.
+/// A set of encodings, one bit for each number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Encodings(u64);
 
 impl Encodings {
-    /// Numbers that the format does not have yet all count as one.
+    /// Adds an encoding. Numbers that the format does not have yet all count as one, which no
+    /// allowed list contains, so that a column with any of them counts as not readable.
     pub(super) fn add(&mut self, encoding: i64) {
         self.0 |= 1 << encoding.clamp(0, 63);
     }
@@ -56,7 +57,7 @@ impl Encodings {
         self.0 == 0
     }
 
-    /// Whether no other encodings than these are present.
+    /// Whether the set has no other encodings than these.
     pub(super) fn are_only(self, allowed: &[Encoding]) -> bool {
         let mut others = self;
         for encoding in allowed {

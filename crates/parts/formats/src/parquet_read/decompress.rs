@@ -1,4 +1,4 @@
-//! Pages out of their codecs, with the memory that the codecs use again.
+//! Decompresses pages, and refuses those that claim more bytes than their codec could hold.
 
 use std::io::Read;
 
@@ -13,12 +13,13 @@ pub(super) struct Decompressor {
     zstd: Option<zstd::bulk::Decompressor<'static>>,
 }
 
-/// Bytes in front of each block of Hadoop's LZ4: its length as it was, and as it is stored.
+/// Bytes in front of each block in Hadoop's framing of LZ4: the lengths before and after
+/// compression.
 const HADOOP_PREFIX: usize = 8;
 
 impl Decompressor {
     /// # Errors
-    /// The codec is not read here.
+    /// [`ReadError::Unsupported`] for a codec that is not read here.
     pub(super) fn new(codec: Codec) -> Result<Self, ReadError> {
         match codec {
             Codec::Other(_) => Err(ReadError::unsupported(format!("a column in {codec}"))),
@@ -26,7 +27,10 @@ impl Decompressor {
         }
     }
 
-    /// The page as it was, which had `len` bytes.
+    /// Returns the page as it was before compression, which had `len` bytes by its header.
+    ///
+    /// # Errors
+    /// The header promises more than the stored bytes can hold, or another length than comes out.
     pub(super) fn decompress(&mut self, stored: Bytes, len: usize) -> Result<Bytes, ReadError> {
         let codec = self.codec;
         let failed = |reason: String| ReadError::damaged(format!("a {codec} page: {reason}"));
@@ -37,6 +41,8 @@ impl Decompressor {
             let have = stored.len();
             return Err(failed(format!("{have} bytes cannot hold a page of {len}")));
         }
+        // The bound above still allows much for a large page, so a refusal of the memory is an
+        // error of this file and does not end the process.
         let mut page = Vec::new();
         if page.try_reserve_exact(len).is_err() {
             return Err(failed(format!("there is no memory for {len} bytes")));
@@ -49,7 +55,7 @@ impl Decompressor {
                         zstd::bulk::Decompressor::new().map_err(|e| failed(e.to_string()))?,
                     ),
                 };
-                // It writes into the room that is reserved, and nowhere else.
+                // It writes into the reserved room only, which therefore need not be zeroed.
                 zstd.decompress_to_buffer(&stored, &mut page)
                     .map_err(|e| failed(e.to_string()))?
             }
@@ -79,7 +85,7 @@ impl Decompressor {
 }
 
 /// The most bytes that one stored byte can become. A page whose header claims more is refused
-/// before memory is asked for, so that a file of a few bytes cannot have gigabytes reserved.
+/// before memory is reserved, so that a file of a few bytes cannot have gigabytes reserved.
 fn most_expansion(codec: Codec) -> usize {
     match codec {
         // A copy of up to 64 bytes takes three (format description of Snappy, "Copies").
@@ -91,8 +97,8 @@ fn most_expansion(codec: Codec) -> usize {
     }
 }
 
-/// What the codec named LZ4 means depends on the writer: blocks as Hadoop frames them, a frame of
-/// LZ4 itself, or one bare block. Only the bytes tell which.
+/// Decompresses what the codec named LZ4 stores. That depends on the writer: blocks in Hadoop's
+/// framing, a frame of LZ4 itself, or one bare block. Only the bytes tell which, so all are tried.
 fn lz4(stored: &[u8], page: &mut [u8]) -> Result<usize, String> {
     if let Some(written) = lz4_hadoop(stored, page) {
         return Ok(written);
@@ -104,7 +110,8 @@ fn lz4(stored: &[u8], page: &mut [u8]) -> Result<usize, String> {
     lz4_flex::block::decompress_into(stored, page).map_err(|e| e.to_string())
 }
 
-/// `None` where the bytes are not blocks with Hadoop's prefixes.
+/// Decompresses blocks in Hadoop's framing, and returns how many bytes they had. `None` if the
+/// bytes are not such blocks; `page` may then hold parts of a failed attempt.
 fn lz4_hadoop(mut stored: &[u8], page: &mut [u8]) -> Option<usize> {
     let number = |bytes: &[u8]| Some(u32::from_be_bytes(bytes.try_into().ok()?) as usize);
     let mut written = 0usize;

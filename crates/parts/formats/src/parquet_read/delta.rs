@@ -1,41 +1,42 @@
-//! DELTA_BINARY_PACKED: a first value, then blocks of bit-packed differences.
+//! Decodes DELTA_BINARY_PACKED, which is a first value and then blocks of bit-packed differences.
 
 use bytes::Bytes;
 
 use super::ReadError;
 use super::bits::{GROUP, MAX_WIDTH, SLACK_BYTES, unpacker};
 
-/// Miniblocks hold a multiple of 32 values; one of more than this many is not worth trusting.
+/// The most values of a miniblock that is read. Writers have 32 or a few hundred; more would only
+/// let a few bytes stand for a lot of memory.
 const MAX_MINIBLOCK_VALUES: usize = 1 << 16;
 
-/// Decodes integers of one page, in order.
+/// Decodes the integers of one page, in order.
 #[derive(Debug)]
 pub struct DeltaDecoder {
     bytes: Bytes,
     at: usize,
-    /// Values of the page not yet handed out, the first one included.
+    /// Values of the page that have not been handed out, the first one included.
     left: usize,
     miniblocks: usize,
     miniblock_values: usize,
-    /// The value that the next difference is added to.
+    /// The value to which the next difference is added.
     last: i64,
     first_is_next: bool,
     min_delta: i64,
     widths: Vec<u8>,
     next_width: usize,
-    /// Bits of the current miniblock: where it starts, how wide, which value is next.
+    /// The current miniblock: where its bits start, how wide they are, and which value is next.
     packed_at: usize,
     packed_width: u8,
     packed_next: usize,
-    /// The differences of the current miniblock, when they could be unpacked together.
+    /// The differences of the current miniblock, or empty if they are taken one by one.
     unpacked: Vec<[u32; GROUP]>,
 }
 
 impl DeltaDecoder {
-    /// Reads the page header of `bytes`.
+    /// Reads the header of the encoding at the front of `bytes`.
     ///
     /// # Errors
-    /// A header that contradicts itself.
+    /// The header contradicts itself or is cut short.
     pub fn new(bytes: Bytes) -> Result<Self, ReadError> {
         let mut decoder = Self {
             bytes,
@@ -57,6 +58,8 @@ impl DeltaDecoder {
         decoder.miniblocks = decoder.count()?;
         decoder.left = decoder.count()?;
         decoder.last = decoder.zigzag()?;
+        // All numbers here are the file's. What follows relies on miniblocks that have a multiple
+        // of 32 values, so that they are whole bytes at every width, and have not too many.
         let values = block_values.checked_div(decoder.miniblocks).unwrap_or(0);
         if values == 0 || values % 32 != 0 || values > MAX_MINIBLOCK_VALUES {
             return Err(ReadError::damaged(format!(
@@ -95,7 +98,7 @@ impl DeltaDecoder {
             let count = (out.len() - done).min(self.miniblock_values - self.packed_next);
             let out = &mut out[done..done + count];
             if self.packed_width == 0 && self.min_delta == 0 {
-                // Times of spots stay the same for whole miniblocks.
+                // A common case: times of spots stay the same for whole miniblocks.
                 out.fill(self.last);
                 self.packed_next += count;
             } else if !self.unpacked.is_empty() {
@@ -119,10 +122,10 @@ impl DeltaDecoder {
         Ok(())
     }
 
-    /// What follows the values in the page, when all of them have been read.
+    /// What follows the values in the page.
     ///
     /// # Errors
-    /// Some have not been read.
+    /// Some values have not been read, so it is not known where they end.
     pub(super) fn rest(&self) -> Result<Bytes, ReadError> {
         match self.left {
             0 => Ok(self.bytes.slice(self.at..)),
@@ -132,7 +135,7 @@ impl DeltaDecoder {
         }
     }
 
-    /// The value at `index` of the miniblock, whose bytes were checked to be there.
+    /// The difference at `index` of the miniblock, whose bytes were checked to be there.
     fn packed(&self, index: usize) -> u64 {
         let width = usize::from(self.packed_width);
         if width == 0 {
@@ -146,6 +149,8 @@ impl DeltaDecoder {
         {
             return u64::from_le_bytes(*word) >> (bit % 8) & (u64::MAX >> (64 - width));
         }
+        // A wide value may lie in nine bytes, or too close to the end of the page for eight at
+        // once.
         let mut word = [0u8; 16];
         let size = rest.len().min(16);
         word[..size].copy_from_slice(&rest[..size]);
@@ -170,6 +175,7 @@ impl DeltaDecoder {
                 self.packed_width
             )));
         }
+        // Checks that the miniblock is there as a whole, which `packed` and the unpacker rely on.
         self.packed_at = self.at;
         self.advance(self.miniblock_values / 8 * usize::from(self.packed_width))?;
         self.packed_next = 0;
@@ -190,7 +196,7 @@ impl DeltaDecoder {
         Ok(())
     }
 
-    /// Goes over the next `size` bytes, and says where they begin.
+    /// Moves behind the next `size` bytes, and returns where they begin.
     fn advance(&mut self, size: usize) -> Result<usize, ReadError> {
         let end = self.at.saturating_add(size);
         if end > self.bytes.len() {

@@ -1,16 +1,16 @@
-//! Dictionary pages: PLAIN strings, and PLAIN integers.
+//! The dictionary of a column of strings, found in its page without copying the strings.
 
 use bytes::Bytes;
 use memchr::memmem;
 
 use super::ReadError;
 
-/// The strings of a dictionary page; a code is an index into it.
+/// The strings of a dictionary page. A code is the index of a string.
 #[derive(Debug, Clone)]
 pub struct StringDictionary {
-    /// The page as stored: each string behind its length.
+    /// The decompressed page, in which each string stands behind its length.
     page: Bytes,
-    /// Where each string lies in the page, without its length: start and end.
+    /// Where each string starts and ends in the page, without its length.
     spans: Vec<(u32, u32)>,
 }
 
@@ -18,7 +18,7 @@ impl StringDictionary {
     /// Finds the strings of a PLAIN page of `len` byte arrays.
     ///
     /// # Errors
-    /// Lengths that leave the page, bytes behind the last string.
+    /// A string leaves the page, or bytes are left behind the last string.
     pub fn new(page: Bytes, len: usize) -> Result<Self, ReadError> {
         let mut dictionary = Self {
             page: page.clone(),
@@ -28,14 +28,16 @@ impl StringDictionary {
         Ok(dictionary)
     }
 
-    /// Takes over a dictionary that begins with this one, so that codes of both mean the same;
-    /// or one that this one begins with, and then nothing changes.
+    /// Grows to another dictionary that begins with this one, so that codes of both mean the same.
+    /// If this one begins with the other, nothing changes.
     ///
-    /// Returns false, and changes nothing, when neither begins with the other.
+    /// Returns false, and changes nothing, if neither begins with the other.
     ///
     /// # Errors
     /// As [`StringDictionary::new`].
     pub fn grow(&mut self, page: &Bytes, len: usize) -> Result<bool, ReadError> {
+        // Comparing the pages compares strings and lengths at once. It could only go wrong where
+        // the shorter page ends within a string of the longer one, which the checks below refuse.
         let shared = self.page.len().min(page.len());
         if self.page[..shared] != page[..shared] {
             return Ok(false);
@@ -64,6 +66,7 @@ impl StringDictionary {
     fn extend(&mut self, page: Bytes, len: usize) -> Result<(), ReadError> {
         let mut spans = self.spans.clone();
         let mut at = spans.last().map_or(0, |&(_, end)| end as usize);
+        // The header promises `len`, but each string takes four bytes for its length at least.
         spans.reserve(len.saturating_sub(spans.len()).min(page.len() / 4));
         while spans.len() < len {
             let start = at + 4;
@@ -95,21 +98,21 @@ impl StringDictionary {
         Ok(())
     }
 
-    /// How many strings there are.
+    /// The number of strings, which is one more than the highest code.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether there is none.
+    /// Whether it has no strings.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// The codes of strings with exactly these bytes; more than one when a writer put a string in
-    /// twice.
+    /// The codes of strings with exactly these bytes. There is more than one if the writer has put
+    /// a string in twice.
     pub fn find(&self, string: &[u8]) -> Vec<usize> {
         // A search through the page for the string behind its length looks at tens of bytes at
-        // once; what it finds inside of another string begins where no string does.
+        // once. What it finds inside of another string does not begin where a string does.
         let Ok(len) = u32::try_from(string.len()) else {
             return Vec::new();
         };
@@ -117,7 +120,8 @@ impl StringDictionary {
         let finder = memmem::Finder::new(&stored);
         let mut codes = Vec::new();
         let mut from = 0;
-        // Matches may lie over each other, and only one of them may be a string.
+        // Matches may overlap, and only one of them may be a string, so the search goes on one byte
+        // behind each.
         while let Some(at) = self.page.get(from..).and_then(|page| finder.find(page)) {
             let start = (from + at) as u64 + 4;
             let code = self
@@ -129,13 +133,13 @@ impl StringDictionary {
         codes
     }
 
-    /// The bytes of the string with `code`; none for a code that the dictionary lacks.
+    /// The bytes of the string with `code`, or `None` if the dictionary has no such code.
     pub fn get(&self, code: usize) -> Option<&[u8]> {
         let &(start, end) = self.spans.get(code)?;
         self.page.get(start as usize..end as usize)
     }
 
-    /// The string of a code, which keeps the page.
+    /// The string of a code, which keeps the whole page in memory.
     pub(super) fn slice(&self, code: usize) -> Option<Bytes> {
         let &(start, end) = self.spans.get(code)?;
         Some(self.page.slice(start as usize..end as usize))

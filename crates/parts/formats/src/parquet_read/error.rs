@@ -3,20 +3,20 @@ use std::path::PathBuf;
 /// Why a column could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file could not be opened or mapped; check path and permissions.
+    /// The file could not be opened, read or mapped.
     #[error("cannot read {path}: {source}")]
     Io {
-        /// The file.
+        /// Where the file was opened from.
         path: PathBuf,
-        /// What the system said.
+        /// The reason that the system gave.
         source: std::io::Error,
     },
     /// The footer or a page of a file is not what the format asks for.
     #[error("cannot read {path}: {reason}")]
     File {
-        /// The file.
+        /// Where the file was opened from.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the footer or the page.
         reason: String,
     },
     /// The bytes of a footer or of a page header contradict themselves.
@@ -25,13 +25,13 @@ pub enum ReadError {
         /// What was wrong, with the offending value.
         reason: String,
     },
-    /// Sound Parquet, but outside of what these readers do; read the file the general way.
+    /// The file is sound Parquet, but outside of what these readers do. Another reader may do it.
     #[error("{what} is not read as codes")]
     Unsupported {
-        /// The column or encoding.
+        /// The column, codec or encoding that is not read.
         what: String,
     },
-    /// The bytes of a page contradict themselves; the file is damaged.
+    /// The bytes of a page contradict themselves, so the file is damaged.
     #[error("damaged page: {reason}")]
     Damaged {
         /// What was wrong, with the offending value.

@@ -1,11 +1,11 @@
-//! The RLE/bit-packed hybrid that codes of dictionary pages are stored in.
+//! Decodes the RLE/bit-packed hybrid, in which codes of dictionaries and levels are stored.
 
 use bytes::Bytes;
 
 use super::ReadError;
 use super::bits::{GROUP, MAX_WIDTH, SLACK_BYTES, Unpack, unpacker};
 
-/// Decodes a stream of runs: each is either one value many times, or groups of 8 packed values.
+/// Decodes a stream of runs. Each is either one value many times, or groups of 8 packed values.
 #[derive(Debug)]
 pub struct HybridDecoder {
     bytes: Bytes,
@@ -13,7 +13,8 @@ pub struct HybridDecoder {
     width: u8,
     unpack: Unpack,
     run: Run,
-    /// Unpacked values that the last call had no room for, `spare[spare_at..spare_end]`.
+    /// Unpacked values that the last call had no room for, `spare[spare_at..spare_end]`. They still
+    /// count as left in `run`.
     spare: [u32; GROUP],
     spare_at: usize,
     spare_end: usize,
@@ -29,7 +30,7 @@ impl HybridDecoder {
     /// Decodes values of `width` bits from `bytes`, which start with a run header.
     ///
     /// # Errors
-    /// A width above 32.
+    /// The width, which the file states, is above 32.
     pub fn new(bytes: Bytes, width: u8) -> Result<Self, ReadError> {
         Ok(Self {
             bytes,
@@ -43,11 +44,13 @@ impl HybridDecoder {
         })
     }
 
-    /// When the next `rows` values are all of one run: that value, and they are consumed.
+    /// If the next `rows` values lie in one run of the same value, consumes them and returns the
+    /// value. Otherwise consumes nothing.
     ///
     /// # Errors
     /// Damaged run headers.
     pub fn take_same(&mut self, rows: usize) -> Result<Option<u32>, ReadError> {
+        // Spare values come first, and they are from a packed run.
         if self.spare_at < self.spare_end {
             return Ok(None);
         }
@@ -88,7 +91,8 @@ impl HybridDecoder {
         Ok(())
     }
 
-    /// Passes over the next `rows` values; packed ones are not unpacked, but for up to seven.
+    /// Skips the next `rows` values. Packed ones are not unpacked, except for up to seven of a
+    /// group.
     ///
     /// # Errors
     /// As [`HybridDecoder::read`].
@@ -107,6 +111,8 @@ impl HybridDecoder {
                     rows -= count;
                 }
                 Run::Packed { left } if rows.min(*left) >= 8 => {
+                    // Groups of 8 are whole bytes at every width. The count is the file's, so a
+                    // product or sum may overflow and the place may lie behind the page.
                     let count = rows.min(*left) / 8 * 8;
                     *left -= count;
                     rows -= count;
@@ -136,7 +142,8 @@ impl HybridDecoder {
         count
     }
 
-    /// Makes `run` one with values left.
+    /// Reads run headers until one has values left. Each takes a byte at least, so that a stream of
+    /// empty runs ends with the page.
     fn enter_run(&mut self) -> Result<(), ReadError> {
         while matches!(
             self.run,
@@ -146,6 +153,8 @@ impl HybridDecoder {
             let count = usize::try_from(header >> 1)
                 .map_err(|_| ReadError::damaged(format!("run header {header}")))?;
             self.run = if header & 1 == 1 {
+                // A page may promise any number of groups. Whether their bytes are there is checked
+                // when they are unpacked.
                 Run::Packed {
                     left: count.saturating_mul(8),
                 }
@@ -186,6 +195,8 @@ impl HybridDecoder {
         word[..size].copy_from_slice(stored);
         self.at += size;
         let value = u32::from_le_bytes(word);
+        // The value has whole bytes, and bits above the width would make a code that packed values
+        // cannot have.
         if self.width < MAX_WIDTH && value >> self.width != 0 {
             return Err(ReadError::damaged(format!(
                 "code {value} has over {} bits",
@@ -195,11 +206,13 @@ impl HybridDecoder {
         Ok(value)
     }
 
-    /// Unpacks `out.len()` values of the current packed run, which has that many.
+    /// Unpacks `out.len()` values of the current packed run, which has that many left.
     fn read_packed(&mut self, out: &mut [u32]) -> Result<(), ReadError> {
         let group_bytes = GROUP / 8 * usize::from(self.width);
         let (groups, tail) = out.as_chunks_mut::<GROUP>();
         let packed = &self.bytes[self.at.min(self.bytes.len())..];
+        // The unpackers read up to `SLACK_BYTES` behind their last group, so that only those groups
+        // are unpacked in place which have that many bytes of the page behind them.
         let within = packed.len().saturating_sub(SLACK_BYTES);
         let whole = within
             .checked_div(group_bytes)
@@ -226,7 +239,8 @@ impl HybridDecoder {
         Ok(())
     }
 
-    /// Unpacks `count` values (a multiple of 8) where a whole group might lie behind the end.
+    /// Unpacks `count` values (a multiple of 8) from a padded copy, because a whole group or its
+    /// slack might lie behind the end of the page.
     fn unpack_at_end(&mut self, out: &mut [u32; GROUP], count: usize) -> Result<(), ReadError> {
         let size = count / 8 * usize::from(self.width);
         let end = self.at + size;

@@ -1,4 +1,4 @@
-//! Values of an integer column, block by block, whatever its pages are coded in.
+//! Reads the values of an integer column, block by block, in any encoding that integers have here.
 
 use bytes::Bytes;
 
@@ -10,7 +10,8 @@ use super::hybrid::HybridDecoder;
 use super::pages::{Pages, PlainPage, code_width};
 use super::{BLOCK_ROWS, ReadError};
 
-/// Reads the integers of one column chunk as `i64`; an unsigned 64-bit column as the same bits.
+/// Reads the integers of one column chunk as `i64`. Those of an unsigned column of 64 bits have the
+/// same bits.
 pub struct IntReader {
     pages: Pages,
     kind: ColumnKind,
@@ -20,14 +21,14 @@ pub struct IntReader {
     codes: Box<[u32; BLOCK_ROWS]>,
 }
 
-/// What [`IntReader::read_codes`] found.
+/// What a call of [`IntReader::read_codes`] has read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodedInts {
-    /// All the values asked for have this code of [`IntReader::dictionary`].
+    /// All requested values have this code of [`IntReader::dictionary`].
     Same(u32),
-    /// The buffer holds codes of [`IntReader::dictionary`], all checked to be in it.
+    /// The buffer has codes of [`IntReader::dictionary`], all of them checked to be in it.
     Codes,
-    /// The next values lie in more than one page, or are no codes. Nothing was read.
+    /// The next values lie in more than one page, or are not codes. Nothing was consumed.
     Other,
 }
 
@@ -53,8 +54,8 @@ impl IntReader {
     /// Fills `out` with the next values.
     ///
     /// # Errors
-    /// A damaged page, an encoding that is not read here, a value outside of the column's
-    /// declared type, fewer values than asked for.
+    /// A page is damaged or in an encoding that is not read here, a value is outside of the
+    /// column's declared type, or the column chunk has fewer values left.
     pub fn read(&mut self, out: &mut [i64]) -> Result<(), ReadError> {
         let mut done = 0;
         while done < out.len() {
@@ -70,12 +71,13 @@ impl IntReader {
         Ok(())
     }
 
-    /// The integers that codes of this column chunk stand for; empty before the first page.
+    /// The integers that codes of this column chunk stand for. Empty before the first page was
+    /// read.
     pub fn dictionary(&self) -> &[i64] {
         &self.dictionary
     }
 
-    /// Reads as many codes as `codes` has room for, when they lie in one page of codes.
+    /// Fills `codes` with the next codes, if all of them lie in one page of codes.
     ///
     /// # Errors
     /// As [`IntReader::read`].
@@ -83,6 +85,8 @@ impl IntReader {
         while self.rows_left == 0 && !codes.is_empty() {
             self.enter_page()?;
         }
+        // Codes of two pages could be joined, but the pages may differ in their encoding. The
+        // caller reads values across such an end.
         let PageValues::Codes(decoder) = &mut self.page else {
             return Ok(CodedInts::Other);
         };
@@ -99,7 +103,7 @@ impl IntReader {
         Ok(CodedInts::Codes)
     }
 
-    /// Passes over the next `rows` values, and over whole pages without looking into them.
+    /// Skips the next `rows` values. Whole pages are skipped without being decompressed.
     ///
     /// # Errors
     /// As [`IntReader::read`].
@@ -117,7 +121,7 @@ impl IntReader {
             match &mut self.page {
                 PageValues::Codes(decoder) => decoder.skip(count)?,
                 PageValues::Plain(_, at) => *at += count * self.kind.stored_bytes(),
-                // A difference is only known when all before it are.
+                // A value is only known when all differences before it are.
                 PageValues::None | PageValues::Delta(_) => {
                     count = count.min(scratch.len());
                     self.read_rows(&mut scratch[..count])?;

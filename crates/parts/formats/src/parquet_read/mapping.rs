@@ -1,4 +1,5 @@
-//! A file as memory. The only `unsafe` of the reader is here.
+//! Maps a file into memory. Besides the unpackers for wide registers, only this module of the
+//! reader is `unsafe`.
 
 use std::fs::File;
 use std::io;
@@ -36,6 +37,7 @@ impl Drop for Mapping {
 /// Those of `fstat` and `mmap`.
 pub(super) fn map(file: &File) -> io::Result<Bytes> {
     let len = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+    // The system refuses to map nothing. An empty file is refused later, as one without a footer.
     if len == 0 {
         return Ok(Bytes::new());
     }

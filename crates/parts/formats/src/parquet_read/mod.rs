@@ -1,10 +1,13 @@
 //! Reads Parquet column chunks as codes and integers, without Arrow arrays in between.
 //!
-//! What it is: the shortest way from the pages of a flat, REQUIRED column to blocks of dictionary
-//! codes ([`CodeReader`]) or of integers ([`IntReader`]), for operators that work on codes. Flat
-//! columns with NULLs or in other encodings come value by value ([`ValueReader`]). What it is not:
-//! a general Parquet reader. Nested columns and other types than integers and strings are refused
-//! by name ([`ReadError::Unsupported`]), and the caller takes its general path.
+//! It is the shortest way from the pages of a flat, REQUIRED column to blocks of dictionary codes
+//! ([`CodeReader`]) or of integers ([`IntReader`]), for operators that work on codes. Flat columns
+//! with NULLs or in other encodings are read value by value ([`ValueReader`]). It is not a general
+//! Parquet reader: nested columns and other types than integers and strings are refused by name
+//! ([`ReadError::Unsupported`]), and the caller takes its general path.
+//!
+//! The bytes of a file are not trusted. Sizes are checked against what is there before memory is
+//! reserved for them, so that a damaged or hostile file ends in an error.
 //!
 //! Format: <https://parquet.apache.org/docs/file-format/data-pages/encodings/>.
 
@@ -42,6 +45,6 @@ pub use ints::{CodedInts, IntReader};
 pub use metadata::{Leaf, Meaning, Physical};
 pub use values::ValueReader;
 
-/// Values per block that the readers hand out. Codes and values of a block fit into a 32 KiB
-/// first-level cache together.
+/// The most values of a block that the readers hand out. Codes and values of a block fit together
+/// into a first-level cache of 32 KiB.
 pub const BLOCK_ROWS: usize = 1024;

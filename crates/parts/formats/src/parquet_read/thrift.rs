@@ -1,15 +1,18 @@
-//! Reads Thrift's compact protocol, as far as Parquet's metadata needs it. What is not asked for is
-//! passed over, so that files of newer writers are read too.
+//! Reads Thrift's compact protocol, as far as Parquet's metadata needs it. Fields that are not used
+//! are skipped, so that files of newer writers are read too.
+//!
+//! The bytes are not trusted: every length is checked against what is left before it is used, and
+//! nesting is bounded, because skipping recurses.
 
 use super::ReadError;
 use crate::thrift::{
     BINARY, BOOL_FALSE, BOOL_TRUE, DOUBLE, I8, I16, I32, I64, LIST, MAP, SET, STOP, STRUCT, UUID,
 };
 
-/// Structs within structs: Parquet's own go six deep.
+/// The deepest nesting of structs and lists that is read. Parquet's own structs go six deep.
 const DEPTH_MAX: usize = 32;
 
-/// A cursor over bytes.
+/// Reads from the front of some bytes.
 #[derive(Debug, Clone)]
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
@@ -17,7 +20,7 @@ pub(super) struct Reader<'a> {
     depth: usize,
 }
 
-/// A field of a struct: its id, and of what kind its value is, which follows.
+/// The header of a struct's field, which has its id and the kind of the value that follows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     pub(super) id: i16,
@@ -35,12 +38,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes read so far.
+    /// How many bytes have been read so far.
     pub(super) fn position(&self) -> usize {
         self.at
     }
 
-    /// Reads a struct: `take` gets each field and must read its value or [skip](Self::skip) it.
+    /// Reads a struct. `take` is called for each field, and must read its value or
+    /// [skip](Self::skip) it.
     pub(super) fn structure(
         &mut self,
         mut take: impl FnMut(&mut Self, Field) -> Result<()>,
@@ -67,7 +71,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value of a field that is a struct.
+    /// Reads the value of a field that is a struct.
     pub(super) fn inner(
         &mut self,
         field: Field,
@@ -77,8 +81,8 @@ impl<'a> Reader<'a> {
         self.structure(take)
     }
 
-    /// The value of a field that is a list of structs; `each` gets a field of the element with this
-    /// number.
+    /// Reads the value of a field that is a list of structs, and returns their number. `each` is
+    /// called for each field with the number of the element that it belongs to.
     pub(super) fn structs(
         &mut self,
         field: Field,
@@ -92,7 +96,7 @@ impl<'a> Reader<'a> {
         Ok(len)
     }
 
-    /// The value of a field that is a list of integers.
+    /// Reads the value of a field that is a list of integers.
     pub(super) fn ints(&mut self, field: Field, mut each: impl FnMut(i64)) -> Result<()> {
         let (kind, len) = self.list(field)?;
         for _ in 0..len {
@@ -101,7 +105,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The value of a field that is an integer of any width.
+    /// Reads the value of a field that is an integer of any width.
     pub(super) fn int(&mut self, field: Field) -> Result<i64> {
         match field.kind {
             I8 => Ok(i64::from(self.byte()? as i8)),
@@ -110,20 +114,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value of a field that is an integer of 32 bits.
+    /// Reads the value of a field that is an integer of 32 bits.
     pub(super) fn i32(&mut self, field: Field) -> Result<i32> {
         let value = self.int(field)?;
         i32::try_from(value).map_err(|_| damaged(format!("field {} is {value}", field.id)))
     }
 
-    /// The value of a field that is a size. Parquet has those of pages and lists as integers of 32
-    /// bits, so a larger one is damage and is refused before memory is asked for.
+    /// Reads the value of a field that is a size. Parquet stores those of pages and lists as
+    /// integers of 32 bits, so a larger one is damage and is refused before memory is reserved.
     pub(super) fn size(&mut self, field: Field) -> Result<usize> {
         let value = self.i32(field)?;
         usize::try_from(value).map_err(|_| damaged(format!("field {} is {value}", field.id)))
     }
 
-    /// The value of a field that is true or false, which the field's header already has.
+    /// The value of a field that is true or false. It is part of the field's header.
     pub(super) fn boolean(&mut self, field: Field) -> Result<bool> {
         match field.kind {
             BOOL_TRUE => Ok(true),
@@ -132,14 +136,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value of a field that is a string of bytes.
+    /// Reads the value of a field that is a string of bytes.
     pub(super) fn binary(&mut self, field: Field) -> Result<&'a [u8]> {
         expect(field.kind == BINARY, field, "a string")?;
         let len = self.len()?;
         self.take(len)
     }
 
-    /// Passes over the value of a field.
+    /// Skips the value of a field, whatever its kind.
     pub(super) fn skip(&mut self, field: Field) -> Result<()> {
         match field.kind {
             BOOL_TRUE | BOOL_FALSE => Ok(()),
@@ -165,7 +169,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over an element of a collection, where a boolean takes a byte.
+    /// Skips an element of a collection, in which a boolean takes a byte.
     fn skip_element(&mut self, kind: u8) -> Result<()> {
         if matches!(kind, BOOL_TRUE | BOOL_FALSE) {
             return self.take(1).map(|_| ());
@@ -179,8 +183,8 @@ impl<'a> Reader<'a> {
         skipped
     }
 
-    /// The kind of a list's elements and their number, which is at most that of the bytes that
-    /// follow: each element takes at least one.
+    /// Reads the kind of a list's elements and their number. The number is at most that of the
+    /// bytes that follow, because each element takes at least one.
     fn list(&mut self, field: Field) -> Result<(u8, usize)> {
         expect(matches!(field.kind, LIST | SET), field, "a list")?;
         let header = self.byte()?;

@@ -1,11 +1,11 @@
-//! Dictionaries of those of many codes that occur in a row group.
+//! Makes dictionaries of those codes of a large dictionary that occur in a row group.
 
 use super::error::{Error, Result};
 use super::extent::Extent;
 use super::intern::{Interner, push_text};
 use crate::columns::{Codes, Values};
 
-/// The codes of a column that has wide ones.
+/// The codes of 32 bits of a column, if it has such.
 pub(super) fn wide_codes<'a>(values: &Values<'a>) -> Option<&'a [u32]> {
     match *values {
         Values::CodedInt64 {
@@ -20,7 +20,7 @@ pub(super) fn wide_codes<'a>(values: &Values<'a>) -> Option<&'a [u32]> {
     }
 }
 
-/// Bytes that the whole dictionary of a column of wide codes would have.
+/// How many bytes the whole dictionary of a column with codes of 32 bits would have as a page.
 pub(super) fn dictionary_bytes(values: &Values<'_>) -> Option<usize> {
     wide_codes(values)?;
     match values {
@@ -32,8 +32,8 @@ pub(super) fn dictionary_bytes(values: &Values<'_>) -> Option<usize> {
     }
 }
 
-/// Gives some codes of a column their places among those that occur, and says the extent of their
-/// values. The codes have been checked.
+/// Fills `places` with the code that each entry has in the row group's own dictionary, and returns
+/// the extent of the values. The caller has checked the codes.
 pub(super) fn intern(
     values: &Values<'_>,
     codes: &[u32],
@@ -56,6 +56,7 @@ pub(super) fn intern(
                 let push = |plain: &mut Vec<u8>| push_text(plain, words.word(code as usize));
                 interner.code(code, words.len(), push)
             }));
+            // By ranks, which are sorted as the entries are, so that no bytes are compared.
             let (min, max) = ends(codes, |code| words.ranks()[code as usize])?;
             let word = |rank: u32| words.word(words.sorted()[rank as usize] as usize).to_vec();
             Some(Extent::Text {

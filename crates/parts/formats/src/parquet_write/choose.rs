@@ -1,8 +1,9 @@
-//! Which encoding and codec a chunk gets: those that make its first rows smallest.
+//! Chooses the encoding and the codec of a chunk, which are those that make its first rows
+//! smallest.
 //!
-//! Only the rows count, so a row group becomes the same bytes on whichever thread it is encoded. A
-//! codec must save an eighth of what it leaves, and so must a dictionary by hashing and prefixes
-//! left out: they cost time again and again.
+//! The choice depends on nothing but the rows, so a row group becomes the same bytes on whichever
+//! thread it is encoded. A codec must save an eighth of what it leaves, and so must a dictionary by
+//! hashing and the omission of prefixes, because all of these cost time for every page.
 
 use super::compress::Compressor;
 use super::encode::{Body, How};
@@ -12,23 +13,24 @@ use super::intern::Interner;
 use super::layout::ColumnPlan;
 use super::options::Compression;
 
-/// Rows that are tried.
+/// How many rows every encoding is tried on.
 const SAMPLE_ROWS: usize = 8 * 1024;
-/// A dictionary is written once, and a row group has this many samples at least.
+/// How many samples a row group is taken to have. A dictionary is written once for all of them, so
+/// only this part of it counts.
 const SAMPLES_PER_GROUP: usize = 8;
-/// What is counted for a byte, and on top of it for a byte that a codec, a dictionary or prefixes
-/// cost time.
+/// The cost of a byte, and what is added to it for each of a codec, a dictionary and prefixes that
+/// it costs time to make.
 const WEIGHT: usize = 8;
 const WEIGHT_OF_TIME: usize = 1;
 
-/// What was chosen.
+/// The encoding and codec of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Form {
     pub how: How,
     pub codec: Compression,
 }
 
-/// Chooses for values without codes, among `ways`.
+/// Chooses among `ways` for values without codes. `interner` and `body` are scratch memory.
 pub(super) fn choose(
     plan: &ColumnPlan,
     ways: &[How],
@@ -48,6 +50,8 @@ pub(super) fn choose(
             _ => WEIGHT,
         };
         if how == How::ByHash {
+            // Values of which more than half are distinct do not repeat enough, and their
+            // dictionary would soon be too large.
             if ways.len() > 1 && interner.len() * 2 > sample.len() {
                 continue;
             }
@@ -69,7 +73,7 @@ pub(super) fn choose(
     ))
 }
 
-/// Chooses the codec for pages like this one, and says what the page costs with it.
+/// Chooses the codec for pages like this one, and returns it with what the page costs.
 fn choose_codec(
     plan: &ColumnPlan,
     page: &[u8],
@@ -83,6 +87,7 @@ fn choose_codec(
     }
     let compressed = compressor.compress(plan.compression, page)?.len();
     let compressed = (compressed + extra) * (weight + WEIGHT_OF_TIME);
+    // A codec that the caller chose for this very column is kept, whether it pays or not.
     if plan.is_asked || compressed < raw {
         return Ok((plan.compression, compressed));
     }

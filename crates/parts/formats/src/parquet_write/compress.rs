@@ -1,14 +1,13 @@
-//! Codecs with the memory that they use again.
+//! Compresses pages, with codecs whose memory is used again.
 
 use super::error::{Error, Result};
 use super::options::Compression;
 
-/// Compresses pages.
 #[derive(Default)]
 pub(super) struct Compressor {
     snappy: Snappy,
     zstd: Option<(i32, zstd::bulk::Compressor<'static>)>,
-    /// As long as the largest result so far may be.
+    /// As long as the worst case of the largest page so far.
     out: Vec<u8>,
 }
 
@@ -21,7 +20,7 @@ impl Default for Snappy {
 }
 
 impl Compressor {
-    /// Compresses a page; [`Compression::None`] gives the page itself.
+    /// Compresses a page. [`Compression::None`] returns the page itself.
     pub fn compress<'a>(&'a mut self, codec: Compression, page: &'a [u8]) -> Result<&'a [u8]> {
         let failed = |reason: String| Error::Compression { codec, reason };
         let bytes = match codec {
@@ -35,6 +34,8 @@ impl Compressor {
             }
             Compression::Zstd(level) => {
                 self.room(zstd::zstd_safe::compress_bound(page.len()));
+                // A compressor has one level. Columns may have different ones, and then it is made
+                // anew.
                 let known = self.zstd.take().filter(|(known, _)| *known == level);
                 let (_, zstd) = match known {
                     Some(known) => self.zstd.insert(known),

@@ -1,19 +1,21 @@
-//! DELTA_BINARY_PACKED for integers of 32 and 64 bits (parquet-format, Encodings, 5).
+//! Encodes integers of 32 and 64 bits in DELTA_BINARY_PACKED (parquet-format, Encodings, 5).
 
 use super::pack::{CHUNK, pack_wide, pack_words};
 use super::varint;
 use super::vectorised::{Work, vectorised};
 
-/// Values of a block and its miniblocks: what every other writer uses, and some readers expect.
+/// The values of a block and the number of its miniblocks. Every other writer uses these numbers,
+/// and some readers expect them.
 const BLOCK: usize = 128;
 const MINIBLOCKS: usize = BLOCK / CHUNK;
-/// The longest varint, the widths, and differences of 64 bits.
+/// Room for the longest varint, the widths, and a block of differences of 64 bits.
 const BLOCK_BYTES: usize = 10 + MINIBLOCKS + 8 * BLOCK;
 
-/// Integers that are encoded by their differences, which wrap around within the type's own width.
+/// Integers that are encoded by their differences. These wrap around within the type's own width,
+/// as readers add them up.
 pub(super) trait Integer: Copy + Ord + Default {
     fn minus(self, other: Self) -> Self;
-    /// How far it is above another one that is not larger.
+    /// The distance to another one that is not larger.
     fn above(self, least: Self) -> u64;
     fn wide(self) -> i64;
 }
@@ -98,7 +100,7 @@ impl<T: Integer> Work for Encode<'_, T> {
     }
 }
 
-/// Appends one block, of whose differences the first `used` count.
+/// Appends one block, of whose differences the first `used` are values and the rest is padding.
 #[inline(always)]
 fn encode_block<T: Integer>(deltas: &[T; BLOCK], used: usize, out: &mut Vec<u8>) {
     let least = deltas

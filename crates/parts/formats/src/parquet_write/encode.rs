@@ -1,11 +1,11 @@
-//! Values into the body of a page.
+//! Encodes values into the body of a page.
 
 use super::flat::Flat;
 use super::intern::Interner;
 use super::page::encoding;
 use super::{delta, hybrid};
 
-/// How the values of a chunk become pages.
+/// The ways in which the values of a chunk become pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
     Plain,
@@ -13,13 +13,13 @@ pub(super) enum How {
     Prefix,
     /// A dictionary that is built by hashing values.
     ByHash,
-    /// A dictionary of those of many codes that occur.
+    /// A dictionary of those codes of a large one that occur.
     ByCode,
-    /// The caller's own dictionary of at most 256 entries, as it is.
+    /// The caller's own dictionary of at most 256 entries, kept as it is.
     Whole,
 }
 
-/// Memory for the body of a page and what leads to it.
+/// Memory for the body of a page and for the steps to it.
 #[derive(Default)]
 pub(super) struct Body {
     pub bytes: Vec<u8>,
@@ -28,7 +28,7 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// Encodes values that have no codes, and gives the format's number of the encoding.
+    /// Encodes values that have no codes, and returns the format's number of the encoding.
     pub fn fill(&mut self, how: How, values: Flat<'_>, interner: &mut Interner) -> i32 {
         self.bytes.clear();
         match (how, values) {
@@ -77,7 +77,7 @@ impl Body {
         }
     }
 
-    /// Encodes the interned codes in `self.codes`.
+    /// Encodes the codes in `self.codes`, which the interner has given out.
     pub fn pack_interned(&mut self, entries: usize) -> i32 {
         self.bytes.clear();
         let width = hybrid::bits_for(entries);
@@ -86,7 +86,7 @@ impl Body {
         encoding::RLE_DICTIONARY
     }
 
-    /// Encodes codes below `entries` that the caller gave.
+    /// Encodes codes that came from the caller and are below `entries`.
     pub fn pack(&mut self, codes: &[u8], entries: usize) -> i32 {
         self.bytes.clear();
         let width = hybrid::bits_for(entries);

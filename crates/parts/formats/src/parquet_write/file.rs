@@ -1,4 +1,4 @@
-//! The file around column chunks that the caller encoded: magic, row groups, page index, footer.
+//! Writes a file of column chunks that the caller has encoded, with magic, page index and footer.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,8 @@ use super::footer::{Footer, MAGIC, PlacedChunk, PlacedGroup};
 use super::page_index::PageIndex;
 use super::schema::Field;
 
-/// Writes one Parquet file of columns that the caller encoded, row group by row group.
+/// Writes one Parquet file of columns that the caller has encoded, row group by row group. After an
+/// error the output is not a Parquet file, and the writer must be dropped.
 pub struct FileWriter<W> {
     out: W,
     offset: u64,
@@ -17,10 +18,10 @@ pub struct FileWriter<W> {
     key_values: Vec<(String, String)>,
 }
 
-/// What was written.
+/// The size of a finished file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSummary {
-    /// Rows.
+    /// Rows of all row groups together.
     pub rows: u64,
     /// Length of the file in bytes.
     pub bytes: u64,
@@ -30,7 +31,7 @@ impl<W: Write> FileWriter<W> {
     /// Begins a file with these columns and file-level key-value metadata.
     ///
     /// # Errors
-    /// Whatever `out` says.
+    /// When `out` fails.
     pub fn new(
         mut out: W,
         fields: Vec<Field>,
@@ -50,11 +51,12 @@ impl<W: Write> FileWriter<W> {
     /// Appends a row group: one column for each field, all with the same number of values.
     ///
     /// # Errors
-    /// Whatever `out` says.
+    /// When `out` fails.
     ///
     /// # Panics
     /// When the columns are not one for each field, differ in length, or say which rows have a
-    /// value where the field is not nullable or the other way round: a bug of the caller.
+    /// value although the field is not nullable, or do not although it is. All are bugs of the
+    /// caller.
     pub fn row_group(&mut self, columns: &[Column]) -> io::Result<()> {
         assert_eq!(
             columns.len(),
@@ -71,6 +73,7 @@ impl<W: Write> FileWriter<W> {
             columns.iter().zip(&self.fields).all(nullable),
             "nullable columns for nullable fields"
         );
+        // The group is listed only when all of its columns have been written.
         let mut chunks = Vec::with_capacity(columns.len());
         for column in columns {
             self.out.write_all(&column.bytes)?;
@@ -90,16 +93,16 @@ impl<W: Write> FileWriter<W> {
         Ok(())
     }
 
-    /// What the bytes go to, for those who want to know how far it is.
+    /// The output, for callers that want to know how far it is.
     pub fn output(&self) -> &W {
         &self.out
     }
 
-    /// Writes the page index and the footer, and gives back the output, which the caller makes
+    /// Writes the page index and the footer, and returns the output, which the caller makes
     /// durable.
     ///
     /// # Errors
-    /// Whatever `out` says.
+    /// When `out` fails.
     pub fn finish(mut self) -> io::Result<(W, FileSummary)> {
         let mut bytes = self.page_index.place(&mut self.groups, self.offset);
         let footer = Footer {

@@ -1,14 +1,14 @@
-//! Values without codes: what a batch's column is where codes do not pay.
+//! Brings the values of a batch into plain form, where codes do not pay.
 
 use super::text::Text;
 use crate::columns::{Codes, Values, gather};
 
-/// Rows of one page at most.
+/// The most rows of a page.
 pub(super) const ROWS_MAX: usize = 32 * 1024;
-/// Bytes of one page of text, unless a single value has more.
+/// The most bytes of a page of text, unless a single value has more.
 const TEXT_BYTES_MAX: usize = 4 << 20;
 
-/// Values one after the other.
+/// Values in plain form, one after the other.
 #[derive(Clone, Copy)]
 pub(super) enum Flat<'a> {
     Int32(&'a [i32]),
@@ -25,7 +25,7 @@ impl<'a> Flat<'a> {
         }
     }
 
-    /// The first values, at most `rows`, cut off from the rest.
+    /// Splits off the first values, at most `rows` of them.
     pub fn split(self, rows: usize) -> (Flat<'a>, Flat<'a>) {
         let rows = rows.min(self.len());
         match self {
@@ -44,7 +44,7 @@ impl<'a> Flat<'a> {
         }
     }
 
-    /// The values of the next page, cut off from the rest.
+    /// Splits off the values of the next page, at least one.
     pub fn split_page(self) -> (Flat<'a>, Flat<'a>) {
         let Flat::Text(text) = self else {
             return self.split(ROWS_MAX);
@@ -56,17 +56,17 @@ impl<'a> Flat<'a> {
     }
 }
 
-/// Memory for values that had another form.
+/// Memory for values that came in another form.
 #[derive(Default)]
 pub(super) struct FlatRoom {
     integers: Vec<i64>,
     offsets: Vec<u32>,
-    /// As long as the longest batch so far, what it holds behind the present one is of no meaning.
+    /// May be longer than the text of the current batch, because it is never cut.
     bytes: Vec<u8>,
 }
 
 impl FlatRoom {
-    /// Brings values into plain form; codes must have been checked.
+    /// Brings values into plain form. The caller has checked codes.
     pub fn flatten<'a>(&'a mut self, values: &Values<'a>) -> Flat<'a> {
         match *values {
             Values::Int64(values) => Flat::Int64(values),

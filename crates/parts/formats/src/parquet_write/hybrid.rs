@@ -1,4 +1,5 @@
-//! The RLE / bit-packing hybrid for dictionary codes (parquet-format, Encodings, RLE = 3).
+//! Encodes dictionary codes in the hybrid of RLE and bit-packing (parquet-format, Encodings, RLE =
+//! 3).
 //!
 //! Equal values become a run where at least [`CHUNK`] of them stand together; everything between
 //! two such runs is one bit-packed run.
@@ -7,7 +8,7 @@ use super::pack::{CHUNK, pack_bytes, pack_words};
 use super::varint;
 use super::vectorised::{Work, vectorised};
 
-/// Bits that the codes below `distinct` need.
+/// How many bits codes below `distinct` need. It is 0 for a single code.
 pub fn bits_for(distinct: usize) -> u32 {
     match distinct {
         0 | 1 => 0,
@@ -15,14 +16,15 @@ pub fn bits_for(distinct: usize) -> u32 {
     }
 }
 
-/// A code: an integer that says a place in a dictionary.
+/// A code of a dictionary, in one of the widths that columns have.
 pub(super) trait Code: Copy + Eq + Into<u32> {
-    /// Packs codes, the last eight filled up with zeros, and says how many bytes that was. `out`
-    /// has [`SPARE_BYTES`] more than that.
+    /// Packs codes, with the last eight filled up by zeros, and returns how many bytes that was.
+    /// `out` has [`SPARE_BYTES`] more than that.
     fn pack(codes: &[Self], width: u32, out: &mut [u8]) -> usize;
 }
 
-/// What [`Code::pack`] may write behind the last of its bytes: a whole chunk of the widest.
+/// How many bytes [`Code::pack`] may write behind its last one, which is a chunk of the widest
+/// codes.
 const SPARE_BYTES: usize = 4 * CHUNK;
 
 impl Code for u8 {
@@ -54,6 +56,7 @@ impl Code for u32 {
 
 /// Appends `codes`, each below `1 << width`, to `out`.
 pub(super) fn encode<C: Code>(codes: &[C], width: u32, out: &mut Vec<u8>) {
+    // A single entry needs no bits, but readers expect a run for it nevertheless.
     if width == 0 {
         if !codes.is_empty() {
             run_of_one(0, codes.len(), 0, out);
@@ -81,7 +84,8 @@ impl<C: Code> Work for Encode<'_, C> {
             if equal > 0 {
                 let value = codes[at];
                 let mut n = equal * CHUNK;
-                // The last values are less than a chunk; a run that reaches them takes them along.
+                // A run that reaches the last values, which are less than a chunk, takes them too
+                // if they are the same.
                 let rest = &codes[at + n..];
                 if rest.len() < CHUNK && rest.iter().all(|&code| code == value) {
                     n += rest.len();
@@ -94,6 +98,8 @@ impl<C: Code> Work for Encode<'_, C> {
                 .chunks(CHUNK)
                 .position(|chunk| chunk.len() == CHUNK && all_equal(chunk))
                 .map_or(codes.len() - at, |chunks| chunks * CHUNK);
+            // Packed values come in eights. Only the last run can end within one, because all
+            // others end with a chunk, so the zeros behind it are never taken for rows.
             varint::unsigned(out, (mixed.div_ceil(8) as u64) << 1 | 1);
             let start = out.len();
             out.resize(start + mixed.div_ceil(8) * width as usize + SPARE_BYTES, 0);
@@ -118,7 +124,7 @@ fn equal_chunks<C: Code>(codes: &[C]) -> usize {
 
 #[inline(always)]
 fn all_equal<C: Code>(chunk: &[C]) -> bool {
-    // Most chunks are told apart by two of their values.
+    // In most chunks the first and the last value differ, and no loop is needed.
     chunk[0] == chunk[CHUNK - 1] && chunk.iter().all(|&code| code == chunk[0])
 }
 

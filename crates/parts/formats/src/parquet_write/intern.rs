@@ -1,15 +1,16 @@
-//! Dictionaries that grow with the values of a row group.
+//! Builds dictionaries that grow with the values of a row group.
 
-/// Gives each value its place, in the order of first appearance, and keeps the values as the body
-/// of a dictionary page: in PLAIN encoding.
+/// Gives each value a code, in the order of first appearance, and keeps the values in PLAIN
+/// encoding, which is the body of a dictionary page.
 #[derive(Default)]
 pub(super) struct Interner {
-    /// Codes plus one, 0 in an empty slot; a power of two of them, at most half taken.
+    /// Codes plus one, and 0 for an empty slot. The length is a power of two, of which at most half
+    /// is taken.
     slots: Vec<u32>,
     /// Where each value begins in `plain`, and the hash by which it was placed.
     entries: Vec<Entry>,
     plain: Vec<u8>,
-    /// For values that have a code already: the code here plus one, 0 where it has none yet.
+    /// For each code of the caller the code here plus one, or 0 if it has none yet.
     by_code: Vec<u32>,
 }
 
@@ -22,7 +23,8 @@ struct Entry {
 const FIRST_SLOTS: usize = 1024;
 
 impl Interner {
-    /// Forgets all values and keeps the memory.
+    /// Forgets all values and keeps their memory. The table shrinks to its first size, so that
+    /// small dictionaries after a large one stay in the cache.
     pub fn clear(&mut self) {
         self.slots.clear();
         self.slots.resize(FIRST_SLOTS, 0);
@@ -35,12 +37,12 @@ impl Interner {
         self.entries.len()
     }
 
-    /// The values in PLAIN encoding.
+    /// All values in PLAIN encoding, in the order of their codes.
     pub fn plain(&self) -> &[u8] {
         &self.plain
     }
 
-    /// The place of an integer that is stored as these bytes.
+    /// The code of an integer that is stored as these bytes.
     #[inline]
     pub fn integer<const N: usize>(&mut self, value: i64, stored: [u8; N]) -> u32 {
         let hash = mixed(value as u64, 0) as u32;
@@ -51,7 +53,7 @@ impl Interner {
         )
     }
 
-    /// The place of a text.
+    /// The code of a text, which is a new one if it was not seen before.
     #[inline]
     pub fn text(&mut self, value: &[u8]) -> u32 {
         let length = (value.len() as u32).to_le_bytes();
@@ -62,7 +64,8 @@ impl Interner {
         )
     }
 
-    /// The place of the value that has this code among `entries`.
+    /// The code here of the value that has `code` in the caller's dictionary of `entries`. `push`
+    /// appends the value if it is new.
     #[inline]
     pub fn code(&mut self, code: u32, entries: usize, push: impl FnOnce(&mut Vec<u8>)) -> u32 {
         if self.by_code.len() < entries {
@@ -89,6 +92,8 @@ impl Interner {
         is_at: impl Fn(&[u8], usize) -> bool,
         push: impl FnOnce(&mut Vec<u8>),
     ) -> u32 {
+        // Half of the slots are empty at least, so this ends. Equal hashes are told apart by their
+        // bytes.
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
         while let Some(code) = self.slots[slot].checked_sub(1) {
@@ -113,6 +118,7 @@ impl Interner {
 
     #[cold]
     fn grow(&mut self) {
+        // By four at once, since each time all values are placed anew.
         let slots = self.slots.len() * 4;
         self.slots.clear();
         self.slots.resize(slots, 0);
@@ -126,14 +132,14 @@ impl Interner {
     }
 }
 
-/// Appends a text in PLAIN encoding.
+/// Appends a text in PLAIN encoding, behind its length.
 pub(super) fn push_text(plain: &mut Vec<u8>, value: &[u8]) {
     plain.extend_from_slice(&(value.len() as u32).to_le_bytes());
     plain.extend_from_slice(value);
 }
 
-/// Whether `stored` begins with the value. Most values are a few words long, for which a call takes
-/// longer than comparing them here.
+/// Whether `stored` begins with the value. Most values are a few machine words long, for which a
+/// call of `memcmp` takes longer than this.
 #[inline]
 fn is_same(stored: &[u8], value: &[u8]) -> bool {
     let Some(stored) = stored.get(..value.len()) else {
@@ -143,7 +149,8 @@ fn is_same(stored: &[u8], value: &[u8]) -> bool {
     a.0.iter().zip(b.0).all(|(a, b)| a == b) && a.1.iter().zip(b.1).all(|(a, b)| a == b)
 }
 
-/// Both halves of a product with a large odd number, so that every bit counts in the low ones.
+/// Multiplies by a large odd number and joins both halves of the product, so that every bit of the
+/// input counts in the low bits, which choose the slot.
 #[inline]
 fn mixed(word: u64, hash: u64) -> u64 {
     let product = u128::from(word ^ hash ^ 0x2d35_8dcc_aa6c_78a5) * 0x9e37_79b9_7f4a_7c15;

@@ -6,26 +6,27 @@ use super::schema;
 use super::spare::Spare;
 use crate::columns::{Field, Kind};
 
-/// The columns and options of a file, checked; all threads that write one share it.
+/// The checked columns and options of a file, which all threads that write it share.
 #[derive(Debug)]
 pub struct Layout {
     pub(super) columns: Vec<ColumnPlan>,
     pub(super) schema: Vec<schema::Field>,
     pub(super) page_version: PageVersion,
     pub(super) page_index: bool,
-    /// Places of columns.
+    /// Numbers of the columns that rows are sorted by.
     pub(super) sorted_by: Vec<usize>,
     pub(super) key_values: Vec<(String, String)>,
-    /// Goes round between the file's writer and those of row groups.
+    /// Buffers that go round between the file's writer and those of row groups.
     pub(super) spare: Spare,
 }
 
-/// What was chosen for a column.
+/// The options of one column, with those of the file where it has none of its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ColumnPlan {
     pub field: Field,
     pub compression: Compression,
-    /// Whether the compression was asked for by the column's name: then it is not given up.
+    /// Whether the compression is an option of this column. Then it is not given up where it does
+    /// not pay.
     pub is_asked: bool,
     pub encoding: Encoding,
 }
@@ -67,7 +68,7 @@ impl Layout {
         })
     }
 
-    /// The columns.
+    /// The fields in the order of the columns.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         self.columns.iter().map(|column| &column.field)
     }

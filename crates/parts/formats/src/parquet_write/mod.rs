@@ -5,13 +5,13 @@
 //! these into the file, in the caller's order. The bytes of a file depend only on its rows, where
 //! its row groups and batches end, and its options.
 //!
-//! Who has whole row groups and knows their encodings better encodes the columns one by one
-//! ([`Column::dictionary`], [`Column::delta`], [`Column::plain_i64`]) and hands them to
+//! A caller that has whole row groups and knows their encodings better encodes the columns one by
+//! one ([`Column::dictionary`], [`Column::delta`], [`Column::plain_i64`]) and gives them to
 //! [`FileWriter`].
 //!
 //! Columns of batches are REQUIRED: there are no levels. Those encoded one by one may be OPTIONAL
-//! ([`Column::present`]). What is written is parquet-format 2.12, of which readers
-//! need the encodings of 2.0 at most.
+//! ([`Column::present`]). Files follow parquet-format 2.12, of which readers need the encodings of
+//! 2.0 at most.
 
 mod by_code;
 mod choose;

@@ -1,4 +1,4 @@
-//! What a caller may choose.
+//! The options of a Parquet file, and how they are parsed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,18 +8,19 @@ use super::error::{Error, Result};
 /// How a file is written. The default is version 1 pages with snappy, page index and checksums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// For columns that say nothing else. A chunk that it would not make smaller by a ninth stays
-    /// uncompressed, which the first page of each chunk decides.
+    /// The codec of columns without one of their own. A chunk that it would not make smaller by a
+    /// ninth stays uncompressed, which the first page of each chunk decides.
     pub compression: Compression,
     /// The form of data pages.
     pub page_version: PageVersion,
     /// Whether to write the bounds and places of all pages behind the row groups.
     pub page_index: bool,
-    /// Columns that want something of their own, by name; the last entry for a name counts.
+    /// Options of single columns, by name. The last entry for a name counts.
     pub columns: Vec<(String, ColumnOptions)>,
-    /// Columns by which the rows of each row group are sorted, ascending. It is checked.
+    /// Columns by which the rows of each row group are sorted, ascending. The writer checks it and
+    /// refuses rows that are not.
     pub sorted_by: Vec<String>,
-    /// Metadata of the file.
+    /// Key-value metadata for the file's footer.
     pub key_values: Vec<(String, String)>,
 }
 
@@ -36,55 +37,56 @@ impl Default for Options {
     }
 }
 
-/// What one column wants; as text a list like `zstd:3,plain`.
+/// The options of one column, which are parsed from a list like `zstd:3,plain`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ColumnOptions {
-    /// This one and no other, whether it pays or not.
+    /// The codec to use whether it pays or not, or `None` for that of the file.
     pub compression: Option<Compression>,
-    /// How values are encoded.
+    /// The encoding, [`Encoding::Auto`] unless set.
     pub encoding: Encoding,
 }
 
-/// A codec for pages.
+/// A codec for pages, parsed from `none`, `snappy`, `lz4_raw`, `zstd` or `zstd:LEVEL`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// None.
+    /// Pages are stored as they are.
     None,
-    /// Snappy, without frames.
+    /// Snappy blocks without its framing format.
     Snappy,
     /// Zstandard of a level from 1 to 22.
     Zstd(i32),
-    /// LZ4 blocks without frames.
+    /// LZ4 blocks without any framing.
     Lz4Raw,
 }
 
 /// How the values of a column become bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Encoding {
-    /// Whatever makes the first rows of a row group smallest, with some weight on the time that it
-    /// takes; columns of codes keep their codes.
+    /// The encoding that makes the first rows of a row group smallest, with some weight on the time
+    /// that it takes. Columns of codes keep their codes.
     #[default]
     Auto,
-    /// PLAIN: values as they are.
+    /// PLAIN, which stores values as they are.
     Plain,
     /// A dictionary in each column chunk. One that grows beyond 8 MiB is an error.
     Dictionary,
-    /// Differences: DELTA_BINARY_PACKED for integers, DELTA_LENGTH_BYTE_ARRAY for text.
+    /// Differences, by DELTA_BINARY_PACKED for integers and DELTA_LENGTH_BYTE_ARRAY for text.
     Delta,
-    /// DELTA_BYTE_ARRAY for text: what each value shares with the one before is left out.
+    /// DELTA_BYTE_ARRAY, for text only, which leaves out what each value shares with the one
+    /// before.
     Prefix,
 }
 
 /// The form of data pages.
 ///
-/// Version 1 is the default: every reader has it, and for columns without nulls or lists the two
-/// differ only in that a page of version 2 may stay uncompressed by itself.
+/// Version 1 is the default because every reader has it. For columns without nulls or lists the two
+/// differ only in that a single page of version 2 may stay uncompressed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PageVersion {
-    /// DATA_PAGE.
+    /// Version 1, which the format calls DATA_PAGE.
     #[default]
     V1,
-    /// DATA_PAGE_V2.
+    /// Version 2, which the format calls DATA_PAGE_V2.
     V2,
 }
 
@@ -99,6 +101,8 @@ impl Compression {
         }
     }
 
+    /// Refuses a level that the codec does not have.
+    ///
     /// # Errors
     /// [`Error::Level`].
     pub(super) fn check(self) -> Result<()> {

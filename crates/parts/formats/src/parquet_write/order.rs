@@ -1,4 +1,4 @@
-//! Whether rows are in the order that the layout declares.
+//! Checks that rows are in the order that the layout declares, because readers skip by it.
 
 use std::cmp::Ordering;
 
@@ -7,11 +7,12 @@ use super::flat::{Flat, FlatRoom};
 use super::layout::Layout;
 use crate::columns::Values;
 
-/// The order of a row group's rows, ascending by several columns.
+/// The declared order of rows, ascending by one column or several, and how far it was checked.
 pub(super) struct Order {
     columns: Vec<usize>,
     names: String,
-    /// The values of the last row so far in these columns.
+    /// The values of the last row so far in these columns, or empty at the beginning of a row
+    /// group.
     last: Vec<Key>,
     rooms: Vec<FlatRoom>,
 }
@@ -41,8 +42,8 @@ impl Order {
         self.last.clear();
     }
 
-    /// Checks the next batch, before which the row group has `before` rows. Its codes have been
-    /// checked.
+    /// Checks the next batch, before which the row group has `before` rows. The caller has checked
+    /// its codes.
     ///
     /// # Errors
     /// [`Error::NotSorted`].
@@ -77,7 +78,7 @@ impl Order {
     }
 }
 
-/// The first row that comes before the one in front of it.
+/// The first row that should stand before the one in front of it.
 fn first_wrong(values: &[Flat<'_>]) -> Option<usize> {
     let (first, others) = values.split_first()?;
     let wrong = |row: usize, order: Ordering| match order {

@@ -1,11 +1,10 @@
-//! Bit packing, lowest bits first, as both encodings of integers want it (parquet-format,
-//! Encodings).
+//! Packs values bit by bit, lowest bits first, as both encodings of integers need it
+//! (parquet-format, Encodings).
 
-/// Values that are packed at a time from words of 32 or 64 bits: whole bytes come out for every
-/// width.
+/// How many values of 32 or 64 bits are packed at a time. They are whole bytes at every width.
 pub(super) const CHUNK: usize = 32;
 
-/// Calls `$pack::<W>` for the width, so that shifts and places are constants in it.
+/// Calls `$pack::<W>` for the width, so that shifts and indexes are constants in it.
 macro_rules! by_width {
     ($width:expr, $pack:ident($values:expr, $out:expr), $($w:literal)*) => {
         match $width {
@@ -22,8 +21,8 @@ pub(super) fn pack_words(values: &[u32; CHUNK], width: u32, out: &mut [u8]) {
         0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
 }
 
-/// Adds pair number `$i` to the words that it falls into; written out, so that no index, shift or
-/// branch is left to run time.
+/// Adds pair number `$i` to the words that it falls into. The steps are written out, so that no
+/// index, shift or branch is left to run time.
 macro_rules! put_each {
     ($pairs:ident, $words:ident, $($i:literal)*) => {
         $(
@@ -72,8 +71,8 @@ pub(super) fn pack_wide(values: &[u64; CHUNK], width: u32, out: &mut [u8]) {
     }
 }
 
-/// Packs codes of at most eight bits, eight at a time, the last of them filled up with zeros, and
-/// says how many bytes that was. `out` needs eight bytes more.
+/// Packs codes of at most eight bits, eight at a time, with the last eight filled up by zeros, and
+/// returns how many bytes that was. `out` needs eight bytes more.
 #[inline(always)]
 pub(super) fn pack_bytes(codes: &[u8], width: u32, out: &mut [u8]) -> usize {
     by_width!(width, pack_bytes_of(codes, out), 0 1 2 3 4 5 6 7 8)
@@ -86,7 +85,8 @@ fn pack_bytes_of<const W: usize>(codes: &[u8], out: &mut [u8]) -> usize {
     for eight in &mut whole {
         let mut word = [0; 8];
         word.copy_from_slice(eight);
-        // What is behind the first W bytes is zero, and the next eight codes overwrite it.
+        // All eight bytes are written. Those behind the first W are zero, and the next codes
+        // overwrite them.
         out[at..at + 8].copy_from_slice(&squeeze::<W>(u64::from_le_bytes(word)).to_le_bytes());
         at += W;
     }

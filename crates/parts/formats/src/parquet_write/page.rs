@@ -1,9 +1,9 @@
-//! Pages: a header in front of what a column's values became.
+//! Writes pages, which are a header in front of the encoded values.
 
 use super::options::PageVersion;
 use super::thrift::Struct;
 
-/// Numbers of the format for encodings (parquet.thrift, Encoding).
+/// Encodings by their numbers in the format (parquet.thrift, Encoding).
 pub(super) mod encoding {
     pub const PLAIN: i32 = 0;
     pub const RLE: i32 = 3;
@@ -13,28 +13,28 @@ pub(super) mod encoding {
     pub const RLE_DICTIONARY: i32 = 8;
 }
 
-/// Numbers of the format for pages (parquet.thrift, PageType).
+/// Kinds of pages by their numbers in the format (parquet.thrift, PageType).
 const DATA_PAGE: i32 = 0;
 const DICTIONARY_PAGE: i32 = 2;
 const DATA_PAGE_V2: i32 = 3;
 
-/// What is in a page.
+/// What a page's header says of its content.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Page {
-    /// So many values in PLAIN encoding.
+    /// A dictionary of so many values in PLAIN encoding.
     Dictionary { entries: usize },
-    /// So many values, which are as many rows: all columns are required.
+    /// A page of `rows` rows, some of which may have no value.
     Data {
         version: PageVersion,
         rows: usize,
         encoding: i32,
-        /// Whether the codec of the chunk was used, which only version 2 can say of a page.
+        /// Whether the codec of the chunk was used. Only version 2 can say so of a single page.
         is_compressed: bool,
     },
 }
 
 impl Page {
-    /// The number of the format for the kind of page.
+    /// The kind of page by its number in the format.
     pub fn kind(self) -> i32 {
         match self {
             Page::Dictionary { .. } => DICTIONARY_PAGE,
@@ -46,8 +46,8 @@ impl Page {
         }
     }
 
-    /// Appends the page and says how many bytes its header has. `raw_bytes` is the size before the
-    /// codec.
+    /// Appends the page and returns how many bytes its header has. `raw_bytes` is the size before
+    /// compression. The caller has checked that both sizes fit into 31 bits.
     pub fn write(self, raw_bytes: usize, stored: &[u8], out: &mut Vec<u8>) -> usize {
         let start = out.len();
         Struct::write(out, |header| {

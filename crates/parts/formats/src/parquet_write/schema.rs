@@ -1,20 +1,20 @@
-//! The columns of a file: names and types.
+//! The names and types of a file's columns, and how the footer states them.
 
 use super::thrift::Struct;
 use crate::columns::{self, Kind};
 
-/// A column: its name and what its values are.
+/// A column's name and the type of its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Name.
+    /// The name as the schema has it.
     pub name: &'static str,
-    /// What the values are.
+    /// The logical type, from which the physical one follows.
     pub logical: Logical,
     /// Whether rows may be without a value.
     pub nullable: bool,
 }
 
-/// What a column's values are; the physical type follows.
+/// What a column's values mean. How they are stored follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Logical {
     /// Integer of this many bits (8, 16, 32 or 64), signed or not.
@@ -26,20 +26,20 @@ pub enum Logical {
     },
     /// Milliseconds since 1970-01-01 00:00 UTC.
     TimestampMillis,
-    /// Days since 1970-01-01.
+    /// Days since 1970-01-01, negative before that day.
     Date,
     /// Integer of 64 bits that counts units of 10^-`scale`.
     Decimal {
         /// Digits in all, at most 18.
         precision: u8,
-        /// Digits behind the point.
+        /// How many of these stand behind the point.
         scale: u8,
     },
-    /// UTF-8 text.
+    /// Text in UTF-8, of any length.
     Text,
 }
 
-/// How values are stored.
+/// How values are stored, by the numbers of parquet.thrift, Type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Physical {
     Int32 = 1,
@@ -58,7 +58,7 @@ impl Logical {
         }
     }
 
-    /// The older annotation, for readers that do not know the newer one.
+    /// The converted type, for readers that do not know logical types.
     fn converted(self) -> i32 {
         match self {
             Logical::Text => 0,

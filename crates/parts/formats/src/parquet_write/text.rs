@@ -1,9 +1,8 @@
-//! Text in pages: one value after the other, in three encodings (parquet-format, Encodings, 0, 6,
-//! 7).
+//! Encodes the text of a page in one of three encodings (parquet-format, Encodings, 0, 6 and 7).
 
 use super::delta;
 
-/// Text of a page: `offsets` has one entry more than there are values.
+/// The text of a page. `offsets` has one entry more than there are values.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a> {
     pub offsets: &'a [u32],
@@ -15,7 +14,7 @@ impl<'a> Text<'a> {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// The values one after the other.
+    /// The bytes of all values, one after the other.
     pub fn joined(&self) -> &'a [u8] {
         match (self.offsets.first(), self.offsets.last()) {
             (Some(&first), Some(&last)) => &self.bytes[first as usize..last as usize],
@@ -46,7 +45,7 @@ impl<'a> Text<'a> {
         &self.bytes[self.offsets[row] as usize..self.offsets[row + 1] as usize]
     }
 
-    /// Appends the values in PLAIN encoding: each behind its length.
+    /// Appends the values in PLAIN encoding, each behind its length.
     pub fn plain(&self, out: &mut Vec<u8>) {
         out.reserve(self.joined().len() + 4 * self.len());
         for value in self.iter() {
@@ -55,7 +54,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Appends the values in DELTA_LENGTH_BYTE_ARRAY encoding: all lengths, then all bytes.
+    /// Appends the values in DELTA_LENGTH_BYTE_ARRAY encoding, which is all lengths and then all
+    /// bytes.
     pub fn delta_length(&self, lengths: &mut Vec<i32>, out: &mut Vec<u8>) {
         lengths.clear();
         lengths.extend(
@@ -67,8 +67,8 @@ impl<'a> Text<'a> {
         out.extend_from_slice(self.joined());
     }
 
-    /// Appends the values in DELTA_BYTE_ARRAY encoding: what each shares with the one before, and
-    /// the rest of it.
+    /// Appends the values in DELTA_BYTE_ARRAY encoding, which is how much each shares with the one
+    /// before, and then the rest of each.
     pub fn delta_prefix(&self, lengths: &mut Vec<i32>, out: &mut Vec<u8>) {
         lengths.clear();
         let mut previous: &[u8] = &[];
@@ -83,6 +83,7 @@ impl<'a> Text<'a> {
             .map(|(length, &prefix)| length - prefix as usize)
             .sum();
         let mut rest = Vec::with_capacity(suffixes);
+        // The prefixes are encoded already, so their memory becomes that of the suffixes' lengths.
         for (value, prefix) in self.iter().zip(lengths.iter_mut()) {
             let suffix = &value[*prefix as usize..];
             rest.extend_from_slice(suffix);
@@ -93,7 +94,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// How many bytes two values begin with together.
+/// How many bytes two values have in common at their front.
 fn shared(a: &[u8], b: &[u8]) -> usize {
     let mut at = 0;
     while let (Some(x), Some(y)) = (a.get(at..at + 8), b.get(at..at + 8)) {

@@ -1,16 +1,16 @@
-//! The part of Thrift's compact protocol that Parquet's metadata needs.
+//! Writes Thrift's compact protocol, as far as Parquet's metadata needs it.
 
 use super::varint;
 use crate::thrift::{BINARY, BOOL_FALSE, BOOL_TRUE, I8, I16, I32, I64, LIST, STRUCT};
 
-/// Writes one struct; fields must come in ascending order of their ids.
+/// Writes one struct, whose fields must come in ascending order of their ids.
 pub(super) struct Struct<'a> {
     out: &'a mut Vec<u8>,
     last_id: i16,
 }
 
 impl<'a> Struct<'a> {
-    /// Writes a struct that is not itself a field: a header, a list element.
+    /// Writes a struct that is not the value of a field, such as a header or an element of a list.
     pub(super) fn write(out: &'a mut Vec<u8>, fill: impl FnOnce(&mut Struct<'_>)) {
         let mut inner = Struct { out, last_id: 0 };
         fill(&mut inner);
@@ -78,7 +78,8 @@ impl<'a> Struct<'a> {
         }
     }
 
-    /// The elements of a list of booleans are a byte each, whatever the kind in its header says.
+    /// Writes a list of booleans, which have a byte each, unlike fields, whose header is their
+    /// value.
     pub(super) fn bool_list(&mut self, id: i16, values: &[bool]) {
         self.list_header(id, BOOL_TRUE, values.len());
         for &value in values {

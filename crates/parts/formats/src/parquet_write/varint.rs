@@ -1,4 +1,5 @@
-//! ULEB128 and zigzag, as Thrift's compact protocol and Parquet's encodings share them.
+//! Writes ULEB128 and zigzag numbers, which Thrift's compact protocol and Parquet's encodings
+//! share.
 
 pub(super) fn unsigned(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {

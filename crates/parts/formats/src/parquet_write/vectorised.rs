@@ -1,16 +1,17 @@
-//! Work compiled for what the processor has. Has `unsafe`: the calls into such code.
+//! Runs loops that are compiled for several sets of vector instructions, and chooses the one that
+//! the processor has. The calls into such code are `unsafe`.
 
-/// Arithmetic over whole columns.
+/// A loop over whole columns that is worth vectorising.
 pub(super) trait Work {
-    /// What comes out.
+    /// The result of [`Work::work`].
     type Output;
 
-    /// Does it. Implementations, and what they call, are `inline(always)`, or they are compiled
-    /// once only.
+    /// Runs the loop. Implementations, and what they call, must be `inline(always)`. Otherwise they
+    /// are compiled once, for the oldest processor.
     fn work(self) -> Self::Output;
 }
 
-/// Does the work in the widest registers that there are.
+/// Runs the loop in the widest registers that the processor has.
 pub(super) fn vectorised<W: Work>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
     {

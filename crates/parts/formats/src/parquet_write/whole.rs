@@ -1,14 +1,14 @@
-//! The caller's own dictionary of at most 256 entries, which a chunk takes as it is.
+//! Keeps the caller's own dictionary of at most 256 entries, which a chunk stores as it is.
 
 use super::error::{Error, Result};
 use super::extent::Extent;
 use super::intern::push_text;
 use crate::columns::{Codes, Values, Words};
 
-/// Codes of one byte can say no more.
+/// The most entries that codes of one byte can reach.
 const ENTRIES_MAX: usize = 256;
 
-/// A dictionary, and which of its entries occurred.
+/// A dictionary, and which of its entries occurred in the row group.
 #[derive(Default)]
 pub(super) struct Whole {
     /// The entries in PLAIN encoding.
@@ -28,7 +28,7 @@ enum Content {
     Words(Words),
 }
 
-/// Which codes occurred.
+/// For each code whether it occurred.
 struct Used([bool; ENTRIES_MAX]);
 
 impl Default for Used {
@@ -38,7 +38,7 @@ impl Default for Used {
 }
 
 impl Whole {
-    /// Whether a column has codes that this is for: those of one byte.
+    /// The codes of one byte of a column, if it has such.
     pub fn codes<'a>(values: &Values<'a>) -> Option<&'a [u8]> {
         match values {
             Values::CodedInt64 {
@@ -53,7 +53,7 @@ impl Whole {
         }
     }
 
-    /// Takes the dictionary of the first batch.
+    /// Copies the dictionary of the first batch of a row group.
     pub fn start(&mut self, values: &Values<'_>) {
         self.plain.clear();
         self.used = Used::default();
@@ -88,7 +88,7 @@ impl Whole {
         }
     }
 
-    /// Whether a batch has the dictionary of the first one.
+    /// Whether a batch has the same dictionary as the first one.
     pub fn is_of(&self, values: &Values<'_>) -> bool {
         match (&self.content, values) {
             (Content::Integers(known), Values::CodedInt64 { values, .. }) => {
@@ -99,11 +99,13 @@ impl Whole {
         }
     }
 
-    /// Notes which codes occur, and gives the extent of their values.
+    /// Notes which codes occur, and returns the extent of their values.
     ///
     /// # Errors
     /// [`Error::Code`] for one that has no entry.
     pub fn note(&mut self, codes: &[u8], column: &'static str) -> Result<Option<Extent>> {
+        // A table of the codes of this page is checked and ordered instead of its values, which are
+        // thousands.
         let mut used = Used::default();
         for &code in codes {
             used.0[usize::from(code)] = true;
@@ -126,7 +128,7 @@ impl Whole {
             .and_then(|(least, most)| self.between(least, most)))
     }
 
-    /// How many entries occurred.
+    /// How many entries occurred in the row group.
     pub fn distinct(&self) -> usize {
         self.used.0.iter().filter(|&&used| used).count()
     }

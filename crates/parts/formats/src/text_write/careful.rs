@@ -1,4 +1,5 @@
-//! Values as text, one by one: the obvious way. It alone quotes, and says what cannot be printed.
+//! Prints values one by one, the obvious way. Only this way quotes, and refuses what cannot be
+//! printed.
 
 use std::io::Write;
 
@@ -8,18 +9,18 @@ use super::layout::{Column, Dialect, Layout, Quote};
 use super::passages::Texts;
 use crate::columns::{Kind, Values};
 
-/// A batch that rows are printed from.
+/// A batch of rows, with all that is needed to print any of them.
 pub(super) struct Rows<'a> {
     pub(super) layout: &'a Layout,
     pub(super) columns: &'a [Values<'a>],
     /// The text of those columns that are [`Values::Text`] or [`Values::Slices`].
     pub(super) texts: &'a [Option<Texts<'a>>],
-    /// Rows of the block before this batch, for errors.
+    /// Rows of the block before this batch, by which errors count.
     pub(super) rows_before: u64,
 }
 
 impl Rows<'_> {
-    /// Appends one line.
+    /// Appends the line of one row. After an error a part of it may stand in `out`.
     pub(super) fn append(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         let separator = self.layout.separator();
         let last = self.columns.len() - 1;
@@ -78,8 +79,8 @@ impl Rows<'_> {
     }
 }
 
-/// Appends text in quotes where the layout wants some; gives back the byte that makes it
-/// impossible.
+/// Appends text, in quotes where the layout wants them. The error is the byte that makes it
+/// impossible to print.
 pub(super) fn append_text(
     text: &[u8],
     column: &Column,
@@ -89,6 +90,8 @@ pub(super) fn append_text(
     let separator = layout.separator();
     match layout.options.dialect {
         Dialect::Tbl => {
+            // There are no quotes here, so a reader would take such a byte for the end of the
+            // value.
             let ambiguous = |&&byte: &&u8| byte == separator || byte == b'\n';
             if let Some(&byte) = text.iter().find(ambiguous) {
                 return Err(byte);
@@ -107,7 +110,7 @@ pub(super) fn append_text(
     Ok(())
 }
 
-/// A quote in the text becomes two (RFC 4180, section 2.7).
+/// Appends text in quotes. A quote within it becomes two (RFC 4180, section 2.7).
 pub(super) fn append_quoted(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     for &byte in text {
@@ -126,6 +129,8 @@ pub(super) fn append_integer(value: i64, column: &Column, out: &mut Vec<u8>) {
         _ => 0,
     };
     let one = 10_u64.pow(scale);
+    // Without its sign, because the least integer has no positive counterpart, and values between
+    // -1 and 0 have a sign that their whole part 0 would lose.
     let (whole, part) = (value.unsigned_abs() / one, value.unsigned_abs() % one);
     let sign = if value < 0 { "-" } else { "" };
     print(format_args!("{sign}{whole}"), out);
@@ -145,7 +150,7 @@ pub(super) fn append_date(day: i32, out: &mut Vec<u8>) {
 }
 
 fn print(text: std::fmt::Arguments, out: &mut Vec<u8>) {
-    // A vector takes all that is written to it.
+    // Writing to a vector cannot fail.
     let written = out.write_fmt(text);
     debug_assert!(written.is_ok());
 }

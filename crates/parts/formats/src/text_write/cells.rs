@@ -1,20 +1,21 @@
-//! How one value becomes text at the place where it belongs.
+//! Writes one value as text to the address where it belongs.
 //!
-//! This module is `unsafe` because it writes through pointers without looking at the end: the room
-//! that each kind of cell may need ([`ROOM_BYTES`] and the sizes of slots) is counted beforehand.
+//! This module is `unsafe` because it writes through pointers without looking at the end of the
+//! buffer. The caller has counted beforehand what each kind of cell may need ([`ROOM_BYTES`] and
+//! the sizes of slots).
 
 use super::careful::{append_date, append_integer};
 use super::days::{CENTURY, in_table};
 use super::digits::{EIGHT_DIGITS, ZEROS, eight, leading_zero_bits};
 use super::layout::{Column, Mark};
 
-/// What any number or date, its mark and the spoiled bytes behind them fit in.
+/// Room for any number or date, its mark, and the bytes behind them that wide stores overwrite.
 pub(super) const ROOM_BYTES: usize = 48;
 
-/// Writes a value and its mark, and says how many bytes they have. A trait and not closures, for
-/// these can be told to become part of loops that are compiled for better machines.
+/// Writes a value and its mark, and returns how many bytes they have. This is a trait because its
+/// methods, unlike closures, can be marked to be inlined into loops that are compiled for AVX2.
 pub(super) trait Cell<V: Copy> {
-    /// Writes at `to`.
+    /// Writes at `to`, and may overwrite all of the room there.
     ///
     /// # Safety
     /// [`ROOM_BYTES`] at `to` belong to the caller; their content is lost.
@@ -24,23 +25,23 @@ pub(super) trait Cell<V: Copy> {
 /// Integers, and decimals without digits behind the point.
 pub(super) struct Integer(pub(super) Mark);
 
-/// Decimals in hundredths.
+/// Decimals in hundredths, the scale of money.
 pub(super) struct Hundredths<'a>(pub(super) &'a Column, pub(super) Mark);
 
-/// Decimals that are mostly whole: `one` is how many units make 1.
+/// Decimals that are mostly whole. `one` is how many units make 1.
 pub(super) struct Whole<'a> {
     pub(super) column: &'a Column,
     pub(super) one: i64,
     pub(super) mark: Mark,
 }
 
-/// Decimals of other scales.
+/// Decimals of other scales, which are printed the slow way.
 pub(super) struct Scaled<'a>(pub(super) &'a Column, pub(super) Mark);
 
-/// Days since 1970-01-01.
+/// Dates as days since 1970-01-01.
 pub(super) struct Day(pub(super) Mark);
 
-/// Codes into a dictionary, whose slots have the marks.
+/// Codes into a dictionary, whose slots end with the mark of their column.
 pub(super) struct Slot<'a, const BYTES: usize>(pub(super) &'a [[u8; BYTES]]);
 
 /// # Safety
@@ -51,7 +52,7 @@ unsafe fn put<T: Copy>(value: T, to: *mut u8) {
     unsafe { to.cast::<T>().write_unaligned(value) }
 }
 
-/// Behind `length` bytes of text.
+/// Writes the mark behind `length` bytes of text, and returns the length of both.
 ///
 /// # Safety
 /// As [`Cell::write`].
@@ -62,7 +63,7 @@ unsafe fn end(mark: Mark, to: *mut u8, length: u32) -> u32 {
     length + mark.length
 }
 
-/// Text that someone else made.
+/// Copies text that the careful way has made.
 ///
 /// # Safety
 /// As [`Cell::write`].
@@ -76,7 +77,7 @@ unsafe fn copied(text: &[u8], mark: Mark, to: *mut u8) -> u32 {
     }
 }
 
-/// The digits of a number below 10^8 without leading zeros.
+/// Writes the digits of a number below 10^8 without leading zeros.
 ///
 /// # Safety
 /// As [`Cell::write`].
@@ -89,7 +90,7 @@ unsafe fn short(number: u64, to: *mut u8) -> u32 {
     8 - zeros / 8
 }
 
-/// The digits of any number: at most 20 of them, and 4 bytes spoiled.
+/// Writes the digits of any number. It writes at most 20 and may overwrite 4 bytes behind them.
 ///
 /// # Safety
 /// As [`Cell::write`].
@@ -118,7 +119,7 @@ unsafe fn digits(number: u64, to: *mut u8) -> u32 {
     }
 }
 
-/// Writes a minus where there is one, and says how many bytes that was.
+/// Writes a minus for a negative value, and returns how many bytes that was.
 ///
 /// # Safety
 /// As [`Cell::write`].

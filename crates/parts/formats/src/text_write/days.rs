@@ -1,18 +1,19 @@
-//! Days as text.
+//! Turns days since 1970-01-01 into dates and their text.
 
-/// 1992-01-01 to 1998-12-31, the years of TPC-H: days that have a table.
+/// The first day of the table, 1992-01-01, and how many it has: the years of TPC-H.
 const FIRST: i32 = 8035;
 const DAYS: usize = 2557;
-/// What all of them begin with.
+/// The characters that all dates of the table begin with.
 pub(super) const CENTURY: u16 = u16::from_le_bytes(*b"19");
-/// `92-01-01` and so on. Without the century a day takes 8 bytes, so that the table stays in the
-/// cache.
+/// The dates from `92-01-01` on. Without the century each takes 8 bytes, so that the table stays in
+/// the first-level cache.
 static TABLE: [u64; DAYS] = table();
 
-/// The text of a day behind [`CENTURY`], the first character in the lowest byte, if the table has
-/// it.
+/// The text of a day behind [`CENTURY`], the first character in the lowest byte. `None` if the
+/// table does not have the day.
 #[inline(always)]
 pub(super) fn in_table(day: i32) -> Option<u64> {
+    // Days before the first one wrap around to numbers that are far too large for the table.
     TABLE.get(day.wrapping_sub(FIRST) as u32 as usize).copied()
 }
 

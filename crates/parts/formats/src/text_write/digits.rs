@@ -1,8 +1,8 @@
-//! Decimal digits of numbers below 10^8, eight at a time in one register.
+//! Computes the decimal digits of numbers below 10^8, eight at a time in one register.
 
-/// The first number that has more digits than a register.
+/// The first number that has more than eight digits.
 pub(super) const EIGHT_DIGITS: u64 = 100_000_000;
-/// The character zero in each byte.
+/// The character `0` in each byte, which turns digits into text.
 pub(super) const ZEROS: u64 = 0x3030_3030_3030_3030;
 
 /// The eight digits of a number as bytes of 0 to 9, the first one in the lowest byte.
@@ -20,8 +20,8 @@ pub(super) fn eight(number: u32) -> u64 {
     tens | ((pairs - 10 * tens) << 8)
 }
 
-/// The bits that leading zeros take in [`eight`] digits, of which the last `kept` are no leading
-/// ones.
+/// How many bits leading zeros take in [`eight`] digits, where the last `kept` digits never count
+/// as leading.
 #[inline(always)]
 pub(super) fn leading_zero_bits(digits: u64, kept: u32) -> u32 {
     (digits | 1 << (8 * (8 - kept))).trailing_zeros() & !7

@@ -1,4 +1,4 @@
-//! The file around the blocks: a header line, then lines.
+//! Writes a file of blocks, behind a header line if there is one.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -8,13 +8,14 @@ use super::careful::append_text;
 use super::error::{Result, TextError};
 use super::layout::{Column, Dialect, Layout};
 
-/// Writes one file, block by block, in the order in which they come.
+/// Writes one file, block by block, in the order in which they come. After an error the last line
+/// of the output may be incomplete.
 pub struct FileWriter<W> {
     out: W,
     summary: FileSummary,
 }
 
-/// What was written.
+/// The size of a finished file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FileSummary {
     /// Rows, the header not counted.
@@ -24,7 +25,7 @@ pub struct FileSummary {
 }
 
 impl<W: Write> FileWriter<W> {
-    /// Begins a file; writes the header where the layout has one.
+    /// Begins a file, with the header if the layout has one.
     ///
     /// # Errors
     /// [`TextError::Io`], and [`TextError::Unquotable`] for a column's name.
@@ -39,25 +40,25 @@ impl<W: Write> FileWriter<W> {
         Ok(writer)
     }
 
-    /// Appends a block.
+    /// Appends the lines of a block.
     ///
     /// # Errors
-    /// [`TextError::Io`].
+    /// [`TextError::Io`] when the output fails.
     pub fn append(&mut self, block: &Block) -> Result<()> {
         self.write(&block.bytes)?;
         self.summary.rows += block.rows;
         Ok(())
     }
 
-    /// What the bytes go to, for those who want to know how far it is.
+    /// The output, for callers that want to know how far it is.
     pub fn output(&self) -> &W {
         &self.out
     }
 
-    /// Gives back the output, which the caller makes durable.
+    /// Returns the output, which the caller makes durable.
     ///
     /// # Errors
-    /// None today; like those of other formats, which write a footer here.
+    /// None today. Writers of other formats, which write a footer here, have the same signature.
     pub fn finish(self) -> Result<(W, FileSummary)> {
         Ok((self.out, self.summary))
     }
@@ -69,7 +70,7 @@ impl<W: Write> FileWriter<W> {
     }
 }
 
-/// The names, quoted only where they must be.
+/// A line of the columns' names, which are quoted only where they must be.
 fn header(layout: &Layout) -> Result<Vec<u8>> {
     let mut line = Vec::new();
     let last = layout.columns.len() - 1;

@@ -1,18 +1,18 @@
-//! What a file of text looks like: decided once, shared by all threads.
+//! How a file of text looks, which is decided once and shared by all threads.
 
 use super::error::{Result, TextError};
 use crate::columns::{Field, Kind};
 
-/// The most digits that a decimal of 64 bits can promise.
+/// The most digits that a decimal of 64 bits can have whatever they are.
 const MAX_DIGITS: u8 = 18;
 
 /// How lines are made of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// As dbgen prints: the separator stands behind every value, the last one too; nothing is
-    /// quoted, so a value with a separator or line end in it is an error.
+    /// The form that dbgen prints. The separator stands behind every value, the last one too.
+    /// Nothing is quoted, so a value with a separator or line end in it is an error.
     Tbl,
-    /// RFC 4180, but that lines end in a line feed alone: the separator stands between values; a
+    /// RFC 4180, except that lines end in a line feed alone. The separator stands between values. A
     /// value with a separator, quote, carriage return or line feed in it is quoted. Empty text is
     /// quoted too, for readers that can tell it from a missing value (DuckDB: `allow_quoted_nulls =
     /// false`).
@@ -24,14 +24,14 @@ pub enum Dialect {
 pub struct Options {
     /// How lines are made of values.
     pub dialect: Dialect,
-    /// What stands between values: ASCII, and nothing that a number or a quoted value has.
+    /// The character between values, in ASCII. It must not occur in numbers or be the quote.
     pub separator: char,
     /// Whether the first line has the names of the columns.
     pub header: bool,
 }
 
 impl Options {
-    /// What dbgen prints: `|`, no header.
+    /// The options of dbgen's files, which have `|` and no header.
     pub const fn tbl() -> Options {
         Options {
             dialect: Dialect::Tbl,
@@ -40,7 +40,7 @@ impl Options {
         }
     }
 
-    /// Comma and header.
+    /// The options of ordinary CSV, which has commas and a header.
     pub const fn csv() -> Options {
         Options {
             dialect: Dialect::Csv,
@@ -53,22 +53,22 @@ impl Options {
 /// Which text is quoted in CSV. In [`Dialect::Tbl`] none is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quote {
-    /// That which needs it, or is empty.
+    /// Text that needs quotes, or is empty.
     WhenNeeded,
-    /// All of the column, so that a reader can tell text from numbers, and the writer need not
-    /// look.
+    /// All text of the column, so that a reader can tell text from numbers. Only quotes within it
+    /// must be looked for, which is faster.
     Always,
 }
 
 /// A column and how it is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
-    /// Name and kind.
+    /// The name for the header, and the kind of the values.
     pub field: Field,
     /// For a decimal: whole values are printed without point and digits behind it, as dbgen prints
     /// `l_quantity`. A value that is not whole keeps both.
     pub whole: bool,
-    /// For text.
+    /// Which values are quoted, in a column of text.
     pub quote: Quote,
 }
 
@@ -82,14 +82,14 @@ impl Column {
         }
     }
 
-    /// Sets [`Column::whole`].
+    /// Returns the column with another [`Column::whole`].
     #[must_use]
     pub const fn whole(mut self, whole: bool) -> Column {
         self.whole = whole;
         self
     }
 
-    /// Sets [`Column::quote`].
+    /// Returns the column with another [`Column::quote`].
     #[must_use]
     pub const fn quote(mut self, quote: Quote) -> Column {
         self.quote = quote;
@@ -104,7 +104,7 @@ impl Column {
     }
 }
 
-/// The bytes between two values, or behind the last: at most three.
+/// The bytes between two values, or behind the last one. There are at most three.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     /// The first in the lowest byte.
@@ -129,14 +129,15 @@ pub struct Layout {
     fields: Vec<Field>,
     pub(super) columns: Vec<Column>,
     pub(super) options: Options,
-    /// Behind each value: closing quote, separator, opening quote of the next value, line feed.
+    /// What stands behind each value: its closing quote, the separator, and the opening quote of
+    /// the next value or the line feed.
     pub(super) marks: Vec<Mark>,
-    /// Before the first value: its opening quote, or nothing.
+    /// What stands before the first value, which is its opening quote or nothing.
     pub(super) opening: Mark,
 }
 
 impl Layout {
-    /// Checks columns and options.
+    /// Checks columns and options, and prepares what stands between values.
     ///
     /// # Errors
     /// [`TextError::NoColumns`], [`TextError::Separator`], [`TextError::Decimal`],
@@ -176,7 +177,7 @@ impl Layout {
         })
     }
 
-    /// The columns.
+    /// The fields in the order of the columns.
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
@@ -186,12 +187,13 @@ impl Layout {
         self.options.separator as u8
     }
 
-    /// Whether all text of a column stands in quotes, which are part of the marks then.
+    /// Whether all text of a column is quoted. The quotes are part of the marks then.
     pub(super) fn always_quotes(&self, column: usize) -> bool {
         self.options.dialect == Dialect::Csv && self.columns[column].quote == Quote::Always
     }
 
-    /// The bytes that a column's text cannot have without the careful writer looking at it.
+    /// The bytes that send a row to the careful way if they occur in this column's text. Always
+    /// four, some of them twice, so that all are compared without a branch.
     pub(super) fn special(&self, column: usize) -> [u8; 4] {
         match self.options.dialect {
             Dialect::Tbl => [self.separator(), b'\n', self.separator(), b'\n'],

@@ -1,7 +1,7 @@
 //! Writes batches of columns as text: `|` behind every value as dbgen does, or CSV.
 //!
-//! A [`Layout`] says what a file's columns are and how they are printed. Threads each fill a
-//! [`BlockWriter`] and get [`Block`]s of whole lines, which a [`FileWriter`] puts one after the
+//! A [`Layout`] says what a file's columns are and how they are printed. Each thread fills a
+//! [`BlockWriter`] and gets [`Block`]s of whole lines, which a [`FileWriter`] writes one after the
 //! other.
 //!
 //! ```
@@ -9,7 +9,8 @@
 //! use dyno_formats::text_write::{BlockWriter, Column, FileWriter, Layout, Options, Quote};
 //! use std::sync::Arc;
 //!
-//! let price = Column::new(Field { name: "price", kind: Kind::Decimal { precision: 15, scale: 2 } });
+//! let kind = Kind::Decimal { precision: 15, scale: 2 };
+//! let price = Column::new(Field { name: "price", kind });
 //! let remark = Column::new(Field { name: "remark", kind: Kind::Text }).quote(Quote::Always);
 //! let layout = Arc::new(Layout::new(vec![price, remark], Options::csv())?);
 //!
@@ -26,9 +27,9 @@
 //! # Ok::<(), dyno_formats::text_write::TextError>(())
 //! ```
 //!
-//! Two ways lead from values to text. `careful` is the obvious one, value by value; it alone quotes
-//! and refuses. `tile` is the fast one, for a few dozen rows at a time; what it does not like it
-//! leaves to the other.
+//! Two ways lead from values to text. `careful` is the obvious one, value by value, and only it
+//! quotes and refuses. `tile` is the fast one, for a few dozen rows at a time. It leaves rows that
+//! need quotes, or cannot be printed, to the careful one.
 
 mod block;
 mod careful;

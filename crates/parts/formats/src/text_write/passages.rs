@@ -1,16 +1,16 @@
-//! Text columns that are not dictionaries, by row.
+//! Finds the text of each row in columns whose text does not lie in slots.
 
 use crate::columns::{Codes, Values, gather};
 
-/// What a writer copies at once, at least.
+/// How many bytes are copied at once.
 pub(super) const MOVE_BYTES: usize = 64;
 
-/// The text of a column, wherever it lies.
+/// The text of a column, in either of the forms that it can have.
 #[derive(Clone, Copy)]
 pub(super) enum Texts<'a> {
-    /// One after the other.
+    /// The texts of the rows lie one after the other.
     Run { offsets: &'a [u32], bytes: &'a [u8] },
-    /// Words of a dictionary, printed with the quotes that they need.
+    /// Rows have codes of printed entries, which contain the quotes that they need.
     Coded {
         codes: Codes<'a>,
         offsets: &'a [u32],
@@ -19,7 +19,7 @@ pub(super) enum Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// Where the text of a row begins in [`Texts::bytes`], and its length.
+    /// The start of a row's text in [`Texts::bytes`], and its length.
     #[inline(always)]
     pub(super) fn place(&self, row: usize) -> (usize, usize) {
         match self {
@@ -35,7 +35,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// What [`Texts::place`] points into.
+    /// The bytes that [`Texts::place`] points into.
     pub(super) fn bytes(&self) -> &'a [u8] {
         match self {
             Texts::Run { bytes, .. } | Texts::Coded { bytes, .. } => bytes,
@@ -49,8 +49,9 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Scattered text, copied together. Fetching each piece when its row is written took half as long
-/// again, prefetches and all: a loop that does nothing but copy has more reads under way.
+/// Scattered text, copied together. Fetching each piece only when its row is written took half as
+/// long again, even with prefetches, because a loop that does nothing but copy has more reads under
+/// way.
 #[derive(Default)]
 pub(super) struct Copied {
     bytes: Vec<u8>,
@@ -58,7 +59,7 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    /// Takes the text of a column of slices; other columns leave it empty.
+    /// Copies the text of a column of slices. It does nothing for other columns.
     pub(super) fn take(&mut self, values: &Values<'_>) {
         let Values::Slices(slices) = *values else {
             return;
@@ -66,7 +67,7 @@ impl Copied {
         gather(slices, MOVE_BYTES, &mut self.offsets, &mut self.bytes);
     }
 
-    /// What [`Copied::take`] took.
+    /// The text that [`Copied::take`] copied last.
     pub(super) fn texts(&self) -> Texts<'_> {
         Texts::Run {
             offsets: &self.offsets,

@@ -1,4 +1,4 @@
-//! Tables that batches became, read back by those who know the format.
+//! Tables made of batches, read back by other readers of the format.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,19 +1,19 @@
-//! A clock for deadlines, some milliseconds coarse and cheap enough to be read in every pass. Has
+//! A clock for deadlines: a few milliseconds coarse, and cheap enough to be read in every pass. Has
 //! `unsafe`: one system call.
 
 use std::time::Duration;
 
-/// A moment, in whole nanoseconds of the system's monotonic clock.
+/// A moment, in nanoseconds of the system's monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CoarseInstant(u64);
 
 impl CoarseInstant {
-    /// How long after `earlier` this is; nothing if it is not after it.
+    /// The time from `earlier` to this moment; zero if that is not earlier.
     pub fn since(self, earlier: CoarseInstant) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The moment `wait` later.
+    /// The moment that is `wait` later, or the end of time.
     pub fn after(self, wait: Duration) -> CoarseInstant {
         let wait = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
         CoarseInstant(self.0.saturating_add(wait))

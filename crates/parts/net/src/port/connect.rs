@@ -1,4 +1,4 @@
-//! From an address to a polled connection, and from TCP to a ring when both ends are on one host.
+//! From an address to a polled connection, and from TCP to a ring if both ends are on one host.
 
 use std::io;
 use std::net::TcpStream;
@@ -17,10 +17,10 @@ use crate::discovery::{self, ANSWER, DISCOVER, JOIN, Offer};
 use crate::ring::{RingEnd, pass};
 use crate::{Address, Head, NetError, Stream, encode};
 
-/// The longest answer of a server in discovery.
+/// The longest answer of a server during discovery.
 const MOST_ANSWER: usize = 1024;
 
-/// Why there is no ring, and whether the connection can go on without.
+/// Why there is no ring, and whether the connection can be used without one.
 enum NoRing {
     GoesOn(String),
     Broken(String),
@@ -28,7 +28,7 @@ enum NoRing {
 
 impl Port {
     /// Connects to `address`. With [`PortOptions::ring`] the server is asked for a ring, and the
-    /// connection moves there when both are on one host; when not, it stays where it is.
+    /// connection moves there if both ends are on one host; if not, it stays where it is.
     /// [`Port::carrier`] says which, and why. This call waits, at most
     /// [`PortOptions::connect_wait`] for each connection that it tries.
     pub fn connect(address: &Address, options: &PortOptions) -> Result<Port, NetError> {
@@ -43,14 +43,15 @@ impl Port {
                 Err(why) => why,
             },
             Err(NoRing::GoesOn(why)) => why,
-            // A server that does not know the verb hangs up: it is asked nothing of the kind again.
+            // A server that does not know the verb hangs up. It gets a new connection, on which it
+            // is not asked again.
             Err(NoRing::Broken(why)) => return plain(address, options, &why),
         };
         port.carrier.why = why;
         Ok(port)
     }
 
-    /// Two ends of a ring within this process.
+    /// Makes the two ends of a ring within this process.
     pub fn pair(ring_bytes: u32, options: &PortOptions) -> Result<(Port, Port), NetError> {
         let failed = |source| NetError::Ring {
             address: "this process".to_owned(),
@@ -83,7 +84,7 @@ fn plain(address: &Address, options: &PortOptions, why: &str) -> Result<Port, Ne
             socket.set_nonblocking(true).map_err(failed)?;
             Link::Unix(socket)
         }
-        // What an address of one kind gives is never of another.
+        // A connection is always of the kind of its address.
         _ => return Err(failed(io::ErrorKind::Unsupported.into())),
     };
     Ok(Port::new(link, options, address.to_string(), why))
@@ -108,7 +109,7 @@ fn tls(
     Ok(Link::Tls(Box::new(link)))
 }
 
-/// Asks the server for an offer.
+/// Asks the server for an offer of a ring.
 fn discover(port: &mut Port, end: Instant) -> Result<Offer, NoRing> {
     let broken = |error: String| NoRing::Broken(format!("the server offers no ring: {error}"));
     let head = Head {
@@ -135,7 +136,7 @@ fn discover(port: &mut Port, end: Instant) -> Result<Offer, NoRing> {
         .map_err(NoRing::GoesOn)
 }
 
-/// Takes the offer up; the error says why it cannot be.
+/// Takes the offer up; the error says why that is impossible.
 fn join(
     offer: &Offer,
     address: &Address,
@@ -175,7 +176,7 @@ fn ask_to_join(
         request: 0,
     };
     encode(head, &offer.nonce, &mut request).map_err(invalid)?;
-    // A new socket takes so few bytes at once.
+    // The buffer of a new socket holds so few bytes, so this write does not block.
     io::Write::write_all(&mut &*socket, &request)?;
     let mut inbox = Inbox::new(MOST_ANSWER);
     let mut fds = Vec::new();

@@ -1,28 +1,29 @@
-//! Bytes that have come on a polled connection, and the frames in them, without a copy per frame.
+//! Bytes that have come on a polled connection, and the frames in them, without a copy for each
+//! frame.
 
 use crate::frame::parse_header;
 use crate::{FrameError, HEADER_BYTES, Head};
 
-/// Room that is read into at once.
+/// The room that is offered to one read.
 const READ_BYTES: usize = 64 << 10;
-/// With less room than this behind what has come, it is moved to the front.
+/// With less room than this behind them, the bytes that have come are moved to the front.
 const LEAST_ROOM: usize = 8 << 10;
-/// A buffer that grew beyond this for one long frame shrinks again once it is empty.
+/// A buffer that grew beyond this for one long frame is given back once it is empty.
 const KEEP_BYTES: usize = 1 << 20;
 
-/// A whole frame, checked, whose body lies in the connection's buffer.
+/// A whole frame whose checksum was compared. Its body lies in the connection's buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameRef<'a> {
-    /// Its header.
+    /// The header without length and checksum.
     pub head: Head,
-    /// Its body.
+    /// The body; it must be copied to outlive the callback.
     pub body: &'a [u8],
 }
 
-/// Takes bytes and gives frames that borrow from it. After an error it must not be used again.
+/// Takes bytes and returns frames that borrow from it. After an error it must not be used again.
 #[derive(Debug)]
 pub struct Inbox {
-    /// What has come and was not taken lies in `start..end`.
+    /// What has come and is not handled yet lies in `start..end`.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -44,7 +45,7 @@ impl Inbox {
         self.most_body_bytes = most_body_bytes;
     }
 
-    /// Where the next bytes go; never empty. It grows with what has come, not by what a header
+    /// Where the next bytes go; never empty. It grows with what has come, not with what a header
     /// promises.
     pub fn space(&mut self) -> &mut [u8] {
         if self.start == self.end {
@@ -69,19 +70,19 @@ impl Inbox {
         if self.buffer.len() < length {
             self.buffer.resize(length, 0);
         }
-        // Only a frame that was not taken although it is whole leaves no room at all.
+        // This happens only if a whole frame was left in the buffer.
         if self.end == self.buffer.len() {
             self.buffer.resize(self.end + LEAST_ROOM, 0);
         }
         &mut self.buffer[self.end..]
     }
 
-    /// `count` bytes were put into the space.
+    /// Notes that `count` bytes were put into the space.
     pub fn filled(&mut self, count: usize) {
         self.end = (self.end + count).min(self.buffer.len());
     }
 
-    /// The next whole frame; None: more bytes are needed.
+    /// The next whole frame; `None` if more bytes are needed.
     pub fn next_frame(&mut self) -> Result<Option<FrameRef<'_>>, FrameError> {
         let came = &self.buffer[self.start..self.end];
         let Some((head, body_bytes, expected)) = parse_header(came, self.most_body_bytes)? else {
@@ -103,7 +104,7 @@ impl Inbox {
         Ok(Some(FrameRef { head, body }))
     }
 
-    /// Memory beyond the first [`READ_BYTES`].
+    /// Memory of the buffer beyond the first [`READ_BYTES`].
     pub fn held_bytes(&self) -> usize {
         self.buffer.len().saturating_sub(READ_BYTES)
     }
@@ -116,7 +117,7 @@ impl Inbox {
         }
     }
 
-    /// To be asked at the end of the stream: an error when it ended inside a frame.
+    /// Call this at the end of the stream: it is an error if that came inside a frame.
     pub fn at_end(&self) -> Result<(), FrameError> {
         match self.end - self.start {
             0 => Ok(()),

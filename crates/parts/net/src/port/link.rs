@@ -1,4 +1,4 @@
-//! What a polled connection travels on. Nothing here waits: what cannot be done now says
+//! What a polled connection travels on. Nothing here waits: a call that cannot proceed returns
 //! `WouldBlock`.
 
 use std::io::{self, Read, Write};
@@ -9,15 +9,15 @@ use std::os::unix::net::UnixStream;
 use super::sleep::Interest;
 use crate::ring::{RingEnd, RingError, Wake};
 
-/// A ring that brought nothing this many times in a row has its socket looked at: the peer may be
+/// After this many reads of a ring that brought nothing, its socket is checked: the peer may be
 /// dead.
 const LOOKS: u32 = 4096;
-/// Bytes on a bell socket that are taken at once, and how often: a peer that floods it gains
+/// How much is read from a bell socket at once, and how often, so that a peer that floods it gains
 /// nothing.
 const BELL_BYTES: usize = 256;
 const BELL_READS: usize = 4;
 
-/// A connection's carrier, not blocking.
+/// The carrier of a connection, in non-blocking mode.
 #[derive(Debug)]
 pub enum Link {
     Unix(UnixStream),
@@ -26,7 +26,7 @@ pub enum Link {
     Ring(Box<RingLink>),
 }
 
-/// What reading or writing met.
+/// Why a read or a write failed.
 #[derive(Debug)]
 pub enum LinkError {
     Io(io::Error),
@@ -46,7 +46,7 @@ impl From<RingError> for LinkError {
 }
 
 impl Link {
-    /// Reads what is there. None: nothing now. 0: the peer has ended the connection.
+    /// Reads what is there; `None` if nothing is now, 0 if the peer has ended the connection.
     pub fn read(&mut self, into: &mut [u8]) -> Result<Option<usize>, LinkError> {
         match self {
             Link::Unix(socket) => Ok(now(socket.read(into))?),
@@ -56,7 +56,7 @@ impl Link {
         }
     }
 
-    /// Writes what it takes now, perhaps nothing.
+    /// Writes as much as it can now, which may be nothing.
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, LinkError> {
         let written = match self {
             Link::Unix(socket) => now(socket.write(bytes))?,
@@ -70,7 +70,7 @@ impl Link {
         }
     }
 
-    /// Shows the peer what was written, or hands the system what lies between.
+    /// Shows the peer what was written, or hands to the system what TLS still holds.
     pub fn flush(&mut self) -> Result<(), LinkError> {
         match self {
             Link::Unix(_) | Link::Tcp(_) => {}
@@ -80,7 +80,7 @@ impl Link {
         Ok(())
     }
 
-    /// Whether something written has yet to be handed to the system.
+    /// Whether something that was written is not handed to the system yet.
     pub fn holds_back(&self) -> bool {
         match self {
             Link::Tls(link) => link.state.wants_write(),
@@ -88,7 +88,7 @@ impl Link {
         }
     }
 
-    /// The descriptor that tells of events: the bell of a ring.
+    /// The descriptor that reports events; for a ring that of its bell.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         match self {
             Link::Unix(socket) => socket.as_fd(),
@@ -98,14 +98,14 @@ impl Link {
         }
     }
 
-    /// The descriptor has something to tell.
+    /// Handles an event of the descriptor.
     pub fn event(&mut self) {
         if let Link::Ring(link) = self {
             link.answer_bell();
         }
     }
 
-    /// Whether bytes are here that no event tells of.
+    /// Whether bytes are here that no event will report.
     pub fn has_more(&self) -> bool {
         match self {
             Link::Tls(link) => link.more,
@@ -121,8 +121,8 @@ impl Link {
         }
     }
 
-    /// Says that this end is about to sleep until there are bytes, or room if `for_room`. False:
-    /// there is something to do now.
+    /// Announces that this end is about to sleep until bytes come, or until there is room if
+    /// `for_room`. Returns false if there is something to do now.
     pub fn announce_sleep(&mut self, for_bytes: bool, for_room: bool) -> Result<bool, LinkError> {
         match self {
             Link::Unix(_) | Link::Tcp(_) => Ok(true),
@@ -135,7 +135,7 @@ impl Link {
         }
     }
 
-    /// Takes the announcement back.
+    /// Withdraws the announcement after a sleep.
     pub fn woke(&mut self) {
         if let Link::Ring(link) = self {
             link.end.receiver.woke();
@@ -144,13 +144,13 @@ impl Link {
     }
 }
 
-/// A pair of rings, and the socket over which they were handed: it wakes who sleeps, and tells when
-/// the other process is gone.
+/// A pair of rings, and the socket over which they were handed over. The socket wakes a sleeper,
+/// and tells when the other process is gone.
 #[derive(Debug)]
 pub struct RingLink {
     end: RingEnd,
     bell: UnixStream,
-    /// The other end has closed the socket, or has died.
+    /// Whether the other end has closed the socket, or has died.
     gone: bool,
     idle: u32,
 }
@@ -166,7 +166,7 @@ impl RingLink {
         })
     }
 
-    /// Room in the ring, looked up again when less than `wanted` bytes are known of.
+    /// Room in the ring, looked up again only if less than `wanted` bytes are known to be free.
     pub fn room(&mut self, wanted: usize) -> Result<usize, RingError> {
         self.end.sender.room(wanted)
     }
@@ -185,7 +185,8 @@ impl RingLink {
         if !self.gone {
             return Ok(None);
         }
-        // What the peer published before it went is still there, perhaps only since the look above.
+        // What the peer published before it ended is still there, perhaps only since the look
+        // above, so one more read must find nothing before the end is reported.
         let (count, _) = self.end.receiver.read(into)?;
         Ok(Some(count))
     }
@@ -197,8 +198,8 @@ impl RingLink {
 
     fn wake(&mut self, wake: Wake) {
         if wake == Wake::Bell {
-            // A socket that takes no more has unread bytes in it: that wakes as well. One that is
-            // gone is noticed by reading.
+            // A full socket has unread bytes in it, which wake the peer as well. A socket whose
+            // peer is gone is noticed by reading.
             let _ = (&self.bell).write(&[1]);
         }
     }
@@ -223,8 +224,8 @@ impl RingLink {
 pub struct TlsLink {
     socket: TcpStream,
     state: rustls::Connection,
-    /// The last read filled all it was given: there may be more in the state, which no event tells
-    /// of.
+    /// Whether the last read filled its buffer: then more may be decrypted already, which no event
+    /// reports.
     more: bool,
 }
 
@@ -237,7 +238,7 @@ impl TlsLink {
         }
     }
 
-    /// Goes on with the handshake. True: it is done.
+    /// Continues the handshake, and returns whether it is done.
     pub fn shake_hands(&mut self) -> io::Result<bool> {
         self.send()?;
         while self.state.is_handshaking() {
@@ -254,7 +255,7 @@ impl TlsLink {
         self.socket.as_fd()
     }
 
-    /// What the handshake waits for.
+    /// The events that the handshake waits for.
     pub fn interest(&self) -> Interest {
         Interest {
             read: true,
@@ -264,7 +265,7 @@ impl TlsLink {
 
     fn process(&mut self) -> io::Result<()> {
         if let Err(error) = self.state.process_new_packets() {
-            // The peer is told why, if it can be.
+            // The alert tells the peer why; if it cannot be sent, the connection ends all the same.
             let _ = self.send();
             return Err(io::Error::new(io::ErrorKind::InvalidData, error));
         }
@@ -290,6 +291,8 @@ impl TlsLink {
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.send()?;
+        // self.state.is_handshaking()| More plaintext is accepted only once all records are sent:
+        // otherwise TLS would buffer without a bound for a peer that does not read.
         if self.state.wants_write() || self.state.is_handshaking() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -308,7 +311,7 @@ impl TlsLink {
     }
 }
 
-/// None for what would block.
+/// Turns `WouldBlock` into `None`.
 fn now(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(count) => Ok(Some(count)),

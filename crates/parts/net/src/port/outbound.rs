@@ -1,5 +1,5 @@
-//! The sending side of a polled connection: straight into the ring or the socket's buffer, and what
-//! does not fit waits in a bounded backlog.
+//! The sending side of a polled connection. Frames go straight into the ring or the socket's
+//! buffer, and what does not fit waits in a bounded backlog.
 
 use std::time::Duration;
 
@@ -8,27 +8,28 @@ use super::link::{Link, LinkError};
 use crate::frame::header;
 use crate::{FrameError, HEADER_BYTES, Head};
 
-/// A ring shows the peer what was written at the latest after this much, so that both work at once.
+/// Written bytes are shown to the peer of a ring after this many at the latest, so that both ends
+/// work at once.
 const PUBLISH_BYTES: usize = 8 << 10;
 /// A backlog that grew beyond this is given back once it is empty.
 const KEEP_BYTES: usize = 1 << 20;
 
-/// A frame that was not taken.
+/// Why a frame was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The peer reads too slowly: the backlog is full. Nothing was sent; flush, and try again
+    /// The peer reads too slowly and the backlog is full. Nothing was sent; flush, and try again
     /// later.
     #[error("the peer does not read: {bytes} bytes wait for it, at most {most_bytes} may")]
     Full {
-        /// What waits.
+        /// Bytes that wait for the peer.
         bytes: usize,
-        /// The bound.
+        /// The limit for them.
         most_bytes: usize,
     },
-    /// The frame cannot be made.
+    /// The frame cannot be made, because its body is too long.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The connection has ended.
+    /// The connection has ended, and nothing was sent.
     #[error("the connection has ended")]
     Ended,
 }
@@ -37,7 +38,7 @@ pub enum SendError {
 #[derive(Debug)]
 pub struct Outbound {
     pub(super) link: Link,
-    /// What waits, from `sent` on.
+    /// Bytes that wait, from `sent` on.
     backlog: Vec<u8>,
     sent: usize,
     most_bytes: usize,
@@ -60,8 +61,9 @@ impl Outbound {
         }
     }
 
-    /// Sends a frame whose body is these parts. It goes out with the next flush at the latest; many
-    /// frames go together. A frame is taken while less than the bound waits, so one may exceed it.
+    /// Sends a frame whose body is these parts. It goes out with the next flush at the latest,
+    /// together with others. A frame is accepted while less than the limit waits, so one frame may
+    /// exceed it.
     pub fn send(&mut self, head: Head, parts: &[&[u8]]) -> Result<(), SendError> {
         if self.is_full() {
             return Err(SendError::Full {
@@ -74,6 +76,8 @@ impl Outbound {
         }
         let header = header(head, parts)?;
         let bytes = HEADER_BYTES + parts.iter().map(|part| part.len()).sum::<usize>();
+        // A frame may go straight into the ring only if nothing waits before it, or it would
+        // overtake.
         if self.backlog.is_empty()
             && let Link::Ring(ring) = &mut self.link
         {
@@ -101,19 +105,19 @@ impl Outbound {
         self.backlog.len() - self.sent
     }
 
-    /// Memory of the backlog, which outlives what it held.
+    /// Memory of the backlog, which stays after what it held is sent.
     pub(super) fn held_bytes(&self) -> usize {
         self.backlog.capacity()
     }
 
-    /// Gives the backlog's memory back if it is empty.
+    /// Gives the memory of an empty backlog back.
     pub(super) fn shrink(&mut self) {
         if self.backlog.is_empty() {
             self.backlog = Vec::new();
         }
     }
 
-    /// Whether no more frames are taken for now.
+    /// Whether no more frames are accepted for now.
     pub fn is_full(&self) -> bool {
         self.waiting_bytes() >= self.most_bytes
     }
@@ -128,7 +132,7 @@ impl Outbound {
         !self.backlog.is_empty() || self.link.holds_back()
     }
 
-    /// There is room for the whole frame.
+    /// Writes a whole frame into the ring; the caller has checked that there is room.
     fn put_in_ring(&mut self, header: &[u8], parts: &[&[u8]], bytes: usize) {
         let mut write = || -> Result<(), LinkError> {
             self.link.write(header)?;
@@ -145,8 +149,8 @@ impl Outbound {
         self.failed = write().err();
     }
 
-    /// Hands on as much as can be now. True: all is handed on. False for longer than `most_stall`:
-    /// None.
+    /// Hands on as much as possible now, and returns whether that was all; `None` if nothing has
+    /// moved for longer than `most_stall`.
     pub(super) fn flush(&mut self, most_stall: Duration) -> Result<Option<bool>, LinkError> {
         if let Some(error) = self.failed.take() {
             return Err(error);
@@ -166,6 +170,7 @@ impl Outbound {
             self.sent = 0;
             self.backlog.clear();
             self.backlog.shrink_to(KEEP_BYTES);
+        // Bytes are moved to the front only once half are sent, so each is moved once on average.
         } else if self.sent > self.backlog.len() / 2 {
             self.backlog.drain(..self.sent);
             self.sent = 0;

@@ -1,4 +1,4 @@
-//! Sleeping until a descriptor has something to tell. Has `unsafe`: poll, epoll and eventfd.
+//! Sleeps until a descriptor has something to report. Has `unsafe`: poll, epoll and eventfd.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use crate::ring::owned;
 
-/// Events taken in one call.
+/// The most events that one call returns; others follow with the next.
 const EVENTS: usize = 256;
 
 /// What is waited for on one descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interest {
-    /// Bytes, or the end.
+    /// Bytes to read, or the end.
     pub read: bool,
-    /// Room.
+    /// Room to write into.
     pub write: bool,
 }
 
@@ -37,8 +37,8 @@ pub fn wait_one(fd: BorrowedFd<'_>, interest: Interest, wait: Duration) -> io::R
     done(count).map(drop)
 }
 
-/// Waits until one of the descriptors has something to read, at most `wait`; without one, for ever.
-/// A signal ends the wait as well.
+/// Waits until one of the descriptors is readable, at most `wait`, or without a limit. A signal
+/// ends the wait as well.
 pub fn wait_readable<const N: usize>(
     fds: [BorrowedFd<'_>; N],
     wait: Option<Duration>,
@@ -59,7 +59,7 @@ pub fn wait_readable<const N: usize>(
     done(count).map(drop)
 }
 
-/// An epoll instance, level-triggered.
+/// An epoll instance, level-triggered: what is not handled is reported again.
 #[derive(Debug)]
 pub struct Epoll(OwnedFd);
 
@@ -69,7 +69,7 @@ impl Epoll {
         owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }).map(Epoll)
     }
 
-    /// Begins to watch `fd`; its events carry `key`. A descriptor that is closed leaves by itself.
+    /// Starts to watch `fd`; its events carry `key`. A descriptor that is closed leaves by itself.
     pub fn add(&self, fd: BorrowedFd<'_>, key: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd, key, interest)
     }
@@ -113,8 +113,8 @@ impl Epoll {
         }
     }
 
-    /// Waits at most `wait` (not at all for zero), and gives the keys of what has something to
-    /// tell.
+    /// Waits at most `wait` (not at all if it is zero), and returns the keys of the descriptors
+    /// with events.
     pub fn wait(&self, wait: Duration, mut on_key: impl FnMut(u64)) -> io::Result<()> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
         // SAFETY: room for as many events as is said, which outlives the call.
@@ -134,19 +134,19 @@ impl Epoll {
     }
 }
 
-/// A counter that wakes an epoll.
+/// A counter (eventfd) whose change wakes an epoll.
 pub fn event_counter() -> io::Result<OwnedFd> {
     // SAFETY: flags only.
     owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })
 }
 
-/// Whole milliseconds, rounded up so that a wait is never a spin.
+/// Whole milliseconds, rounded up so that a short wait does not become a spin.
 fn millis(wait: Duration) -> libc::c_int {
     let millis = wait.as_nanos().div_ceil(1_000_000);
     libc::c_int::try_from(millis).unwrap_or(libc::c_int::MAX)
 }
 
-/// The count of a call; none for one that a signal cut short.
+/// The count of a call; 0 for one that a signal cut short.
 fn done(count: libc::c_int) -> io::Result<usize> {
     if count >= 0 {
         return Ok(count as usize);

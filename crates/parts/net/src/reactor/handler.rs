@@ -1,11 +1,11 @@
-//! What a reactor asks of who uses it: an answer to frames, and bounds.
+//! What a reactor needs from its user: answers to frames, and limits.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::{Carrier, Closed, FrameRef, Outbound, PortOptions};
 
-/// One connection of a [`crate::Reactor`]. The number of one that has ended does not come back.
+/// One connection of a [`crate::Reactor`]. The number of one that has ended is not used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PortId(pub(super) u64);
 
@@ -14,12 +14,12 @@ impl PortId {
         PortId(u64::from(generation) << 32 | index as u64)
     }
 
-    /// The number, for who keeps it as one.
+    /// The id as a number, for a user that has to store it as one.
     pub fn number(self) -> u64 {
         self.0
     }
 
-    /// The connection of a number that [`PortId::number`] gave.
+    /// The id for a number that [`PortId::number`] returned.
     pub fn numbered(number: u64) -> PortId {
         PortId(number)
     }
@@ -33,21 +33,23 @@ impl PortId {
     }
 }
 
-/// What answers the frames of many connections.
+/// The code that answers the frames of many connections.
 pub trait Handler {
-    /// A connection has come: called before its first frame.
+    /// A connection has come. Called before its first frame, and not for a connection that sends
+    /// none.
     fn open(&mut self, port: PortId, peer: &str, carrier: &Carrier) {
         let _ = (port, peer, carrier);
     }
 
     /// A frame has come. Answers go into `out` now, or later by [`crate::Reactor::send`]. `Break`
-    /// ends the connection once its answers are written.
+    /// ends the connection once its answers are written. This call must not wait, because all
+    /// connections of the thread wait with it.
     fn frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> ControlFlow<()>;
 
     /// Whether the client of an accepted connection has shown that it may be here. Asked after each
-    /// of its passes until it is true; until then the connection stands under the bounds of
-    /// [`ReactorOptions`] for clients that are not admitted. Without an answer of its own a handler
-    /// admits each client whose first frame has come whole.
+    /// of its passes until it is true; until then the connection is under the limits of
+    /// [`ReactorOptions`] for clients that are not admitted. By default a client is admitted with
+    /// its first whole frame.
     fn is_admitted(&self, port: PortId) -> bool {
         let _ = port;
         true
@@ -59,34 +61,33 @@ pub trait Handler {
     }
 }
 
-/// The bounds of a reactor.
+/// The limits of a reactor.
 #[derive(Debug, Clone)]
 pub struct ReactorOptions {
-    /// Those of each connection.
+    /// The limits of each single connection.
     pub port: PortOptions,
-    /// Connections at once; one more is closed as soon as it comes.
+    /// Connections at once; a further one is closed as soon as it comes.
     pub most_connections: usize,
-    /// Connections of clients that are not admitted yet. One more waits to be accepted until the
-    /// oldest is admitted, or has had a quarter of a second and gives its place up: a client that
-    /// means it is admitted within milliseconds.
+    /// Connections of clients that are not admitted yet. A further one waits to be accepted until
+    /// the oldest is admitted, or has had a quarter of a second and gives its place up: an honest
+    /// client is admitted within milliseconds.
     pub most_unadmitted: usize,
-    /// From the first byte of a connection, TLS included, until its client is admitted.
+    /// Time from the first byte of a connection, TLS included, until its client must be admitted.
     pub hello_wait: Duration,
-    /// The longest body that is taken from a client that is not admitted yet, if
-    /// [`PortOptions::most_body_bytes`] is not less. A handler that asks for a secret wants this
-    /// small.
+    /// The longest body from a client that is not admitted yet, unless
+    /// [`PortOptions::most_body_bytes`] is less. A handler that asks for a secret wants this small.
     pub most_hello_bytes: usize,
     /// Bytes that the buffers of all connections may hold together: frames that are not whole yet,
-    /// and answers that their clients have not read. When they hold more, the connection that holds
-    /// the most is closed. Without this bound each connection may hold
-    /// [`PortOptions::most_body_bytes`] and [`PortOptions::outbox_bytes`].
+    /// and answers that their clients have not read. Beyond this the connection that holds the most
+    /// is closed. Without this limit each connection may hold [`PortOptions::most_body_bytes`] and
+    /// [`PortOptions::outbox_bytes`].
     pub most_held_bytes: usize,
-    /// The size of each ring in bytes, a power of two; a connection has two. Rings that are larger
-    /// than a core's own cache carry a third more in a window: lines that the writer comes back to
+    /// The size of each ring in bytes, a power of two; a connection has two. Rings larger than a
+    /// core's own cache carry a third more in a window, because lines that the writer comes back to
     /// have left the reader's core by then.
     pub ring_bytes: u32,
-    /// Connections that get rings; the others stay on their sockets. 0: no rings are offered. All
-    /// rings together take twice as many times [`ReactorOptions::ring_bytes`] of memory at most.
+    /// Connections that get rings; the others stay on their sockets. 0 offers no rings. All rings
+    /// together take at most twice this number times [`ReactorOptions::ring_bytes`] of memory.
     pub most_rings: usize,
     /// How long to spin with nothing to do before sleeping.
     pub spin: Duration,

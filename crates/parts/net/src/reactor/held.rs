@@ -1,6 +1,6 @@
-//! A bound on the memory that all connections hold together.
+//! A limit on the memory that all connections hold together.
 //!
-//! Each connection has bounds of its own, but a thousand clients that each send most of a long
+//! Each connection has limits of its own, but a thousand clients that each send most of a long
 //! frame, or leave long answers unread, would still take all memory. What a connection holds is
 //! known after each of its passes, so the sum costs one subtraction and one addition there, and
 //! nothing is searched until the sum is too large.
@@ -9,7 +9,7 @@ use super::{Handler, PortId, Reactor};
 use crate::Closed;
 
 impl Reactor {
-    /// Brings the sum up to date with what one connection holds now.
+    /// Updates the sum with what one connection holds now.
     pub(super) fn count_held(&mut self, index: usize) {
         let live = self
             .slots
@@ -22,9 +22,10 @@ impl Reactor {
         }
     }
 
-    /// If all hold too much: first takes back buffers that are empty, then closes the connection
-    /// that holds the most until it is little enough. A client with an ordinary request is not the
-    /// one that holds the most for long, while one that sends a frame without end is.
+    /// If the connections hold too much together, first frees buffers that are empty, then closes
+    /// the connection that holds the most until the sum is within the limit. A client with an
+    /// ordinary request does not hold the most for long, but one that sends a frame without end
+    /// does.
     pub(super) fn release_held(&mut self, handler: &mut impl Handler) {
         let most = self.options.most_held_bytes;
         if self.held_bytes <= most {
@@ -42,7 +43,7 @@ impl Reactor {
             let Some(index) = largest else { return };
             let slot = &self.slots[index];
             let id = PortId::new(index, slot.generation);
-            // A connection that is being drained was closed for the handler before.
+            // The handler was told already of the end of a connection that is being drained.
             let opened = slot
                 .live
                 .as_ref()

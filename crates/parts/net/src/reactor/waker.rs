@@ -1,4 +1,4 @@
-//! What wakes a sleeping reactor from another thread, and costs nothing while it is awake.
+//! Wakes a sleeping reactor from another thread, at no cost while it is awake.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use crate::port::sleep::event_counter;
 
-/// Wakes one [`crate::Reactor`]; clones do the same.
+/// Wakes one [`crate::Reactor`]; clones wake the same one.
 #[derive(Debug, Clone)]
 pub struct Waker(Arc<Shared>);
 
@@ -28,15 +28,16 @@ impl Waker {
         })))
     }
 
-    /// Makes the reactor's next or present sleep end at once. What it is to find must be in place
+    /// Makes the reactor's present or next sleep end at once. What it should find must be in place
     /// before.
     pub fn wake(&self) {
         let shared = &self.0;
         shared.called.store(true, Ordering::Release);
-        // As in a ring: one of the two sees the other's word.
+        // The fence here and that of `announce_sleep` order each side's store before its load, so
+        // at least one of the two sees the other's flag, and a call is never slept through.
         fence(Ordering::SeqCst);
         if shared.asleep.swap(false, Ordering::AcqRel) {
-            // A counter that is full wakes as well.
+            // A counter that is full wakes the reactor as well.
             let _ = (&shared.counter).write(&1_u64.to_ne_bytes());
         }
     }
@@ -45,7 +46,7 @@ impl Waker {
         self.0.counter.as_fd()
     }
 
-    /// False: it was called, so the reactor must not sleep.
+    /// Announces a sleep. Returns false if `wake` was called, so that the reactor must not sleep.
     pub(super) fn announce_sleep(&self) -> bool {
         self.0.asleep.swap(true, Ordering::AcqRel);
         fence(Ordering::SeqCst);
@@ -58,7 +59,7 @@ impl Waker {
     }
 
     pub(super) fn clear(&self) {
-        // That there is nothing to read is what is wanted.
+        // If there is nothing to read, that is what is wanted.
         let _ = (&self.0.counter).read(&mut [0; 8]);
     }
 }

@@ -1,26 +1,26 @@
-//! What can be wrong with a ring.
+//! The errors of a ring.
 
 use std::io;
 use std::sync::Arc;
 
 use super::PositionError;
 
-/// A ring that cannot be used, or not any more.
+/// Why a ring cannot be used, or cannot be used any longer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RingError {
-    /// The system refused something.
+    /// A system call for the memory of the ring failed.
     #[error("cannot {action} a ring: {source}")]
     Io {
-        /// What was tried.
+        /// The action that failed, as it stands in the message.
         action: &'static str,
-        /// What the system says.
+        /// The error number of the system.
         #[source]
         source: Arc<io::Error>,
     },
     /// The memory is not that of a ring that this program can use.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// The other end's position is impossible.
+    /// The other end published a position that is impossible.
     #[error(transparent)]
     Position(#[from] PositionError),
 }
@@ -34,33 +34,34 @@ impl RingError {
     }
 }
 
-/// Memory that was handed over and is refused.
+/// Why memory that another process handed over is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// It does not begin with `DYNORING`.
+    /// The memory does not begin with `DYNORING`.
     #[error("the memory that was handed over is not a ring: its magic is wrong")]
     Magic,
-    /// Another version of the layout.
+    /// The layout has another version than this program knows.
     #[error("a ring of version {found}, this program knows version 1")]
     Version {
-        /// The maker's version.
+        /// The version that its maker wrote.
         found: u32,
     },
-    /// No power of two, or outside the bounds.
+    /// The size is not a power of two, or outside the limits.
     #[error("a ring of {found} bytes: a power of two is needed, and no more than was agreed")]
     Capacity {
-        /// What the header says.
+        /// The size that the header states.
         found: u32,
     },
     /// The memory is shorter or longer than its header says.
     #[error("the memory of a ring has {found} bytes, its header asks for {expected}")]
     Length {
-        /// The length.
+        /// Its length in bytes.
         found: u64,
-        /// What it should be.
+        /// The length that its header asks for.
         expected: u64,
     },
-    /// The maker could cut the memory while it is used.
+    /// The maker could truncate the memory while it is used, and an access would then kill this
+    /// process.
     #[error("the memory of a ring is not sealed against being cut")]
     Unsealed,
 }

@@ -1,7 +1,6 @@
 //! The shared memory of a ring: a sealed memfd, mapped. Has `unsafe`: mmap, memfd_create, fcntl,
-//! futex, and copies from and to memory that another process may change at any moment. No reference
-//! to that memory is ever made but to its atomics; bytes are copied out before anybody looks at
-//! them.
+//! futex, and copies from and to memory that another process may change at any moment. Only the
+//! atomics in that memory are ever borrowed; bytes are copied out before they are looked at.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -18,16 +17,16 @@ use super::{LayoutError, RingError};
 pub const MAGIC: [u8; 8] = *b"DYNORING";
 /// The version of the layout that this program writes and reads.
 pub const VERSION: u32 = 1;
-/// The smallest ring.
+/// The smallest capacity of a ring.
 pub const LEAST_BYTES: u32 = 4 << 10;
-/// The largest ring.
+/// The largest capacity of a ring.
 pub const MOST_BYTES: u32 = 1 << 30;
-/// Where the two control blocks lie, and the bytes after them.
+/// Offsets of the two control blocks, and of the bytes behind them.
 const CONTROL_AT: [usize; 2] = [4096, 6144];
 const DATA_AT: usize = 8192;
 
-/// Seals that keep the other process from making our reads fail: the memory can be neither cut nor
-/// grown.
+/// Seals that keep the other process from making an access fail: the memory can neither shrink nor
+/// grow.
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// The memory of two rings, one for each direction.
@@ -45,8 +44,8 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// New memory for two rings of `capacity` bytes (a power of two), and the descriptor to hand
-    /// over.
+    /// Makes the memory of two rings of `capacity` bytes (a power of two), and the descriptor to
+    /// hand over.
     pub fn create(capacity: u32) -> Result<(Memory, OwnedFd), RingError> {
         check_capacity(capacity)?;
         let failed = |action| move |error| RingError::io(action, error);
@@ -73,7 +72,7 @@ impl Memory {
         Ok((Memory::map(&fd, bytes, capacity)?, fd))
     }
 
-    /// The memory behind a descriptor that another process made. Nothing of it is believed
+    /// Maps the memory behind a descriptor that another process made. Nothing in it is trusted
     /// unchecked.
     pub fn open(fd: OwnedFd, most_capacity: u32) -> Result<Memory, RingError> {
         // SAFETY: fcntl with integers only.
@@ -87,7 +86,8 @@ impl Memory {
             .map_err(|error| RingError::io("look at", error))?
             .len();
         let mut header = [0; 16];
-        // Read once, into private memory: the other process may change it afterwards.
+        // The header is read once into private memory, because the other process may change it
+        // afterwards.
         file.read_exact_at(&mut header, 0)
             .map_err(|error| RingError::io("read", error))?;
         let capacity = check_header(&header)?;
@@ -131,12 +131,12 @@ impl Memory {
         })
     }
 
-    /// The size of each ring.
+    /// The size of each of the two rings in bytes.
     pub fn capacity(&self) -> u32 {
         self.capacity
     }
 
-    /// The words that both ends share; `direction` is 0 (to who made the memory) or 1.
+    /// The words that both ends share for one direction.
     pub fn control(&self, direction: Direction) -> &Control {
         // SAFETY: the offset is below DATA_AT, which every mapping covers, and aligned to 128 from
         // a page; the block is made of atomics only, for which any bytes are valid, and lives as
@@ -150,7 +150,7 @@ impl Memory {
         }
     }
 
-    /// Copies `bytes` into the ring at `position`, around its end if need be.
+    /// Copies `bytes` into the ring at `position`, around its end if necessary.
     pub fn write(&self, direction: Direction, position: u64, bytes: &[u8]) {
         let (at, first) = self.cut(position, bytes.len());
         let data = self.data(direction);
@@ -162,7 +162,7 @@ impl Memory {
         }
     }
 
-    /// Copies out of the ring at `position`, around its end if need be.
+    /// Copies bytes out of the ring at `position`, around its end if necessary.
     pub fn read(&self, direction: Direction, position: u64, into: &mut [u8]) {
         let (at, first) = self.cut(position, into.len());
         let data = self.data(direction);
@@ -175,7 +175,7 @@ impl Memory {
         }
     }
 
-    /// Where `position` lies, and how many of `bytes` come before the ring's end.
+    /// The offset of `position` in the ring, and how many of `bytes` lie before the ring's end.
     fn cut(&self, position: u64, bytes: usize) -> (usize, usize) {
         let capacity = self.capacity as usize;
         assert!(bytes <= capacity, "a copy longer than the ring");
@@ -204,20 +204,20 @@ impl Drop for Memory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Direction {
-    /// Written by who opened the memory, read by who made it.
+    /// Written by the end that opened the memory, read by the one that made it.
     ToMaker = 0,
-    /// The other one.
+    /// Written by the end that made the memory.
     ToOpener = 1,
 }
 
-/// Sleeps while `word` holds `expected`, at most `wait`. Both ends may be different processes.
+/// Sleeps while `word` holds `expected`, at most `wait`. The two ends may be different processes.
 pub fn futex_wait(word: &AtomicU32, expected: u32, wait: Duration) {
     let wait = libc::timespec {
         tv_sec: wait.as_secs().min(1 << 30) as libc::time_t,
         tv_nsec: wait.subsec_nanos().into(),
     };
     // SAFETY: the word and the time outlive the call. Any return (woken, changed before,
-    // interrupted, time over) is right: who called looks again.
+    // interrupted, time over) is right, because the caller looks again.
     unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -229,13 +229,13 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, wait: Duration) {
     };
 }
 
-/// Wakes who sleeps on `word`.
+/// Wakes the thread that sleeps on `word`.
 pub fn futex_wake(word: &AtomicU32) {
     // SAFETY: the word outlives the call, which only looks up its address.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
 }
 
-/// A descriptor that a system call gave.
+/// Takes ownership of a descriptor that a system call has just returned.
 pub fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
@@ -255,7 +255,7 @@ fn check_capacity(capacity: u32) -> Result<(), LayoutError> {
     Ok(())
 }
 
-/// What a header says, or what is wrong with it.
+/// The capacity in a header, or what is wrong with the header.
 pub fn check_header(header: &[u8; 16]) -> Result<u32, LayoutError> {
     let word = |at: usize| {
         u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])

@@ -1,5 +1,5 @@
-//! A descriptor from one process to another over a Unix socket (unix(7), SCM_RIGHTS), and a connect
-//! that does not wait, which the standard library does not offer.
+//! Passes a descriptor from one process to another over a Unix socket (unix(7), SCM_RIGHTS), and
+//! connects without waiting, which the standard library does not offer.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -13,7 +13,7 @@ use rustix::net::{
 };
 
 /// Connects to an abstract Unix socket without waiting: a server with a full backlog is
-/// [`io::ErrorKind::WouldBlock`]. The socket does not block afterwards either.
+/// [`io::ErrorKind::WouldBlock`]. The socket stays in non-blocking mode.
 pub fn connect_abstract(name: &str) -> io::Result<UnixStream> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -24,8 +24,7 @@ pub fn connect_abstract(name: &str) -> io::Result<UnixStream> {
     Ok(UnixStream::from(socket))
 }
 
-/// Sends `bytes` with the descriptor attached to the first of them. The answer is how many bytes
-/// went.
+/// Sends `bytes` with the descriptor attached to the first of them. Returns how many bytes went.
 pub fn send_with_fd(socket: &UnixStream, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);

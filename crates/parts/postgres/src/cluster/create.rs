@@ -51,7 +51,8 @@ impl Cluster {
         self.install_staged()
     }
 
-    /// An empty directory for data that is being made. What a killed attempt left there is removed.
+    /// Makes an empty directory for data that is being made. What a killed attempt left there is
+    /// removed.
     pub(crate) fn prepare_staged(&self) -> Result<std::path::PathBuf, PgError> {
         let staged = self.home.staged();
         if staged.exists() {
@@ -71,6 +72,8 @@ impl Cluster {
         if data.exists() {
             fs::rename(&data, &replaced).map_err(PgError::io("set aside", &data))?;
         }
+        // After a crash between the two renames there is no data. Only a rebuild replaces data, and
+        // by then the identity names a standby, whose data is refused until its copy is complete.
         fs::rename(&staged, &data).map_err(PgError::io("rename", &staged))?;
         sync_dir(&self.home.dir)?;
         if replaced.exists() {
@@ -96,8 +99,8 @@ impl Cluster {
         })
     }
 
-    /// Sets the password for TCP. It does not wait for a standby, because it must work while there
-    /// is none.
+    /// Sets the password for TCP. The commit does not wait for a standby, because it must work
+    /// without one.
     pub(super) fn set_password(&self) -> Result<(), PgError> {
         let mut session = Session::named("dyno cluster");
         session.set("synchronous_commit", "local");
@@ -106,6 +109,7 @@ impl Cluster {
         let row = client
             .query_one(ask, &[&SUPERUSER])
             .map_err(PgError::statement("look for the password"))?;
+        // It is set once. A later start must not replace a password that the user has changed.
         if row.get(0) {
             let password = &self.identity.password;
             // The password consists of hexadecimal digits, so it needs no quoting.

@@ -120,6 +120,8 @@ impl Home {
             std::process::id(),
             name.to_string_lossy()
         );
+        // The text names this process from here on. A shorter one written over that of the last
+        // holder would leave the end of that.
         file.set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| file.write_all(text.as_bytes()))
@@ -134,6 +136,7 @@ impl Home {
         for name in ["run", "log"] {
             let room = self.dir.join(name);
             make_dir(&room, 0o700)?;
+            // A directory that existed has kept its mode, and may be open to other users.
             let mode = fs::Permissions::from_mode(0o700);
             fs::set_permissions(&room, mode).map_err(PgError::io("close", &room))?;
         }

@@ -69,7 +69,7 @@ impl Identity {
         })
     }
 
-    /// Reads the identity of a cluster; `None` if there is no cluster.
+    /// Reads the identity of a cluster. Returns `None` if the directory holds no cluster.
     pub fn load(home: &Home) -> Result<Option<Self>, PgError> {
         let path = home.identity();
         let text = match fs::read_to_string(&path) {

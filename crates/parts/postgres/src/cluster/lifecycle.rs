@@ -52,6 +52,9 @@ impl Cluster {
             self.signal(&found.process, libc::SIGQUIT)?;
             self.wait_gone(IMMEDIATE_TIMEOUT)?;
         }
+        // A postmaster that died before its children leaves them behind, and a child inside a disk
+        // wait can outlast both shutdowns. While one of them holds the shared memory no server can
+        // start on this data.
         self.kill_all()
     }
 
@@ -64,6 +67,8 @@ impl Cluster {
             self.launch()?;
         }
         if self.identity.role == Role::Primary {
+            // A promotion stores the role first. A crash after that left a server in recovery, and
+            // its promotion is finished here.
             if self.home.data().join("standby.signal").exists() {
                 self.leave_recovery()?;
             }
@@ -187,6 +192,8 @@ impl Cluster {
         let deadline = Instant::now() + self.options.start_timeout;
         loop {
             let found = postmaster::read(&self.home.data());
+            // The file may still be that of an earlier server, which was ready, so the process
+            // decides.
             if found.is_some_and(|found| found.process.pid == pid && found.is_ready()) {
                 return Ok(Wait::Ready);
             }

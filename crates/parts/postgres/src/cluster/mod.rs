@@ -81,6 +81,7 @@ impl Cluster {
         owner.reach(nearest_existing(dir))?;
         let home = Home::prepare(dir)?;
         let lock = home.lock()?;
+        // Read under the lock, because another owner may be changing it until it lets go.
         let known = Identity::load(&home)?;
         let major = known.as_ref().map(|identity| identity.major);
         let installation = options.find_installation(&home, major)?;

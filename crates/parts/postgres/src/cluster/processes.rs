@@ -69,6 +69,8 @@ impl Cluster {
                     self.stop_error(format!("{} processes survive a kill", processes.len()))
                 );
             }
+            // A postmaster may start another child before the signal reaches it, so the list is
+            // made anew until it is empty.
             for process in &processes {
                 self.signal(process, libc::SIGKILL)?;
             }

@@ -20,6 +20,8 @@ pub(crate) fn replace_file(path: &Path, text: &str, owner: Option<&Owner>) -> Re
     let mut file = options
         .open(&staged)
         .map_err(PgError::io("write", &staged))?;
+    // The bytes are synced before the rename. A file system may store the rename first, and a crash
+    // would leave an empty file under the final name.
     file.write_all(text.as_bytes())
         .and_then(|()| file.sync_all())
         .map_err(PgError::io("write", &staged))?;

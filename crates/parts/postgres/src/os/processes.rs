@@ -58,6 +58,8 @@ impl Process {
         let mut fields = tail.split_whitespace();
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
+        // A zombie is listed until its parent collects it, but it holds nothing any more. Waiting
+        // for it could take for ever, because the parent may be we ourselves.
         let living = name == "postgres" && state != "Z" && state != "X";
         living.then_some(Self {
             pid,
@@ -71,6 +73,8 @@ impl Process {
         let Some(descriptor) = open_descriptor(self.pid)? else {
             return Ok(());
         };
+        // The descriptor stands for one process for good. If that is one of ours now, the signal
+        // cannot reach another that gets its number later.
         if Self::look(self.pid, self.directory).is_none() {
             return Ok(());
         }

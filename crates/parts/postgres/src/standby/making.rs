@@ -173,6 +173,7 @@ pub(super) fn make_slot(primary: &Dsn, name: &str) -> Result<(), PgError> {
                 "a standby of this name is connected to the primary",
             ));
         }
+        // A slot whose log was removed cannot feed a standby any more, so it is replaced.
         if row.get::<_, Option<bool>>(1) != Some(true) {
             return Ok(());
         }

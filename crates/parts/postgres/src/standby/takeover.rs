@@ -21,6 +21,8 @@ pub fn furthest(standbys: &[&Cluster]) -> Result<Option<usize>, PgError> {
     let mut best: Option<(u64, usize)> = None;
     for (at, standby) in standbys.iter().enumerate() {
         let position = standby.log_position()?;
+        // An error above ends the search. Leaving out a standby that does not answer could promote
+        // one that lacks acknowledged commits.
         if best.is_none_or(|(most, _)| position > most) {
             best = Some((position, at));
         }

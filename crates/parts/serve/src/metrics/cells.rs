@@ -1,4 +1,4 @@
-//! The numbers themselves.
+//! Counters, gauges and histograms, which any thread updates by one atomic addition.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -32,12 +32,12 @@ impl Counter {
         }
     }
 
-    /// Adds.
+    /// Adds to the count, which wraps around at 2^64.
     pub fn add(&self, count: u64) {
         self.count.0.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// The sum so far.
+    /// The count so far, in the unit in which it is added to.
     pub fn get(&self) -> u64 {
         self.count.0.load(Ordering::Relaxed)
     }
@@ -48,29 +48,29 @@ impl Counter {
 pub struct Gauge(Arc<Cell<AtomicI64>>);
 
 impl Gauge {
-    /// Sets it.
+    /// Replaces the value by `value`.
     pub fn set(&self, value: i64) {
         self.0.0.store(value, Ordering::Relaxed);
     }
 
-    /// Adds, or takes away.
+    /// Adds `difference`, which may be negative.
     pub fn add(&self, difference: i64) {
         self.0.0.fetch_add(difference, Ordering::Relaxed);
     }
 
-    /// Its value.
+    /// The value that was last written.
     pub fn get(&self) -> i64 {
         self.0.0.load(Ordering::Relaxed)
     }
 }
 
-/// The unit in which a histogram or counter is told what was seen. It is shown in the base unit of
+/// The unit in which values are added to a histogram or counter. They are shown in the base unit of
 /// Prometheus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Seen in nanoseconds, shown in seconds.
+    /// Added in nanoseconds, shown in seconds.
     Nanoseconds,
-    /// Seen and shown as a count, of bytes or records.
+    /// Added and shown as a count, such as of bytes or records.
     Ones,
 }
 
@@ -83,7 +83,7 @@ impl Scale {
     }
 }
 
-/// How often values up to each of some bounds were seen, and their sum.
+/// Counts how many values lie below each of some bounds, and adds them up.
 #[derive(Debug, Clone)]
 pub struct Histogram(Arc<Buckets>);
 
@@ -127,8 +127,9 @@ impl Histogram {
         10_000_000_000,
     ];
 
-    /// Counts a value, in the histogram's own unit.
+    /// Counts a value, in the unit of the histogram's [`Scale`].
     pub fn observe(&self, value: u64) {
+        // A value that equals a bound belongs to the bucket of that bound, as Prometheus has it.
         let bucket = self.0.bounds.partition_point(|bound| *bound < value);
         self.0.counts[bucket].fetch_add(1, Ordering::Relaxed);
         self.0.sum.fetch_add(value, Ordering::Relaxed);
@@ -148,8 +149,8 @@ impl Histogram {
         &self.0.bounds
     }
 
-    /// Counts up to each bound and in all, and the sum. Values that come meanwhile are in some of
-    /// them and not in others; the counts still grow from bound to bound.
+    /// The number of values up to each bound and of all, and their sum. Values that are observed
+    /// meanwhile may be in the count and not in the sum; the counts still grow from bound to bound.
     pub(super) fn read(&self) -> (Vec<u64>, u64) {
         let mut total = 0;
         let counts = self.0.counts.iter().map(|count| {

@@ -1,5 +1,5 @@
-//! Numbers that a program keeps of itself: registered once by name and labels, updated from any
-//! thread by one atomic addition, written out when they are requested.
+//! Metrics of a program: registered once by name and labels, updated from any thread by one atomic
+//! addition, and written out on request.
 
 mod cells;
 mod names;

@@ -1,11 +1,10 @@
-//! What a metric and a label may be called ("Data model" of the Prometheus documentation).
+//! The rules for names of metrics and labels ("Data model" of the Prometheus documentation).
 
 use crate::error::ServeError;
 
 /// Longest value of a label; a topic's name has at most 100 bytes.
 const VALUE_BYTES: usize = 256;
 
-/// Checks a metric's name.
 pub(super) fn check_metric(name: &str) -> Result<(), ServeError> {
     let first = |c: char| c.is_ascii_alphabetic() || c == '_';
     let good = name.starts_with(first) && name.chars().all(|c| first(c) || c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! All numbers of a program by name and labels.
+//! All metrics of a program by name and labels.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +11,11 @@ use super::names::{bad, check_labels, check_metric};
 use super::text;
 use crate::error::ServeError;
 
-/// Most series of a program: labels are topics and groups, which users make.
+/// The most series of a program. Labels hold names of topics and groups, which clients create, so
+/// their number needs a limit.
 const SERIES: usize = 50_000;
 
-/// Something that brings gauges up to date before they are written out.
+/// Updates gauges before they are written out.
 type Refresh = Box<dyn Fn() + Send + Sync>;
 /// Labels in the order in which they are written.
 pub(super) type Labels = Vec<(String, String)>;
@@ -29,7 +30,6 @@ struct Inner {
     refreshes: Mutex<Vec<Refresh>>,
 }
 
-/// Series of one name.
 #[derive(Debug)]
 pub(super) struct Family {
     pub help: String,
@@ -37,7 +37,6 @@ pub(super) struct Family {
     pub series: BTreeMap<Labels, Cell>,
 }
 
-/// What a family counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Counter,
@@ -53,7 +52,7 @@ pub(super) enum Cell {
 }
 
 impl Registry {
-    /// An empty set.
+    /// Creates a set without metrics.
     pub fn new() -> Self {
         Self::default()
     }
@@ -73,7 +72,7 @@ impl Registry {
         self.scaled_counter(name, help, labels, Scale::Ones)
     }
 
-    /// The same for a count that is added to in the unit of `scale`; a time is shown in seconds.
+    /// The same for a count that is added to in the unit of `scale`; times are shown in seconds.
     ///
     /// # Errors
     /// As [`Registry::counter`].
@@ -148,8 +147,8 @@ impl Registry {
         all.push(Box::new(refresh));
     }
 
-    /// Forgets every series that has the label, as those of a topic that was dropped. Who still
-    /// counts there is not counted.
+    /// Forgets every series that has the label, such as those of a topic that was dropped. A holder
+    /// of such a metric can still update it, which no longer shows.
     pub fn forget(&self, label: &str, value: &str) {
         let mut families = self.families();
         for family in families.values_mut() {
@@ -202,6 +201,7 @@ impl Registry {
         if let Some(cell) = family.series.get(&labels) {
             return Ok(cell.clone());
         }
+        // Series that exist are always found, so a program at the limit goes on counting them.
         if total >= SERIES {
             return Err(bad(name, format!("there are {SERIES} series already")));
         }
@@ -210,7 +210,6 @@ impl Registry {
         Ok(cell)
     }
 
-    /// A thread that panicked while it held the lock left nothing half done.
     fn families(&self) -> MutexGuard<'_, BTreeMap<String, Family>> {
         self.0.families.lock()
     }

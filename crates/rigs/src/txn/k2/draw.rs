@@ -107,6 +107,8 @@ impl Transaction {
             let writer = value
                 .as_deref()
                 .and_then(|value| written_by(params, key, value));
+            // A transaction that reads a row it has written must see its own value. Any other row
+            // may have been written by any transaction, but by one as a whole.
             let own = params.keys == Keys::Fresh || self.writes.contains(&key);
             match writer {
                 Some(writer) if !own || writer == id => {

@@ -29,6 +29,7 @@ pub fn atomicity(db: &dyn Database, tables: &Tables, unique: [u64; 2]) -> Result
     };
     let before = db.transact(|t| sums(&mut *t, tables, unique))?;
     let payment = Input::Payment(payment);
+    // The payment does all its writes before the error, so there is something to roll back.
     let refused = db.transact(|t| {
         run(&mut Undecided(t), tables, &payment)?;
         Err::<(), Error>(Error::user_abort("rolled back to see whether it is"))

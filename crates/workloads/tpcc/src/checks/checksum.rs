@@ -42,6 +42,8 @@ pub fn checksum(db: &dyn Database) -> Result<Checksum> {
             let mut sum = Checksum::default();
             pages(&mut *t, Scan::all(table), |key, value| {
                 sum.rows += 1;
+                // A sum does not depend on the order of rows. With XOR, a row that an engine
+                // returns twice would cancel out.
                 sum.sum = sum.sum.wrapping_add(hash(&[name.as_bytes(), key, value]));
                 Ok(())
             })?;
@@ -82,6 +84,7 @@ fn hash(parts: &[&[u8]]) -> u64 {
             .rotate_left(23)
     };
     for part in parts {
+        // The lengths keep apart parts whose bytes would otherwise join to the same sequence.
         step(part.len() as u64);
         for chunk in part.chunks(8) {
             let mut word = [0; 8];

@@ -40,6 +40,7 @@ pub fn consistency(db: &dyn Database, tables: &Tables, scale: &Scale) -> Result<
             delivered([number, *district], facts, &customers, scale, &mut found);
         }
     }
+    // Last, because payments to any warehouse count for a customer.
     of_customers(&customers, &mut found);
     Ok(found.violations)
 }

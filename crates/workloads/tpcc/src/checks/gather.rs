@@ -70,6 +70,8 @@ pub(super) fn warehouse(
         ..Options::default()
     };
     let outcome = db.transact_with(&options, |t| {
+        // The sums are new in each attempt: a transaction that is retried must not count rows
+        // twice.
         let mut sums = BTreeMap::new();
         let facts = read(&mut *t, tables, number, &mut sums)?;
         Ok((facts, sums))
@@ -126,6 +128,8 @@ fn read<T: Operations + ?Sized>(
     ]);
     each(t, scan, |at, row| {
         let who = [row.u64(0)? as u32, row.u64(1)? as u32, row.u64(2)? as u32];
+        // A customer may have paid at another warehouse, so sums of customers are complete only
+        // after all warehouses.
         sums.entry(who).or_default().paid += row.i64(3)?;
         facts.district(at[1]).paid += row.i64(3)?;
         Ok(())

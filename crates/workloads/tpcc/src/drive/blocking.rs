@@ -24,9 +24,12 @@ pub(super) fn run(mut worker: Worker<'_>, recorder: &mut dyn Recorder) -> Result
             if worker.over(0) {
                 return Ok(());
             }
+            // `enter` found nothing due at `now`, so `due` is later and the difference is not
+            // negative.
             thread::sleep((due - now).min(NAP));
             continue;
         };
+        // The terminal is not scheduled again, so it stops. The loop ends when none is left.
         if worker.over(entered[at]) {
             continue;
         }
@@ -49,6 +52,7 @@ pub(super) fn run(mut worker: Worker<'_>, recorder: &mut dyn Recorder) -> Result
 fn once(worker: &Worker<'_>, input: &Input) -> Result<(Ended, u32)> {
     let mut attempts = 0;
     let outcome = worker.db.transact_with(&worker.plan.options(), |t| {
+        // Counted here as well, because an error does not say how many attempts there were.
         attempts += 1;
         transactions::run(t, worker.tables, input)
     });

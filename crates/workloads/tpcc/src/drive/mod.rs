@@ -42,7 +42,7 @@ pub struct Plan {
     /// Threads that drive them. Only [`Form::OneShot`] can have fewer threads than terminals
     /// without pacing.
     pub threads: u32,
-    /// When the run ends.
+    /// When terminals stop entering inputs.
     pub until: Until,
     /// Whether terminals wait as long as people would for keying and thinking (clause 5.2.5.7).
     pub paced: bool,
@@ -158,6 +158,8 @@ impl Plan {
     /// How many threads [`run`] starts, and so how many recorders it needs.
     pub fn workers(&self) -> u32 {
         match (self.form, self.paced) {
+            // A thread that waits for each answer can drive one terminal only, unless terminals
+            // spend most of their time thinking.
             (Form::OneShot, _) | (_, true) => self.threads.min(self.clients),
             _ => self.clients,
         }
@@ -204,6 +206,7 @@ impl Worker<'_> {
 
 fn terminals(plan: &Plan, worker: u32, workers: u32) -> Vec<Terminal> {
     (worker..plan.clients)
+        // Terminals are dealt out in turn, so that each worker has terminals of many warehouses.
         .step_by(workers as usize)
         .map(|number| Terminal::new(plan.draw, plan.seed, plan.run, number))
         .collect()
@@ -214,6 +217,8 @@ fn terminals(plan: &Plan, worker: u32, workers: u32) -> Vec<Terminal> {
 fn ended_by(error: Error) -> Result<Ended> {
     match (error.kind(), error.retry()) {
         (Code::UserAbort, _) => Ok(Ended::RolledBack),
+        // Both are safe to retry, but an engine that is gone or full stays so. Counting them as
+        // conflicts would make the run look like one with contention.
         (Code::Unavailable | Code::MemoryFull, _) => Err(error),
         (_, Retry::Safe) => Ok(Ended::Conflicts),
         (_, Retry::Unknown) => Ok(Ended::Unknown),

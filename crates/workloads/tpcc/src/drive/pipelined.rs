@@ -15,7 +15,7 @@ const NAP: Duration = Duration::from_millis(50);
 /// An engine that answers nothing for so long counts as lost.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// A transaction in flight.
+/// The transaction of a terminal while it is in flight.
 struct UnderWay {
     began: Instant,
     input: Input,
@@ -56,6 +56,8 @@ pub(super) fn run(mut worker: Worker<'_>, recorder: &mut dyn Recorder) -> Result
             heard = Instant::now();
             continue;
         }
+        // It waits at most until the next input is due, so that a paced terminal is not late
+        // because another one's answer is.
         let until = more.map(|due| due.saturating_duration_since(Instant::now()));
         match run.pipeline.next(until.unwrap_or(NAP).min(NAP)) {
             Some((ticket, answer)) => {
@@ -102,6 +104,8 @@ impl Run<'_, '_> {
         one.attempts += 1;
         let request = transactions::call(self.worker.tables, &one.input);
         self.under_way[at] = Some(one);
+        // A terminal has one transaction in flight, so its index is a ticket that is not used twice
+        // at a time.
         self.pipeline.submit(at as u64, request)
     }
 
@@ -115,6 +119,8 @@ impl Run<'_, '_> {
             Err(error)
                 if error.retry() == Retry::Safe && one.attempts < self.worker.plan.attempts =>
             {
+                // The terminal waits through all attempts, and `began` stays, so the latency
+                // includes them.
                 return self.submit(at, one);
             }
             Err(error) => ended_by(error)?,

@@ -51,6 +51,7 @@ impl Wire<Inputs> for NewOrder {
         let [warehouse, district, customer] = Wire::read(reader)?;
         let entered_ms = i64::read(reader)?;
         let count = usize::from(reader.byte()?);
+        // The bytes may come from any client, and each line costs reads and writes.
         if count > LINES_MAX {
             return Err("have more than 15 lines");
         }

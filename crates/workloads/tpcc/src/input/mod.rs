@@ -106,7 +106,7 @@ pub struct StockLevel {
 pub enum Input {
     /// Places an order of several lines.
     NewOrder(NewOrder),
-    /// Records a customer's payment.
+    /// Records a customer's payment to a district.
     Payment(Payment),
     /// Shows the customer's last order.
     OrderStatus(OrderStatus),
@@ -238,6 +238,8 @@ impl Terminal {
             draw,
             warehouse: number % scale.warehouses + 1,
             district: number / scale.warehouses % scale.districts + 1,
+            // Each terminal draws from a stream of its own, so its inputs do not depend on how
+            // threads are scheduled.
             random: Random::of(seed, &[0x7E, u64::from(number)]),
             unique: [Random::of(run, &[0x1D, u64::from(number)]).bits(), 0],
         }
@@ -300,6 +302,7 @@ impl Terminal {
             return self.warehouse;
         }
         let other = self.random.within(1, warehouses - 1);
+        // Numbers from the own one on move up by one, so all others are equally likely.
         other + u32::from(other >= self.warehouse)
     }
 
@@ -321,6 +324,8 @@ impl Terminal {
             })
             .collect();
         if rolled_back && let Some(last) = lines.last_mut() {
+            // The last line, so that the transaction does all other work before it finds out
+            // (clause 2.4.1.5).
             last.item = scale.items + 1;
         }
         NewOrder {

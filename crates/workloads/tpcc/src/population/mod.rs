@@ -116,6 +116,8 @@ impl Population {
         let skew = Skew::of_load(self.seed);
         (1..=self.scale.customers).map(move |id| {
             let name = match id <= names {
+                // The first customers have one of each name, so that every name occurs (clause
+                // 4.3.3.1).
                 true => id - 1,
                 false => skew.last_name(&mut random) % names,
             };
@@ -123,6 +125,7 @@ impl Population {
             let history = History {
                 warehouse,
                 district,
+                // Terminals have random numbers, so 0 keeps these rows apart from those of runs.
                 unique: [0, u64::from(id)],
                 customer_warehouse: warehouse,
                 customer_district: district,
@@ -144,6 +147,7 @@ impl Population {
         let mut random = self.stream(Part::Orders, &[warehouse, district]);
         let scale = self.scale;
         let mut customers: Vec<u32> = (1..=scale.customers).collect();
+        // A permutation: every customer has exactly one order.
         random.shuffle(&mut customers);
         (1..=scale.customers).map(move |id| {
             let customer = customers[id as usize - 1];
@@ -180,6 +184,8 @@ fn placed(
             delivered: delivered.then_some(EPOCH_MS),
             quantity: 5,
             amount: match delivered {
+                // Delivered lines cost nothing, so that the balances of customers match without
+                // them (clause 4.3.3.1).
                 true => 0,
                 false => i64::from(random.within(1, 999_999)),
             },

@@ -46,6 +46,8 @@ impl Stored for District {
         out.push((Key::new(tables.district, at.clone()), encode_row(&row)));
         let sum = encode_row(&[ValueRef::I64(self.ytd)]);
         out.push((Key::new(tables.district_ytd, at.clone()), sum));
+        // The tax never changes, but New Order reads it together with the number, so both are in
+        // one row.
         let next = encode_row(&[number(self.tax), number(self.next_order)]);
         out.push((Key::new(tables.district_order, at), next));
     }
@@ -99,6 +101,7 @@ impl Stored for History {
 impl Stored for Waiting {
     fn store(&self, tables: &Tables, out: &mut Vec<(Key, Vec<u8>)>) {
         let at = key(&[self.warehouse, self.district, self.order]);
+        // The key says everything, so the value is empty.
         out.push((Key::new(tables.waiting, at), Vec::new()));
     }
 }

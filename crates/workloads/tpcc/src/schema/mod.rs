@@ -144,6 +144,7 @@ pub fn key(parts: &[u32]) -> Vec<u8> {
 
 fn append_key(parts: &[u32], bytes: &mut Vec<u8>) {
     for (part, width) in parts.iter().zip(WIDTHS) {
+        // Big-endian, so that the order of the bytes is that of the numbers.
         bytes.extend_from_slice(&u64::from(*part).to_be_bytes()[size_of::<u64>() - width..]);
     }
 }
@@ -218,6 +219,8 @@ const ADDRESS: [&str; 5] = ["street_1", "street_2", "city", "state", "zip"];
 
 /// The definitions, in the order of [`NAMES`].
 fn definitions() -> Result<Vec<TableDef>> {
+    // All tables but ITEM begin their keys with the warehouse, so all rows of a warehouse are in
+    // one partition.
     let tables = NAMES.map(|name| TableDef::hash(name, PREFIX));
     let [
         warehouse,
@@ -300,6 +303,8 @@ fn of_customer(table: TableDef) -> Result<TableDef> {
 fn of_order(table: TableDef) -> Result<TableDef> {
     let table = numbers(table, &["w_id", "d_id", "c_id", "ol_cnt", "all_local"]);
     money(table, &["entry_d"])
+        // An order has no carrier until it is delivered. The index has no such column, so Delivery
+        // does not move an entry.
         .nullable("carrier_id", Kind::U64)
         .index("by-customer", &["w_id", "d_id", "c_id"], 2 * PREFIX)
 }

@@ -42,6 +42,8 @@ pub(super) fn found(wanted: &CustomerRef, answer: Answer) -> Result<Customer> {
         }
         Who::LastName(_) => {
             let page = answer.page()?;
+            // The middle of a part of the customers is not the middle of all. A page holds far more
+            // than there are of one name.
             if page.next.is_some() {
                 let text = format!("customer {wanted:?}: more of this name than a page holds");
                 return Err(Error::new(Code::TooLarge, text));

@@ -36,6 +36,7 @@ pub fn procedure(kind: Kind) -> String {
 /// Registers the five procedures. They take the bytes of an [`Input`].
 pub fn register(procedures: &mut Procedures) -> Result<()> {
     // Table numbers never change during the life of a database, and an engine has one database.
+    // Without this every call would look up 15 tables by name.
     let known: Arc<OnceLock<Tables>> = Arc::default();
     for kind in Kind::ALL {
         let known = Arc::clone(&known);
@@ -67,6 +68,7 @@ pub fn call(tables: &Tables, input: &Input) -> Request {
     Request::Call {
         procedure: procedure(input.kind()),
         arguments: input.to_bytes(),
+        // Most rows of the transaction are in that partition, so it needs few rows from others.
         home: Some(Key::new(tables.warehouse, key(&[input.warehouse()]))),
     }
 }

@@ -15,7 +15,8 @@ use crate::schema::{
 
 /// Reads at the beginning of the batch: warehouse, district, customer.
 const FIXED: usize = 3;
-/// Values that the terminal shows of the order, and of each line.
+/// Values that the terminal shows of the order, and of each line. Those of the order come first,
+/// but are filled in last, because the total is known only after all lines.
 const SHOWN: usize = 6;
 const SHOWN_OF_LINE: usize = 3;
 
@@ -47,6 +48,8 @@ pub(super) fn run(
     let stocks_at = FIXED + items.len();
     let infos_at = stocks_at + stocks.len();
     if (FIXED..stocks_at).any(|at| rows.get(at).is_none()) {
+        // By clause 2.4.2.3 this is a rollback and not a failure. It comes after the reads for all
+        // lines, which the clause demands.
         return Err(Error::user_abort("item number is not valid"));
     }
     let at_warehouse = present(rows.get(0), "warehouse", &home[..1])?;
@@ -205,13 +208,15 @@ fn inserts(
     writes.extend(inserts.map(|(key, value)| (key, Change::Insert(value))));
 }
 
-/// Takes a line's quantity from the stock (clause 2.4.2.2) and returns what is left.
+/// Takes a line's quantity from the stock (clause 2.4.2.2) and returns what is left. An order may
+/// have the same item twice: the second line continues from what the first one left.
 fn sell(sold: &mut Option<Sold>, stock: &Row<'_>, line: &Line, home: u32) -> Result<i64> {
     let sold = match sold {
         Some(sold) => sold,
         None => sold.insert(Sold::of(stock)?),
     };
     let quantity = i64::from(line.quantity);
+    // By clause 2.4.2.2 the stock is refilled by 91 if fewer than 10 would be left.
     let enough = sold.quantity >= quantity + 10;
     sold.quantity += if enough { -quantity } else { 91 - quantity };
     sold.ytd += u64::from(line.quantity);
@@ -245,5 +250,7 @@ impl Sold {
 /// hundredths of a percent.
 fn charged(total: i64, discount: u64, tax: u64) -> i64 {
     let factor = i128::from(10_000 - discount as i64) * i128::from(10_000 + tax as i64);
+    // In 128 bits, because quantities come from clients and may be far above those of the
+    // specification.
     (i128::from(total) * factor / 100_000_000) as i64
 }

@@ -21,6 +21,7 @@ pub(super) fn run(
     let of_customer = key(&[wanted.warehouse, wanted.district, found.id]);
     let last = Scan::prefix(tables.order, of_customer.clone())
         .index(ORDER_BY_CUSTOMER)
+        // The index ends with the order's number, so the last order comes first.
         .backward()
         .limit(1);
     let answers = transaction.run(&[

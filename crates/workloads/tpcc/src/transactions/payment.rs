@@ -53,6 +53,8 @@ pub(super) fn run(
     operations.push(Operation::update(at, sum()));
     let at = Key::new(tables.warehouse_ytd, key(&home[..1]));
     operations.push(Operation::update(at, sum()));
+    // The commit goes with these operations where the engine allows it, which further shortens the
+    // time for which the sums are locked.
     let before = transaction.run_last(&operations)?.into_iter().next();
     let before = before.unwrap_or(Answer::Done).value()?;
     let sums = present(before.as_deref(), "customer", &of)?;
@@ -112,6 +114,7 @@ fn data_after(input: &Payment, id: u32, row: &Row<'_>) -> Result<String> {
         input.warehouse,
         input.amount,
     );
+    // The new payment comes first, so the oldest ones are cut off at the end.
     data.push_str(row.text(customer::DATA)?);
     data.truncate(DATA_MAX);
     Ok(data)

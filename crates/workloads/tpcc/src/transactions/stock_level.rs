@@ -19,12 +19,14 @@ pub(super) fn run(
     let next = present(row.as_deref(), "district", &home)?.u64(district_order::NEXT)? as u32;
     let from = key(&[home[0], home[1], next.saturating_sub(ORDERS)]);
     let until = key(&[home[0], home[1], next]);
+    // Lines of consecutive orders are consecutive rows, so one range has them all.
     let scan = Scan::range(tables.order_line, from, Some(until)).columns(&[order_line::ITEM]);
     let mut items = Vec::new();
     for line in all(transaction, scan)? {
         items.push(Row::parse(&line.value)?.u64(0)? as u32);
     }
     items.sort_unstable();
+    // Each item counts once (clause 2.8.2.2), and its stock is read once.
     items.dedup();
     let mut keys = Keys::with_capacity(items.len());
     for item in &items {

@@ -17,7 +17,7 @@ pub enum Place<'a> {
     Server(Server<'a>),
 }
 
-/// A table on servers.
+/// A table on ClickHouse servers, and how to load into it.
 pub struct Server<'a> {
     address: Address,
     args: &'a ServerLoadArgs,
@@ -64,6 +64,8 @@ impl Destination for Server<'_> {
         };
         match clickhouse::load(feed, inputs, &self.address, self.args, &options, progress) {
             Ok(report) => Ok(report.archives),
+            // An error of the load keeps its type, because the watch decides by it whether to try
+            // again. Any other is a mistake in the arguments, which no retry mends.
             Err(error) => Err(match error.downcast::<Error>() {
                 Ok(error) => error.into(),
                 Err(error) => WatchError::Destination {

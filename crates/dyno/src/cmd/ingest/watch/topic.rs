@@ -8,7 +8,8 @@ use dyno_pubsub::{Address, Code, ConsumerOptions, Error, Reader, Retry};
 use crate::args::PubsubPlaceArgs;
 use crate::cmd::pubsub::log;
 
-/// Connected when it is first asked for, so that a log that starts after us is not a failure.
+/// A topic as a source. It connects when it is first read, so that a log that starts later than
+/// this program is not a failure.
 pub struct Topic {
     name: String,
     address: Address,
@@ -31,6 +32,7 @@ impl Topic {
     }
 
     fn reader(&mut self) -> Result<&mut Reader, SourceError> {
+        // A reader that failed to open is not kept, so that the next call tries again.
         let reader = match self.reader.take() {
             Some(reader) => reader,
             None => Reader::open(&self.address, &self.name, &self.options).map_err(of_log)?,
@@ -74,6 +76,8 @@ fn of_log(error: Error) -> SourceError {
     match (error.kind(), error.retry()) {
         (Code::OffsetOutOfRange, _) => SourceError::OutOfRange(error.to_string()),
         (_, Retry::Never) => SourceError::Refused(error.to_string()),
+        // An offset that was removed by retention and an error that no retry mends end the watch.
+        // Everything else may pass, so the watch tries again.
         _ => SourceError::Away(error.to_string()),
     }
 }

@@ -23,9 +23,9 @@ use crate::args::{TxnCheckArgs, TxnCheckCommand, TxnCheckKillArgs, TxnCheckSimAr
 use crate::exit::Exit;
 use crate::terminal;
 
-/// Between two looks whether to stop.
+/// Time between two checks for a request to stop.
 const TICK: Duration = Duration::from_millis(100);
-/// Small, so that checkpoints are under way at many kills.
+/// Small, so that many kills happen while a checkpoint is written.
 const CHECKPOINT: &str = "512KiB";
 /// More partitions than threads, and more than one thread, so that transactions span both.
 const PARTITIONS: &str = "3";
@@ -135,6 +135,8 @@ fn kills(args: &TxnCheckKillArgs, stop: &Stop) -> anyhow::Result<Exit> {
         let folder = folder.display();
         format!("seed {seed}: the check came to no judgement; what it left is in {folder}")
     })?;
+    // The folder is kept when a rule is broken: its history and the server's files are the
+    // evidence.
     let holds = outcome.holds();
     if holds {
         fs::remove_dir_all(&folder)
@@ -182,7 +184,7 @@ fn connect(address: &str, ring: bool) -> dyno_txn_api::Result<Box<dyn Database>>
     open(&Target::Dyno(vec![address.to_owned()]), &options)
 }
 
-/// A server: this program.
+/// The command that starts a server: this program.
 fn serve(own: &Path, data: &Path) -> Command {
     let mut command = Command::new(own);
     command.args(["txn", "serve", "--listen", "127.0.0.1:0"]);
@@ -192,7 +194,7 @@ fn serve(own: &Path, data: &Path) -> Command {
     command
 }
 
-/// That of a round: with small checkpoints.
+/// The server of a round, with small checkpoints.
 fn server(own: &Path, data: &Path) -> Command {
     let mut command = serve(own, data);
     command.args(["--partitions", PARTITIONS]);
@@ -228,7 +230,8 @@ fn told_of_kills(outcome: &kill::Outcome, seed: u64, seconds: f64, folder: &Path
     lines.join("\n")
 }
 
-/// Runs it with a flag that is set when it is asked to stop; what has run until then is judged.
+/// Runs a check with a flag that is set when a stop is requested. The check then judges what has
+/// run until that moment.
 fn until_asked<T>(stop: &Stop, run: impl FnOnce(&AtomicBool) -> T) -> T {
     let (asked, done) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {

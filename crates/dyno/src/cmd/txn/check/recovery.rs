@@ -1,4 +1,4 @@
-//! `dyno txn check recovery`: how long a killed server takes to read its log.
+//! `dyno txn check recovery`: measures how long a killed server takes to recover.
 
 use std::fs;
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::args::TxnCheckRecoveryArgs;
 use crate::exit::Exit;
 use crate::terminal;
 
-/// What the log of one partition may be asked to hold: 64 segments of 64 MiB, less what padding
-/// takes.
+/// The longest log of one partition that the check accepts: 64 segments of 64 MiB, less the room
+/// that padding takes.
 const LOG_MOST: u64 = 3 << 30;
 
 pub fn run(args: &TxnCheckRecoveryArgs, stop: &Stop) -> anyhow::Result<Exit> {
@@ -24,7 +24,7 @@ pub fn run(args: &TxnCheckRecoveryArgs, stop: &Stop) -> anyhow::Result<Exit> {
         args.log
     );
     let (own, folder) = own_and_folder()?;
-    // Beyond what is written, so that no checkpoint is made.
+    // More than is written, so that no checkpoint shortens the log.
     let checkpoint = (args.log * 2).to_string();
     let ran = until_asked(stop, |stop| {
         recovery::run(&Options {

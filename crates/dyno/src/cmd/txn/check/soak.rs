@@ -1,4 +1,4 @@
-//! `dyno txn check soak`: a server under a steady load, for long.
+//! `dyno txn check soak`: a server under a steady load for a long time.
 
 use std::fs;
 use std::path::Path;

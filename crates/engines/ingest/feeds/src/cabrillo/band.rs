@@ -1,17 +1,17 @@
-//! What stands in a log's first place: kilohertz, or the name of a band.
+//! The first column of a contact: a frequency in kilohertz, or the name of a band.
 
 use dyno_ingest::contract::band_of;
 
 use crate::value::{shown, thousandths};
 
-/// Where a contact was made.
+/// The band of a contact, and its frequency if the log has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Band {
-    /// Hz, where the log has more than a band.
+    /// In Hz; `None` if the log only names the band.
     pub(super) frequency: Option<i64>,
-    /// As in spots; 0 for a band without a code and for a frequency in none.
+    /// The code as in spots; 0 for a band without a code, and for a frequency outside all bands.
     pub(super) code: i32,
-    /// As amateurs say it.
+    /// The name that amateurs use, such as `20m`.
     pub(super) name: String,
 }
 
@@ -72,7 +72,7 @@ fn name_of(code: i32) -> &'static str {
         .map_or("", |(_, name)| name)
 }
 
-/// Reads the word, and says in `remarks` where it is in megahertz.
+/// Parses the word. Adds a remark if it is in megahertz or gigahertz.
 pub(super) fn band(word: &str, remarks: &mut Vec<&'static str>) -> Result<Band, String> {
     let named = |code: i32, name: &str| Band {
         frequency: None,
@@ -99,6 +99,8 @@ pub(super) fn band(word: &str, remarks: &mut Vec<&'static str>) -> Result<Band, 
     // Thousandths of a kilohertz are hertz; those of a megahertz and of a gigahertz are far from
     // them.
     if number.len() == word.len() {
+        // As kilohertz the number must lie in a band. If it does not, the log may have meant
+        // megahertz.
         let code = band_of(value);
         if code != 0 {
             return Ok(Band {
@@ -120,6 +122,8 @@ pub(super) fn band(word: &str, remarks: &mut Vec<&'static str>) -> Result<Band, 
         remarks.push(remark);
         return Ok(named(code, ""));
     }
+    // With a G behind it the word cannot be a frequency in kilohertz, so nothing is left that it
+    // could mean.
     if scale == 1_000_000 {
         return Err(format!("{} is not a band", shown(word)));
     }

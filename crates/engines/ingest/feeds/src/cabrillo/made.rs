@@ -1,4 +1,4 @@
-//! Logs from a seed.
+//! Generates contest logs from a seed.
 
 use dyno_ingest::generate::Random;
 
@@ -106,7 +106,7 @@ fn exchanges(random: &mut Random, exchange: Exchange, serial: u64) -> (String, S
     }
 }
 
-/// The same contact, written oddly. Nothing here is bad: every line is a row.
+/// The same contact in an odd form. None is bad, because every line of a log is a row.
 fn quirk(random: &mut Random, mut words: [String; 8]) -> MadeLine {
     let odd = |text: String, name| MadeLine::of(text, 1).odd(name);
     match random.below(9) {

@@ -91,7 +91,7 @@ const FIELDS: &[Field] = &[
     Field::new("raw", Kind::Text, "the line"),
 ];
 
-/// The feed.
+/// Contest logs: each log is an archive, and each of its lines a row.
 pub const FEED: Feed = Feed {
     name: "cabrillo",
     about: "contest logs",
@@ -103,7 +103,8 @@ pub const FEED: Feed = Feed {
         fields: FIELDS,
         layout: Layout {
             order: &["log", "line"],
-            // A typing error may have made the year any year, and no line is to be lost for it.
+            // A typing error may put a contact into any year, and its line must not be lost for
+            // that.
             seconds: &[],
         },
         reader: || Box::new(Logs::default()),
@@ -113,8 +114,11 @@ pub const FEED: Feed = Feed {
     }),
 };
 
-/// A station has a log for each contest under one name, so the folder belongs to it.
+/// The identity includes the folder, because a station uses one file name for its logs of all
+/// contests.
 fn archive(path: &Path) -> String {
+    // A relative path may lack the folder, and the identity must not depend on the current
+    // directory.
     let absolute = std::path::absolute(path);
     let folder = absolute.as_deref().unwrap_or(path).parent();
     match folder.and_then(Path::file_name) {
@@ -144,12 +148,11 @@ struct Logs {
     station: Option<String>,
     /// The year of the log's first contact.
     year: Option<u16>,
-    /// A log has begun and not ended.
+    /// Whether a log has begun and not ended.
     open: bool,
     unended: u32,
 }
 
-/// What a line says.
 enum Said<'a> {
     Blank,
     Header {
@@ -171,6 +174,7 @@ impl Reader for Logs {
         if let Said::Header { tag, value } = &said {
             self.note(tag, value);
         }
+        // The line is pushed after the header was noted, so that a header row has its own value.
         self.push(&said, &raw, encoding, rows);
         Ok(Line::Rows)
     }
@@ -200,11 +204,13 @@ impl Logs {
         }
     }
 
-    /// What a header says of the lines that follow.
+    /// Remembers what a header says about the lines that follow.
     fn note(&mut self, tag: &str, value: &str) {
         let given = (!value.is_empty()).then(|| value.to_owned());
         match tag {
             "START-OF-LOG" => {
+                // A log may lack its end, and then the next one must not inherit its contest, its
+                // station or its year.
                 *self = Logs {
                     log: self.log + 1,
                     line: self.line,
@@ -266,8 +272,8 @@ impl Logs {
     }
 }
 
-/// The line as text: bytes that are no UTF-8 are taken for Latin-1, in which old logs have their
-/// names, and which has a character for each byte.
+/// Decodes a line. Bytes that are not UTF-8 count as Latin-1, in which old logs have names of
+/// persons, and which has a character for each byte.
 fn decoded(line: &[u8]) -> (Cow<'_, str>, &'static str) {
     match std::str::from_utf8(line) {
         Ok(text) => (Cow::Borrowed(text), "utf-8"),

@@ -6,7 +6,7 @@ use super::words::{is_callsign, is_locator};
 use crate::calendar::Day;
 use crate::value::{day, day_of, shown};
 
-/// A contact as the log has it.
+/// One contact, with the values of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Qso {
     pub(super) moment_ms: i64,
@@ -27,12 +27,13 @@ const FRONT: usize = 5;
 /// Words of a contact at most; a longer line is something else.
 const WORDS_MAX: usize = 64;
 
-/// Reads what stands behind the tag. `year` is that of the log's first contact, which this sets.
+/// Parses what follows the tag. `year` is that of the first contact of the log, which this sets.
 pub(super) fn parse(
     text: &str,
     mut remarks: Vec<&'static str>,
     year: &mut Option<u16>,
 ) -> Result<Qso, String> {
+    // A line may have thousands of words; one more than allowed is enough to know it.
     let words: Vec<&str> = text.split_whitespace().take(WORDS_MAX + 1).collect();
     if words.len() > WORDS_MAX {
         return Err(format!("it has more than {WORDS_MAX} words"));
@@ -79,9 +80,9 @@ pub(super) fn parse(
     })
 }
 
-/// Where the callsign of the other station is. Of several words that could be one, that with as
-/// many words behind it as before it wins (or one more, the transmitter), then what is not a
-/// locator, then the first.
+/// The position of the other station's callsign. Of several words that could be one, the best has
+/// as many words behind it as before it (or one more, the transmitter); then a word that is not a
+/// locator; then the first.
 fn second_call(words: &[&str]) -> Option<usize> {
     let candidates = words
         .iter()
@@ -122,6 +123,8 @@ fn date_of(word: &str, remarks: &mut Vec<&'static str>) -> Result<(Day, u16), St
     if last.len() != 4 || first.len() > 2 || middle.len() > 2 {
         return Err(refused());
     }
+    // Day first and month first are both in use. A date that is valid in both orders is refused,
+    // because a guess would be wrong half of the time.
     let found = match (day_of(last, middle, first), day_of(last, first, middle)) {
         (Some(one), Some(other)) if one != other => {
             return Err(format!("date {} can be two days", shown(word)));

@@ -1,7 +1,6 @@
-//! The words of a line: its tag, and which of them are callsigns.
+//! Finds the tag of a line, and which of its words are callsigns.
 
-/// The tag of a contact, what stands behind it, and what had to be read with indulgence; none for
-/// other lines.
+/// The tag of a contact, the text behind it, and remarks about its form; `None` for other lines.
 pub(super) fn contact(line: &str) -> Option<(&'static str, &str, Vec<&'static str>)> {
     let begin = line.trim_start();
     for tag in ["QSO", "X-QSO"] {
@@ -15,6 +14,8 @@ pub(super) fn contact(line: &str) -> Option<(&'static str, &str, Vec<&'static st
         if given != tag {
             remarks.push("tag-case");
         }
+        // Logs that were edited by hand lack the colon or the space behind it. Such a line is still
+        // a contact, with a remark.
         let rest = match rest.trim_start().strip_prefix(':') {
             Some(rest) => rest,
             None if rest.starts_with(char::is_whitespace) => {
@@ -52,6 +53,8 @@ fn is_plain_callsign(part: &str) -> bool {
     if !bytes.iter().all(u8::is_ascii_alphanumeric) {
         return false;
     }
+    // The last digit separates prefix and suffix. Reports such as 599 have no letters, and serial
+    // numbers neither.
     let Some(last_digit) = bytes.iter().rposition(u8::is_ascii_digit) else {
         return false;
     };

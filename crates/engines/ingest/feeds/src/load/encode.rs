@@ -1,4 +1,4 @@
-//! Columns of rows to the pages of one row group.
+//! Encodes columns of rows as the pages of one row group.
 
 use dyno_formats::parquet_write::{self, Bounds, Column, Compression, Dictionary, Field, Logical};
 use dyno_ingest::load::{RowGroups, encode_strings};
@@ -8,7 +8,7 @@ use crate::feed;
 use crate::feed::Kind;
 use crate::rows::{Rows, Values};
 
-/// What texts that hardly repeat are compressed with.
+/// The compression of texts that hardly repeat.
 const TEXT_CODEC: Compression = Compression::Zstd(1);
 
 /// The columns of a feed's Parquet files.
@@ -58,6 +58,7 @@ impl RowGroups for Encoder {
         self.columns.resize_with(count, Column::default);
         for (at, (field, column)) in rows.columns().enumerate() {
             if field.nullable {
+                // Values are stored for the rows that have one, and this says which rows those are.
                 self.columns[at].present(column.present.iter().copied());
             }
             match &column.values {
@@ -112,10 +113,12 @@ impl Encoder {
     }
 }
 
-/// The distinct numbers and, in `codes`, the place of each value among them; none where they are
-/// too many for a dictionary to pay.
+/// The distinct numbers and, in `codes`, the index of each value among them; `None` if they are too
+/// many for a dictionary to pay.
 fn distinct(values: &[i64], codes: &mut Vec<u32>) -> Option<Numbers> {
     const ALWAYS: usize = 1024;
+    // Beyond this share a dictionary hardly pays. The attempt ends at once, so a column of many
+    // values costs little.
     let most = (values.len() / 4).max(ALWAYS);
     let mut numbers = Numbers::default();
     codes.clear();

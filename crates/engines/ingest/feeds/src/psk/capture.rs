@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! {"rx":"2026-01-31T12:00:00.123Z","topic":"pskr/filter/v2/20m/FT8/...","raw":"{\"sq\":1,...}"}
-//! {"rx":"2026-01-31T12:00:01.000Z","event":"disconnected","detail":"the broker closed the connection"}
+//! {"rx":"2026-01-31T12:00:01.000Z","event":"disconnected","detail":"the broker closed it"}
 //! ```
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::calendar::Day;
 use crate::value::{clock, day};
 
-/// A line.
+/// A line of the file. Either `raw`, `raw_hex` or `event` is present.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
@@ -19,7 +19,7 @@ pub struct Capture {
     /// The topic of a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
-    /// The message.
+    /// The message, if it is UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
     /// The message in hexadecimal digits, where it is not UTF-8.
@@ -28,7 +28,7 @@ pub struct Capture {
     /// What happened: `connected`, `disconnected`, `sequence`, `started`, `stopped`, `torn`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
-    /// More about it.
+    /// More about the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
@@ -51,6 +51,7 @@ pub fn moment_ms(stamp: &str) -> Option<i64> {
     let (date, time) = stamp.split_once('T')?;
     let (time, fraction) = time.split_at_checked(8)?;
     let ms = fraction.strip_prefix('.')?.strip_suffix('Z')?;
+    // Parsing alone would accept a sign.
     let plain = ms.len() == 3 && ms.bytes().all(|b| b.is_ascii_digit());
     let ms: i64 = plain.then(|| ms.parse().ok()).flatten()?;
     Some(day(date, b'-')?.start_ms() + clock(time)? + ms)

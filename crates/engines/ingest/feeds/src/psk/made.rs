@@ -1,4 +1,4 @@
-//! Hours of captures from a seed.
+//! Generates hours of captures from a seed.
 
 use dyno_ingest::generate::Random;
 use serde_json::json;

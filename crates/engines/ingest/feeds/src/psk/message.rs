@@ -17,7 +17,7 @@ pub(super) const KEYS: [&str; 13] = [
 pub(super) struct Message<'a> {
     /// In the order of [`KEYS`].
     pub(super) known: [Option<Scalar<'a>>; KEYS.len()],
-    /// Other keys.
+    /// All other keys, with their values.
     pub(super) extra: Map<String, Value>,
 }
 
@@ -68,6 +68,7 @@ impl<'de> Visitor<'de> for Keys {
                         .is_some()
                 }
             };
+            // Readers of JSON disagree about which of two values counts, so neither is taken.
             if twice {
                 return Err(A::Error::custom(format!("key {key} occurs twice")));
             }
@@ -109,6 +110,7 @@ impl<'de> Visitor<'de> for Any {
     fn visit_u64<E: Error>(self, value: u64) -> Result<Scalar<'de>, E> {
         Ok(match i64::try_from(value) {
             Ok(value) => Scalar::Integer(value),
+            // No column holds such a number, and as a signed one it would be negative.
             Err(_) => Scalar::Other(value.into()),
         })
     }

@@ -82,7 +82,7 @@ const FIELDS: &[Field] = &[
     ),
 ];
 
-/// The feed.
+/// Reports of PSK Reporter: each hour of a collector is an archive.
 pub const FEED: Feed = Feed {
     name: "psk",
     about: "PSK Reporter, as collected",
@@ -115,7 +115,7 @@ fn claims(text: &str) -> bool {
 /// Reads the lines of one hour; each stands for itself.
 struct Reports;
 
-/// What a line says around its message.
+/// The parts of a line other than the values of its message.
 #[derive(Default)]
 struct Around {
     received_ms: Option<i64>,
@@ -172,12 +172,15 @@ impl Reader for Reports {
     }
 }
 
-/// Takes a capture apart; an object with a report's keys is a message alone.
+/// Separates a captured message from what is around it. An object with the keys of a report is a
+/// message alone.
 fn around(line: &str) -> Result<Around, String> {
-    // An array of JSON would do for a capture, its elements for the keys in their order.
+    // The parser would also accept an array, whose elements it takes for the keys in their order.
     if !line.trim_start().starts_with('{') {
         return Err("it is not an object of JSON".to_owned());
     }
+    // The form with a capture is tried first. Its unknown keys are refused, so a message alone is
+    // not taken for one.
     let capture = match serde_json::from_str::<Capture>(line) {
         Ok(capture) => capture,
         Err(not_capture) => {
@@ -192,6 +195,7 @@ fn around(line: &str) -> Result<Around, String> {
             };
         }
     };
+    // A line with several of these would be two rows, and one with none is not a row.
     let parts =
         [&capture.raw, &capture.raw_hex, &capture.event].map(|part| u8::from(part.is_some()));
     if parts.iter().sum::<u8>() != 1 {
@@ -217,7 +221,8 @@ fn around(line: &str) -> Result<Around, String> {
 struct Known<'a>([Option<Scalar<'a>>; KEYS.len()]);
 
 impl<'a> Known<'a> {
-    /// Moves what a column cannot hold to the extra keys, and says so.
+    /// Moves values that their columns cannot hold to the extra keys, and sets `error` to the first
+    /// of them.
     fn of(message: &mut Message<'a>, error: &mut Option<String>) -> Known<'a> {
         let mut known = std::mem::take(&mut message.known);
         for (at, place) in known.iter_mut().enumerate() {
@@ -229,6 +234,7 @@ impl<'a> Known<'a> {
                 (Some(Scalar::Text(_)), None) => true,
                 _ => false,
             };
+            // The value is not lost: it moves to `extra`, and the row says why.
             if !fits && let Some(value) = place.take() {
                 let value = value.into_value();
                 let text = value.to_string();
@@ -254,7 +260,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// What the integers of a key may be; none for those that are text.
+/// The range of the integers of a key; `None` if its values are text.
 fn range(at: usize) -> Option<(i64, i64)> {
     // Seconds of the years 1970 to 9999: more would not be a time.
     const SECONDS: (i64, i64) = (0, 253_402_300_799);

@@ -1,11 +1,11 @@
-//! The forms, line by line.
+//! Parses the lines of each form.
 
 use crate::calendar::Day;
 use crate::value::{clock, day_of, shown, thousandths};
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// A text form.
+/// A form of text in which indices are published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// GFZ, a day a line.
@@ -180,6 +180,7 @@ fn gfz_daily(words: &[&str], values: &mut Vec<Value>) -> Result<(), String> {
 fn gfz_three_hours(words: &[&str], values: &mut Vec<Value>) -> Result<(), String> {
     count(words, 10)?;
     let day = date(words)?;
+    // The hour is a decimal number, and only the eight beginnings of three hours are in the form.
     let hour = thousandths(words[3], "hour")?;
     if !(0..24_000).contains(&hour) || hour % 3000 != 0 {
         return Err(format!(
@@ -264,7 +265,7 @@ fn drao(words: &[&str], values: &mut Vec<Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// What SWPC marks as missing: a star, or a negative number.
+/// Replaces the star that SWPC uses for a missing value by a negative number, which all forms use.
 fn swpc(word: &str) -> &str {
     if word == "*" { "-1" } else { word }
 }
@@ -287,6 +288,7 @@ fn swpc_geomagnetic(words: &[&str], values: &mut Vec<Value>) -> Result<(), Strin
         return Err(format!("it has {} words, not up to 30", words.len()));
     }
     let day = date(words)?;
+    // The line is read from its end, because the columns before may have run together.
     let estimated = &words[words.len() - ESTIMATED..];
     values.push(daily(
         day,

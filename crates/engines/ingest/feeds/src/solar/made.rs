@@ -1,4 +1,4 @@
-//! Tables of indices from a seed, in the forms by turns.
+//! Generates tables of indices from a seed; the forms take turns.
 
 use dyno_ingest::generate::Random;
 

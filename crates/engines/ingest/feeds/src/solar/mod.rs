@@ -49,7 +49,7 @@ const FIELDS: &[Field] = &[
     Field::new("source", Kind::Word, "gfz, silso, drao, swpc-dsd, swpc-dgd"),
 ];
 
-/// The feed.
+/// Indices of the sun and of the earth's magnetic field: each table is an archive.
 pub const FEED: Feed = Feed {
     name: "solar",
     about: "F10.7, Kp, sunspots",
@@ -102,7 +102,11 @@ impl Reader for Indices {
             }
         };
         self.values.clear();
+        // All values of a line are parsed before the first is pushed, so that a bad line leaves no
+        // row.
         form.read(line, &mut self.values)?;
+        // Only a line that was read decides the form, so that a bad first line does not spoil the
+        // file.
         self.form = Some(form);
         for value in &self.values {
             rows.push(&[

@@ -27,6 +27,8 @@ pub(super) fn load(
         reason,
     };
     let name = format!("pubsub:{}/{partition}", settings.topic);
+    // Records come from other programs. One that begins like gzip must not make the loader inflate
+    // the batch.
     let reader: Box<dyn std::io::Read + Send> = match looks_packed(text) {
         false => Box::new(Cursor::new(Arc::clone(text))),
         true => Box::new(std::io::Read::chain(

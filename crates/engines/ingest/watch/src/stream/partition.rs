@@ -44,6 +44,8 @@ impl Partition {
 
     /// Appends a record. One with another offset than the next is ignored.
     pub(super) fn add(&mut self, offset: u64, value: &[u8]) {
+        // After a failed fetch the same records may come again. Gaps cannot come: `Source` promises
+        // none.
         if offset == self.next {
             push_line(&mut self.text, value);
             self.next += 1;

@@ -1,4 +1,4 @@
-//! Spans that are emptied, so that another class can have them: which ones, and what becomes of
+//! Empties spans, so that other classes can have them: which ones to choose, and what becomes of
 //! them.
 
 use std::ops::Range;
@@ -10,11 +10,11 @@ use crate::arena::classes::Class;
 /// Which slots a page may move to when its span is emptied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// Those of its class.
+    /// Slots of the same class only, so that nothing is lost to rounding.
     SameClass,
-    /// Those, and others that are longer by an eighth at most.
+    /// Slots of its class, and those that are longer by an eighth at most.
     Near,
-    /// All that are not shorter.
+    /// All slots that are not shorter.
     Any,
 }
 
@@ -32,10 +32,10 @@ impl Slots {
     /// Chooses spans to empty so that what is in use would lie in as few as possible, the emptiest
     /// of each class first, and closes them. `most` bounds how many of each class.
     ///
-    /// From the longest slots to the shortest: a span is closed when what it holds fits into the
-    /// free slots that no page of another closed span needs. A page of a shorter class takes the
-    /// shortest of them, so that the longer ones are left, and the plan holds in whichever order
-    /// the pages move. It is a plan: others take and free slots meanwhile.
+    /// It goes from the longest slots to the shortest: a span is closed if what it holds fits into
+    /// the free slots that no page of another closed span needs. A page of a shorter class takes
+    /// the shortest of them, so that the longer ones are left, and the plan holds in whichever
+    /// order the pages move. It is only a plan: other threads take and free slots meanwhile.
     pub fn close_emptiest(&self, most: usize, target: Target) -> Vec<u32> {
         let mut closed = Vec::new();
         let mut unclaimed = vec![0; self.classes.count()];
@@ -47,7 +47,8 @@ impl Slots {
             let open = self.emptiest_first(&state);
             let used = |span: u32| usize::from(self.spans[span as usize].used.load(Relaxed));
             let mut own: usize = open.iter().map(|&span| slots - used(span)).sum();
-            // The class itself is still 0 in it.
+            // The class itself still counts 0 in `unclaimed`, so `longer` has the other classes
+            // alone.
             let longer: usize = unclaimed[within.clone()].iter().sum();
             let mut leaving = 0;
             for span in open.into_iter().take(most) {
@@ -78,14 +79,14 @@ impl Slots {
         class..end.unwrap_or(self.classes.count() as Class)
     }
 
-    /// Takes a free slot of the shortest of `classes` that has one; none of them gets a span for
+    /// Takes a free slot of the shortest of `classes` that has one. None of them gets a span for
     /// it.
     pub fn take_shortest(&self, mut classes: Range<Class>) -> Option<Slot> {
         classes.find_map(|class| self.take_of(class, None::<&fn(u32, Class)>))
     }
 
-    /// Gives a free span to `class`, also the last one, which no write takes. False when no span is
-    /// free.
+    /// Gives a free span to `class`, if need be the last one, which no write takes. Returns false
+    /// if no span is free.
     pub fn open_kept(&self, class: Class, assign: impl Fn(u32, Class)) -> bool {
         let mut state = self.lock(class);
         let Some(span) = grasp(&self.pool).take(0) else {
@@ -95,13 +96,14 @@ impl Slots {
         true
     }
 
-    /// A number that differs, but for an accident, between two moments when a class has other spans
-    /// or slots in use.
+    /// A number that almost surely differs between two moments if a class has other spans or slots
+    /// in use.
     pub fn fingerprint(&self) -> u64 {
         (0..self.classes.count() as Class).fold(0, |sum: u64, class| {
             let state = self.lock(class);
             let of_class = u64::from(state.spans) << 40 ^ state.used;
-            // The golden ratio: an odd number without a pattern.
+            // A multiplication by an odd number without a pattern (the golden ratio) spreads each
+            // class over all bits.
             (sum.rotate_left(5) ^ of_class).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         })
     }
@@ -118,13 +120,14 @@ impl Slots {
         self.spans[span as usize].draining.load(Relaxed)
     }
 
-    /// Ends the emptying of `span`: true when it is free now, false when slots of it are still
-    /// taken.
+    /// Ends the emptying of `span`, and returns whether it is free now.
     pub fn reopen(&self, span: u32) -> bool {
         let number = span as usize;
         let class = self.spans[number].class.load(Relaxed);
         let mut state = self.lock(class);
         self.spans[number].draining.store(false, Relaxed);
+        // The flag is cleared and the span linked under the same lock: `free` skips the lists of a
+        // draining span, so a slot freed in between would be lost to them.
         let used = usize::from(self.spans[number].used.load(Relaxed));
         if used == 0 {
             state.spans -= 1;
@@ -135,7 +138,7 @@ impl Slots {
         used == 0
     }
 
-    /// The spans of a class that have slots free.
+    /// The spans of a class that have free slots, those with the fewest taken slots first.
     fn emptiest_first(&self, state: &ClassState) -> Vec<u32> {
         let mut open = Vec::new();
         let mut at = state.open;

@@ -1,4 +1,4 @@
-//! Several readers of one log: plain SQL, and the library.
+//! Compares the readers of one log, which are plain SQL and the library.
 
 use super::Reading;
 use super::violation::{Findings, Rule};
@@ -24,6 +24,8 @@ pub fn check(readings: &[Reading], findings: &mut Findings) {
                     )
                 });
             }
+            // Only the first difference is reported. What follows a missing message differs, too,
+            // and says nothing new.
             let differing = one.entries.iter().zip(&two.entries).find(|(a, b)| a != b);
             if let Some((a, b)) = differing {
                 findings.add(Rule::ReadersAgree, || {

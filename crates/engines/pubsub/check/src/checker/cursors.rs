@@ -1,4 +1,4 @@
-//! Where groups say they are, against what they were given.
+//! The cursors of groups, against what the groups were given.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use super::violation::{Findings, Rule};
 use super::{Cursor, Evidence};
 use crate::history::{Commit, What};
 
-/// How far the accepted commits of a group in a partition have come.
+/// How far the accepted commits of one group in one partition have come.
 #[derive(Debug, Default, Clone, Copy)]
 struct Progress {
-    /// The furthest accepted.
+    /// The furthest offset that was accepted.
     next: i64,
-    /// All below were found delivered.
+    /// All offsets below this one were found to be delivered, so that no commit checks them again.
     checked: i64,
-    /// The highest generation that was accepted, and when that was said.
+    /// The highest generation that was accepted, and when the answer to that commit came.
     generation: i64,
     said_us: i64,
 }
@@ -39,6 +39,8 @@ pub fn check(evidence: &Evidence<'_>, deliveries: &Deliveries, findings: &mut Fi
             .get(&(cursor.group, cursor.partition))
             .copied()
             .unwrap_or_default();
+        // Commits of cursors are not synced, so a server that was killed may have lost the last of
+        // them. That causes redeliveries, which have a rule of their own, and no loss.
         if evidence.server_stayed && cursor.committed < so_far.next {
             findings.add(Rule::CursorKept, || {
                 format!(
@@ -68,11 +70,14 @@ fn accepted(evidence: &Evidence<'_>) -> Vec<Accepted> {
             _ => None,
         })
         .collect();
+    // Events are in the order in which answers were recorded. Two members answer through pipes of
+    // their own, so only the time of the request says which one was first.
     all.sort_by_key(|accepted| accepted.commit.asked_us);
     all
 }
 
-/// The first offset that must have been delivered: what retention took is judged with the counters.
+/// The first offset that must have been delivered. What retention removed before is judged by the
+/// group's counters.
 fn first_kept(evidence: &Evidence<'_>, partition: u32) -> i64 {
     evidence
         .readings
@@ -81,7 +86,7 @@ fn first_kept(evidence: &Evidence<'_>, partition: u32) -> i64 {
         .map_or(0, |log| log.first_offset)
 }
 
-/// All below a commit was delivered before the commit was asked for.
+/// Checks that all offsets below a commit were delivered before the commit was asked for.
 fn delivered_before(
     evidence: &Evidence<'_>,
     commit: &Commit,
@@ -103,9 +108,11 @@ fn delivered_before(
     so_far.next = so_far.next.max(commit.next);
 }
 
-/// A commit that was asked for after a later right had been used must be refused.
+/// Checks that a commit was refused if it was asked for after a later generation had committed.
 fn fenced(accepted: &Accepted, so_far: &mut Progress, findings: &mut Findings) {
     let commit = &accepted.commit;
+    // A commit may be under way while a later generation commits. Only one that was asked for after
+    // the later one was answered is known to have come second.
     if commit.generation < so_far.generation && commit.asked_us > so_far.said_us {
         let later = so_far.generation;
         findings.add(Rule::GenerationFenced, || {

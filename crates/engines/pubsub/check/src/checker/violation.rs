@@ -1,4 +1,4 @@
-//! A broken rule, said in a sentence, and the sum of a judgement.
+//! A broken rule with a sentence, and the sum of a judgement.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -59,9 +59,9 @@ pub enum Rule {
 /// A rule that was broken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
-    /// Which.
+    /// The rule that was broken.
     pub rule: Rule,
-    /// How: names the message, the partition and the offset.
+    /// How it was broken, with the message, the partition and the offset.
     pub sentence: String,
 }
 
@@ -71,20 +71,20 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What a check found.
+/// The result of judging a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Messages that producers sent.
+    /// How many messages producers sent.
     pub messages: u64,
-    /// Of these, promised to be in the log.
+    /// How many of these were acknowledged.
     pub acknowledged: u64,
-    /// Of these, refused for good.
+    /// How many of these were refused for good.
     pub failed: u64,
     /// How many of these have an unknown outcome.
     pub unknown: u64,
-    /// Deliveries to all groups.
+    /// How many deliveries there were to all groups.
     pub delivered: u64,
-    /// Of these, those that were not the first of their message to their group.
+    /// How many of these were not the first of their message to their group.
     pub redelivered: u64,
     /// How often each rule was broken.
     pub broken: BTreeMap<Rule, u64>,
@@ -116,6 +116,8 @@ impl Findings {
     pub fn add_many(&mut self, rule: Rule, count: u64, sentence: impl FnOnce() -> String) {
         let kept = self.violations.iter().filter(|v| v.rule == rule).count();
         *self.broken.entry(rule).or_default() += count;
+        // A run that fails may break a rule for each of its messages. The first sentences say what
+        // went wrong, so only these are built.
         if kept < SENTENCES_MAX {
             let sentence = sentence();
             self.violations.push(Violation { rule, sentence });

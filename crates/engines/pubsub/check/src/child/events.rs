@@ -1,5 +1,5 @@
-//! A child's way to the checker: lines on standard output, and the end of standard input as the
-//! word to stop.
+//! A child's connection to the checker: it writes lines to standard output, and stops at the end of
+//! standard input.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -23,6 +23,8 @@ impl Events {
         let ended = stopping.clone();
         thread::spawn(move || {
             let mut byte = [0];
+            // The checker's end is closed when it asks to stop and also when it dies, so no child
+            // outlives it.
             while matches!(io::stdin().read(&mut byte), Ok(1..)) {}
             ended.store(true, Ordering::Release);
         });
@@ -37,7 +39,7 @@ impl Events {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Notes what happened now; [`Events::flush`] tells it.
+    /// Notes what happens now. [`Events::flush`] writes it.
     pub fn add(&mut self, what: What) -> io::Result<()> {
         let event = Event {
             at_us: now_us(),
@@ -48,9 +50,12 @@ impl Events {
         Ok(())
     }
 
-    /// Tells all that was noted. When it returns, the checker has it even if this process is
+    /// Writes all that was noted. When it returns, the checker will read it even if this process is
     /// killed.
     pub fn flush(&mut self) -> io::Result<()> {
+        // The pipe belongs to the kernel, which keeps what was written when the process dies. What
+        // is still in `lines` is lost, so each caller flushes before it takes the step that the
+        // events announce.
         let mut out = io::stdout().lock();
         out.write_all(&self.lines)?;
         out.flush()?;

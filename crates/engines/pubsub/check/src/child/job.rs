@@ -1,111 +1,111 @@
-//! What a child process is told to do.
+//! The jobs of child processes.
 
 use serde::{Deserialize, Serialize};
 
-/// The whole task of a child process.
+/// The job of one child process, with all that it needs to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "job", rename_all = "kebab-case")]
 pub enum Job {
-    /// Send to a topic.
+    /// Send messages to a topic, at a rate.
     Produce(ProduceJob),
     /// Read a topic as a member of a group.
     Consume(ConsumeJob),
-    /// Send to a queue.
+    /// Send messages to a queue, at a rate.
     Send(SendJob),
-    /// Do what a queue holds.
+    /// Claim and acknowledge the messages of a queue.
     Work(WorkJob),
-    /// Be a broker.
+    /// Run a broker until told to stop.
     Broker(BrokerJob),
 }
 
-/// How a client of a topic speaks.
+/// Which interface of the log a client uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Speech {
-    /// Through the library.
+    /// Through the library's producers and consumers.
     Library,
     /// By calling the SQL functions, as any driver can.
     Sql,
 }
 
-/// A producer's.
+/// The job of a producer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProduceJob {
-    /// How.
+    /// Which interface it uses.
     pub speech: Speech,
-    /// Where: what `Producer::open` takes.
+    /// The address, as `Producer::open` takes it.
     pub endpoint: String,
-    /// To which topic.
+    /// The name of the topic.
     pub topic: String,
     /// How many partitions it has.
     pub partitions: u32,
     /// The number of this life.
     pub producer: u32,
-    /// Messages a second.
+    /// How many messages a second it sends.
     pub rate: u32,
     /// Length of a value, bytes.
     pub value_bytes: usize,
-    /// Sends again without saying that it is a repetition (SQL only): a fault that the check must
+    /// Sends again without saying that it is a repetition (SQL only): a mistake that the check must
     /// find.
     pub careless: bool,
 }
 
-/// A consumer's.
+/// The job of a consumer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsumeJob {
-    /// How.
+    /// Which interface it uses.
     pub speech: Speech,
-    /// Where: what `Consumer::open` takes.
+    /// The address, as `Consumer::open` takes it.
     pub endpoint: String,
-    /// Which topic.
+    /// The name of the topic.
     pub topic: String,
     /// The group's number in the history.
     pub group: u32,
-    /// The group's name.
+    /// The name of the group in the log.
     pub group_name: String,
     /// The number of this life.
     pub member: u32,
     /// For how long a silent member keeps its partitions, milliseconds.
     pub lease_ms: u64,
-    /// Goes on after a lost answer as if nothing had been in it (SQL only): a fault that the check
+    /// Goes on after a lost answer as if it had held nothing (SQL only): a mistake that the check
     /// must find.
     pub careless: bool,
 }
 
-/// A queue's sender's.
+/// The job of a sender to a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendJob {
-    /// The server.
+    /// The connection string of the server.
     pub endpoint: String,
-    /// Which queue.
+    /// The name of the queue.
     pub queue: String,
     /// The number of this life.
     pub producer: u32,
-    /// Messages a second.
+    /// How many messages a second it sends.
     pub rate: u32,
     /// Length of a value, bytes.
     pub value_bytes: usize,
 }
 
-/// A queue's worker's.
+/// The job of a worker of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkJob {
-    /// The server.
+    /// The connection string of the server.
     pub endpoint: String,
-    /// Which queue.
+    /// The name of the queue.
     pub queue: String,
     /// The number of this life.
     pub worker: u32,
 }
 
-/// A broker's.
+/// The job of a broker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrokerJob {
-    /// The server.
+    /// The connection string of the server.
     pub dsn: String,
-    /// Where it listens.
+    /// The address at which it listens.
     pub listen: String,
-    /// Where clients reach it: a proxy before that.
+    /// Where clients reach it, which is a proxy in front of that address.
     pub advertise: String,
     /// For how long a silent broker keeps its partitions, milliseconds.
     pub lease_ms: u64,

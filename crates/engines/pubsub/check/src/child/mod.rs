@@ -1,4 +1,4 @@
-//! Clients and brokers as processes of their own, so that they can be killed: the program runs
+//! Clients and brokers as processes of their own, so that they can be killed. The program runs
 //! itself.
 //!
 //! A child gets its [`Job`] as one argument, writes events as lines of JSON to its standard output,
@@ -19,24 +19,24 @@ pub use process::{Ended, Process, SpawnError};
 use dyno_postgres::PgError;
 use events::Events;
 
-/// Why a child ended by itself.
+/// The reason why a child ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
     /// The argument is not a job.
     #[error("the job of this process cannot be read: {0}")]
     Job(#[from] serde_json::Error),
-    /// The receiver is gone.
+    /// The checker, which reads the events, is gone.
     #[error("cannot write events: {0}")]
     Events(#[from] std::io::Error),
-    /// A connection string of no use.
+    /// A connection string cannot be used.
     #[error(transparent)]
     Server(#[from] PgError),
     /// The system refused for good what a client must be able to do.
     #[error("cannot {action}: {reason}")]
     Refused {
-        /// What was tried.
+        /// What was tried, as a verb and its object.
         action: &'static str,
-        /// What it said.
+        /// What the refusal said.
         reason: String,
     },
     /// A message that is not one of the check's came out.
@@ -53,7 +53,7 @@ impl ChildError {
     }
 }
 
-/// Does the job in `argument`, as JSON, until standard input ends.
+/// Does the job in `argument`, which is JSON, until standard input ends.
 ///
 /// # Errors
 /// When the job cannot be done at all; a server that is down for a while is not an error.

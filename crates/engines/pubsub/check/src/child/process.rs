@@ -13,7 +13,7 @@ use crate::nemesis;
 use crate::run::Recorder;
 
 const POLL: Duration = Duration::from_millis(5);
-/// How much of what it wrote about itself is shown when it ended by itself.
+/// How many of the last bytes of its standard error are shown if it ends by itself.
 const COMPLAINT_BYTES: u64 = 600;
 
 /// Why a child could not be started or ended.
@@ -25,12 +25,13 @@ pub struct SpawnError {
     source: io::Error,
 }
 
-/// How a child ended.
+/// How a child process has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// As asked.
+    /// It ended after it was asked to, with success.
     Asked,
-    /// By itself, which is a fault: with this status and these last words.
+    /// It ended by itself, or did not end when asked, which fails the run. The text has its status
+    /// and its last words.
     ByItself(String),
 }
 
@@ -44,8 +45,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Runs `program` (its path and first arguments) with `job`; what it writes goes to `recorder`,
-    /// what it complains about to `name`.log in `dir`.
+    /// Runs `program` (its path and first arguments) with `job`. Its events go to `recorder`, and
+    /// its standard error to `name`.log in `dir`.
     pub fn start(
         program: &[String],
         job: &Job,
@@ -88,7 +89,7 @@ impl Process {
         })
     }
 
-    /// What it is called.
+    /// The name that its log and reports have.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -98,7 +99,7 @@ impl Process {
         &self.child
     }
 
-    /// Whether it ended by itself, and how.
+    /// Returns how it ended if it has ended by itself.
     pub fn complaint(&mut self) -> Option<String> {
         match self.child.try_wait() {
             Ok(None) => None,
@@ -107,7 +108,7 @@ impl Process {
         }
     }
 
-    /// kill -9, and waits until all that it wrote was read.
+    /// Kills it with SIGKILL, and waits until everything that it wrote was read.
     pub fn kill(mut self) -> Result<(), SpawnError> {
         self.end().map_err(|source| SpawnError {
             action: "kill",
@@ -116,12 +117,12 @@ impl Process {
         })
     }
 
-    /// Asks it to stop.
+    /// Asks it to stop, by closing its standard input.
     pub fn ask(&mut self) {
         drop(self.child.stdin.take());
     }
 
-    /// Waits for one that was asked to stop; kills it after `timeout`.
+    /// Waits for a child that was asked to stop, and kills it after `timeout`.
     pub fn wait(mut self, timeout: Duration) -> Result<Ended, SpawnError> {
         let failed = |name: &str, source| SpawnError {
             action: "wait for",
@@ -154,12 +155,12 @@ impl Process {
     fn end(&mut self) -> io::Result<()> {
         if self.child.try_wait()?.is_none() {
             self.child.kill()?;
-            // One that is stopped dies only when it goes on, on some kernels.
+            // On some kernels a process that is stopped does not die until it is resumed.
             nemesis::resume(&self.child)?;
             self.child.wait()?;
         }
         if let Some(reading) = self.reading.take() {
-            // A panic in it was printed, and the missing events are found by the checker.
+            // A panic of the thread was printed, and the checker finds the events that are missing.
             let _ = reading.join();
         }
         Ok(())
@@ -178,7 +179,7 @@ impl Drop for Process {
     }
 }
 
-/// Keeps all whole lines; a killed process may leave half a line, which says nothing.
+/// Records all whole lines. A process that is killed may leave half a line, which reports nothing.
 fn record(mut out: impl BufRead, recorder: &Recorder, name: &str) {
     let mut line = String::new();
     loop {

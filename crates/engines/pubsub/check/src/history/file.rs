@@ -1,4 +1,5 @@
-//! A history as a file, one event a line: what a failed run leaves to find the cause with.
+//! A history as a file with one event a line. A run that fails leaves it behind, to find the cause
+//! with.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};

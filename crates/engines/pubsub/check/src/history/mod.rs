@@ -1,9 +1,9 @@
-//! What was asked and what was answered, in the order in which the checker heard of it.
-//! Append-only.
+//! What was asked and what was answered, in the order in which the checker received it. A history
+//! is append-only.
 //!
-//! A producer writes that it will send before it sends, and what came of it after; so whatever
-//! kills it, the history never has an outcome without a question, and a question without an outcome
-//! means that the outcome is unknown. Consumers write what they were given before they commit it.
+//! A producer writes that it will send before it sends, and the outcome after. So whatever kills
+//! it, the history never has an outcome without a question, and a question without an outcome means
+//! that the outcome is unknown. Consumers write what they were given before they commit it.
 
 mod event;
 mod file;
@@ -25,27 +25,27 @@ pub enum HistoryError {
         "the history holds {events_max} events, which is its bound: make the run shorter or its rate lower"
     )]
     Full {
-        /// The bound.
+        /// How many events the history may hold.
         events_max: usize,
     },
     /// The file with a history cannot be read or written.
     #[error("cannot {action} history {path}: {source}")]
     Io {
-        /// What was tried.
+        /// What was tried, as a verb: read or write.
         action: &'static str,
-        /// The file.
+        /// The path of the history.
         path: std::path::PathBuf,
-        /// Why not.
+        /// Why the system refused it.
         source: std::io::Error,
     },
     /// A line of the file is not an event.
     #[error("history {path}, line {line}: {reason}")]
     Line {
-        /// The file.
+        /// The path of the history.
         path: std::path::PathBuf,
-        /// Counted from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// What is wrong.
+        /// What is wrong with the line.
         reason: String,
     },
 }
@@ -70,7 +70,7 @@ impl History {
         Ok(())
     }
 
-    /// All events, oldest first.
+    /// All events in the order in which they were recorded.
     pub fn events(&self) -> &[Event] {
         &self.events
     }

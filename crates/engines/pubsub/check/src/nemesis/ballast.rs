@@ -6,30 +6,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, id};
 
 static BLOCK: [u8; 64 << 10] = [0x5a; 64 << 10];
-/// What the source of our mounts is called, before the number of the process that owns it.
+/// The source of our mounts, which is followed by the number of the process that owns the mount.
 const SOURCE: &str = "dyno-check-";
 
-/// Why there is no small file system, or no ballast in it.
+/// The reason why there is no small file system, or no ballast in it.
 #[derive(Debug, thiserror::Error)]
 pub enum BallastError {
-    /// `mount` or `umount` said no; mounting needs root.
+    /// `mount` or `umount` failed. Mounting needs root.
     #[error("cannot {action} a tmpfs at {path}: {reason}")]
     Mount {
-        /// What was tried.
+        /// What was tried, as a verb.
         action: &'static str,
-        /// Where.
+        /// The directory of the mount.
         path: PathBuf,
-        /// What the program said.
+        /// The standard error of the program.
         reason: String,
     },
-    /// The file system said no, and not because it is full.
+    /// The file system failed for another reason than that it is full.
     #[error("cannot {action} {path}: {source}")]
     Io {
-        /// What was tried.
+        /// What was tried, as a verb.
         action: &'static str,
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Why the system refused it.
         source: io::Error,
     },
 }
@@ -41,8 +41,8 @@ pub struct Tmpfs {
 }
 
 impl Tmpfs {
-    /// Mounts `bytes` at the directory `path`, and first unmounts what checks left behind that were
-    /// killed.
+    /// Mounts a tmpfs of `bytes` at the directory `path`. Mounts of checks that were killed are
+    /// removed first.
     pub fn mount(path: &Path, bytes: u64) -> Result<Self, BallastError> {
         sweep();
         fs::create_dir_all(path).map_err(|source| BallastError::Io {
@@ -60,7 +60,7 @@ impl Tmpfs {
         })
     }
 
-    /// Where it is.
+    /// The directory at which it is mounted.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -90,6 +90,7 @@ impl Ballast {
             source,
         };
         let mut file = File::create(&path).map_err(|e| failed("create", e))?;
+        // From here on the file is removed on every way out, also when filling fails half-way.
         let ballast = Self { path: path.clone() };
         loop {
             match file.write_all(&BLOCK) {
@@ -109,7 +110,7 @@ impl Drop for Ballast {
     }
 }
 
-/// Unmounts what dead checks have left: their mounts bear their process numbers.
+/// Unmounts what dead checks have left. The number of their process is in the source of the mount.
 fn sweep() {
     let Ok(mounts) = fs::read_to_string("/proc/self/mounts") else {
         return;
@@ -123,14 +124,15 @@ fn sweep() {
             .strip_prefix(SOURCE)
             .is_some_and(|pid| !Path::new("/proc").join(pid).exists());
         if dead {
-            // A mount that cannot be taken away does no harm to this run.
+            // A mount that cannot be removed does no harm to this run.
             let _ = unmount(Path::new(path));
         }
     }
 }
 
 fn unmount(path: &Path) -> Result<(), BallastError> {
-    // Lazily: a server that is being killed may hold it for a moment longer.
+    // The unmount is lazy, because a server that is being killed may hold the mount for a moment
+    // longer.
     run(Command::new("umount").arg("-l").arg(path), "unmount", path)
 }
 

@@ -1,11 +1,11 @@
-//! Sees a commit in what a client sends to a broker: a frame of a verb that commits, to its last
-//! byte. The header is described in FORMAT.md; only verb and length are looked at.
+//! Finds commits in what a client sends to a broker: frames of a verb that commits, to their last
+//! byte. The header is described in FORMAT.md. Only verb and length are read.
 
 const HEADER_BYTES: usize = 16;
 const VERB_AT: usize = 2;
 const LENGTH_AT: usize = 8;
 
-/// Follows the frames of one connection, whatever the pieces in which they come.
+/// Follows the frames of one connection, in whatever pieces they come.
 #[derive(Debug)]
 pub struct FrameWatch {
     committing: Vec<u8>,
@@ -23,7 +23,7 @@ impl FrameWatch {
         }
     }
 
-    /// The place in `bytes` right after the first frame that makes the broker commit.
+    /// The position in `bytes` right after the first frame that makes the broker commit.
     pub fn commit_end(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut found = None;
         let mut at = 0;

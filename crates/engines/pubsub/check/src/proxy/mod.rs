@@ -1,9 +1,9 @@
-//! A proxy between clients and a server that cuts connections: any of them, or one inside its
+//! A proxy between clients and a server, which cuts connections: any of them, or one inside its
 //! commit, after the request has gone to the server and before the answer comes back, so that the
-//! client cannot know.
+//! client cannot know the outcome.
 //!
-//! It follows either PostgreSQL's protocol or the frames of a broker, just enough to see a commit.
-//! Its target can change, which is what a virtual address does when a standby takes over.
+//! It follows either PostgreSQL's protocol or the frames of a broker, just far enough to recognise
+//! a commit. Its target can change, as a virtual address does when a standby takes over.
 
 mod cut;
 mod frames;
@@ -24,7 +24,7 @@ pub use postgres::PostgresWatch;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What passes through, so that the proxy knows a commit when it sees one.
+/// The protocol of the connections, by which the proxy recognises commits.
 #[derive(Debug, Clone)]
 pub enum Protocol {
     /// PostgreSQL, version 3; statements that hold one of these texts commit when they are
@@ -55,7 +55,7 @@ impl Watch {
         }
     }
 
-    /// The place in `bytes` right after the first request that commits, if there is one.
+    /// The position in `bytes` right after the first request that commits, if there is one.
     fn commit_end(&mut self, bytes: &[u8]) -> Option<usize> {
         match self {
             Self::Postgres(watch) => watch.commit_end(bytes),
@@ -97,12 +97,12 @@ impl Proxy {
         })
     }
 
-    /// Where clients connect to.
+    /// The address that clients connect to.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Cuts, delays, and counts.
+    /// The handle by which connections are cut, delayed and counted.
     pub fn control(&self) -> &Arc<Control> {
         &self.control
     }
@@ -111,9 +111,9 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.closing.store(true, Ordering::Release);
-        // Wakes the thread that accepts. When connecting is not possible any more, as after the
-        // socket's file was removed, it cannot be woken, and waits for nothing until the program
-        // ends.
+        // Connecting wakes the thread that accepts. If that is not possible any more, because the
+        // socket's file was removed for instance, the thread cannot be woken; it does nothing until
+        // the program ends.
         let woken = Stream::connect(&self.address, CONNECT_TIMEOUT).is_ok();
         if let Some(thread) = self.accepting.take()
             && woken
@@ -133,7 +133,8 @@ fn accept(listener: &Listener, control: &Arc<Control>, closing: &AtomicBool, pro
         }
         match client {
             Ok(client) => {
-                // A server that is down looks to the client as it does without a proxy: closed.
+                // A server that is down looks to the client as it does without a proxy: the
+                // connection is closed.
                 if let Ok(server) = Stream::connect(&control.target(), CONNECT_TIMEOUT) {
                     pass(client, server, control, protocol);
                 } else {

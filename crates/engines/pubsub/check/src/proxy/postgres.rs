@@ -1,17 +1,17 @@
-//! Sees a commit in what a client sends to PostgreSQL: a simple query COMMIT, or the Sync after an
+//! Finds commits in what a client sends to PostgreSQL: a simple query COMMIT, or the Sync after an
 //! Execute of a statement that commits by itself. PostgreSQL documentation, chapter 55
 //! (frontend/backend protocol).
 
 use std::collections::HashMap;
 
-/// A packet of the start has no type: its length, then a code.
+/// The kind of a packet of the start-up phase, which has no type byte: its length, then a code.
 const STARTUP: u8 = 0;
-/// Ask for TLS, for GSSAPI, and to cancel: none of them starts the session.
+/// The codes of requests for TLS, for GSSAPI, and to cancel. None of them starts the session.
 const NOT_STARTING: [u32; 3] = [80_877_103, 80_877_104, 80_877_102];
-/// How much of a message is looked at; a statement's text stands at its beginning.
+/// How many bytes of a message are kept. A statement's text is at its beginning.
 const LOOKED_AT_BYTES: usize = 4096;
 
-/// Follows the messages of one connection, whatever the pieces in which they come.
+/// Follows the messages of one connection, in whatever pieces they come.
 #[derive(Debug)]
 pub struct PostgresWatch {
     committing: Vec<String>,
@@ -24,7 +24,7 @@ pub struct PostgresWatch {
     /// Whether a statement, and a portal, commits when executed, by name.
     statements: HashMap<Vec<u8>, bool>,
     portals: HashMap<Vec<u8>, bool>,
-    /// An Execute that commits has passed, and its Sync has not.
+    /// Whether an Execute that commits has passed whose Sync has not.
     executed: bool,
 }
 
@@ -44,7 +44,7 @@ impl PostgresWatch {
         }
     }
 
-    /// The place in `bytes` right after the first message that makes the server commit.
+    /// The position in `bytes` right after the first message that makes the server commit.
     pub fn commit_end(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut found = None;
         let mut at = 0;
@@ -89,7 +89,7 @@ impl PostgresWatch {
         taken
     }
 
-    /// A message is complete; whether it makes the server commit.
+    /// Handles a complete message. Returns whether it makes the server commit.
     fn finish(&mut self) -> bool {
         let kind = self.kind.take();
         let body = std::mem::take(&mut self.body);

@@ -1,4 +1,4 @@
-//! The processes of a run: who they are, and new ones in the place of killed ones.
+//! The processes of a run, and the replacement of those that are killed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct Clients {
     dir: PathBuf,
     recorder: Arc<Recorder>,
     template: Template,
-    /// Each life has a number of its own.
+    /// The number of processes started so far, which numbers each of them.
     lives: u32,
     pub brokers: Vec<Process>,
     pub producers: Vec<Process>,
@@ -91,7 +91,7 @@ impl Clients {
         }
     }
 
-    /// kill -9 of a producer; another takes its place.
+    /// Kills a producer with SIGKILL and starts another in its place.
     pub fn replace_producer(&mut self, at: usize) -> Result<(), RunError> {
         self.producers.swap_remove(at).kill()?;
         let new = self.producer(at)?;
@@ -99,14 +99,16 @@ impl Clients {
         Ok(())
     }
 
-    /// kill -9 of a consumer; another of its group takes its place.
+    /// Kills a consumer with SIGKILL and starts another of its group in its place.
     pub fn replace_consumer(&mut self, at: usize) -> Result<(), RunError> {
+        // The new one is started first, so it may join while the dead one still owns partitions,
+        // which the group then has to take away.
         let new = self.consumer(at)?;
         std::mem::replace(&mut self.consumers[at], new).kill()?;
         Ok(())
     }
 
-    /// kill -9 of a broker.
+    /// Kills a broker with SIGKILL, and starts another in its place after `away`.
     pub fn kill_broker(&mut self, at: usize, away: Duration) -> Result<(), RunError> {
         let broker = self.brokers.remove(at);
         broker.kill()?;
@@ -116,7 +118,7 @@ impl Clients {
         Ok(())
     }
 
-    /// Notes every process that ended by itself.
+    /// Records as a trouble every process that has ended by itself.
     pub fn look(&mut self) {
         let all = self.producers.iter_mut().chain(&mut self.consumers);
         for process in all.chain(&mut self.brokers) {
@@ -126,8 +128,9 @@ impl Clients {
         }
     }
 
-    /// Asks some of them to stop and waits until they have.
+    /// Asks processes to stop and waits until they have.
     pub fn stop(recorder: &Recorder, mut processes: Vec<Process>) -> Result<(), RunError> {
+        // All are asked before the first is waited for, so that they stop side by side.
         processes.iter_mut().for_each(Process::ask);
         for process in processes {
             if let Ended::ByItself(words) = process.wait(STOP_TIMEOUT)? {
@@ -147,7 +150,7 @@ impl Clients {
         Ok(started?)
     }
 
-    /// The place that client number `at` connects to, and how it speaks.
+    /// The address that client number `at` connects to, and the interface that it uses.
     fn way(&self, at: usize) -> (String, Speech) {
         let template = &self.template;
         match template.mode {

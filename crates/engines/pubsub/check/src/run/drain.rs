@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-/// How long they may take without coming nearer to it. A run of hours on a busy machine leaves more
-/// behind than any fixed time is enough for.
+/// How long they may take without coming nearer to the end. A run of hours on a busy machine leaves
+/// more behind than any fixed time is enough for.
 const STILL: Duration = Duration::from_secs(90);
-/// And in all.
+/// How long they may take in all.
 const MOST: Duration = Duration::from_secs(30 * 60);
 
 /// The wait for the end.
@@ -17,7 +17,7 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Begins to wait.
+    /// Begins the wait at `now`.
     pub fn new(now: Instant) -> Self {
         Self {
             began: now,
@@ -26,8 +26,7 @@ impl Drain {
         }
     }
 
-    /// Whether it is worth waiting on with so many messages left to do; otherwise how long it has
-    /// taken.
+    /// Returns whether to go on waiting with `left` messages to do, or how long the wait has taken.
     pub fn goes_on(&mut self, left: i64, now: Instant) -> Result<(), Duration> {
         if left < self.nearest {
             self.nearest = left;

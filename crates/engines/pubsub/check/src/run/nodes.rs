@@ -15,7 +15,7 @@ const STREAMING_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct Nodes {
     primary: Option<Node>,
     standbys: Vec<Node>,
-    /// A former primary that is to become a standby, by name and folder.
+    /// A former primary that is to become a standby: its name and directory.
     deposed: Option<(String, PathBuf)>,
 }
 
@@ -77,7 +77,7 @@ impl Nodes {
         }
     }
 
-    /// Has commits wait for any one standby, if there are some.
+    /// Makes commits wait for any one standby, if there are some.
     fn wait_for_one(&mut self) -> Result<(), PgError> {
         if self.standbys.is_empty() {
             return Ok(());
@@ -96,12 +96,12 @@ impl Nodes {
         primary.cluster.set_synchronous(&any, STREAMING_TIMEOUT)
     }
 
-    /// The way to the primary.
+    /// The connection string of the primary.
     pub fn dsn(&self) -> Result<Dsn, PgError> {
         Ok(self.primary()?.cluster.dsn())
     }
 
-    /// The primary's socket.
+    /// The primary's socket, for the proxy to connect to.
     pub fn socket(&self) -> Result<Address, PgError> {
         let config = self.dsn()?.config();
         let port = config.get_ports().first().copied().unwrap_or(5432);
@@ -118,7 +118,7 @@ impl Nodes {
         Ok(self.primary()?.cluster.dir())
     }
 
-    /// All server processes.
+    /// The numbers of all server processes of all nodes.
     pub fn pids(&self) -> Vec<u32> {
         let nodes = self.primary.iter().chain(&self.standbys);
         nodes
@@ -129,7 +129,7 @@ impl Nodes {
             .collect()
     }
 
-    /// kill -9 of a process that serves a client; `false` when none does.
+    /// Kills with SIGKILL a process that serves a client. Returns `false` if none does.
     pub fn kill_backend(&self, random: &mut Random) -> Result<bool, PgError> {
         let cluster = &self.primary()?.cluster;
         let mut client = connect(&cluster.dsn(), &Session::named("dyno check nemesis"))?;
@@ -150,28 +150,30 @@ impl Nodes {
         cluster.kill_one(row.get::<_, i32>(0).unsigned_abs())
     }
 
-    /// kill -9 of all processes of the primary.
+    /// Kills all processes of the primary with SIGKILL.
     pub fn kill_server(&mut self) -> Result<(), PgError> {
         self.primary_mut()?.cluster.kill_all()
     }
 
-    /// Brings the primary up again, if it is not.
+    /// Starts the primary, if it is not running.
     pub fn start(&mut self) -> Result<(), PgError> {
         self.primary_mut()?.cluster.restart()
     }
 
-    /// Whether the primary takes connections.
+    /// Whether the primary accepts connections.
     pub fn answers(&self) -> bool {
         self.dsn()
             .and_then(|dsn| connect(&dsn, &Session::named("dyno check")))
             .is_ok()
     }
 
-    /// kill -9 of the primary; the standby that has most takes over. When it returns, the new
-    /// primary's commits wait for a standby, so that clients may come.
+    /// Kills the primary with SIGKILL; the standby that has received most takes over. When it
+    /// returns, commits of the new primary wait for a standby again, so clients may be let in.
     pub fn take_over(&mut self) -> Result<(), PgError> {
         self.kill_server()?;
         let standbys: Vec<&Cluster> = self.standbys.iter().map(|node| &node.cluster).collect();
+        // Commits wait for any one standby, so only the one that has received most is sure to have
+        // all that was acknowledged.
         let best = standby::furthest(&standbys)?.ok_or_else(Self::none)?;
         let mut new = self.standbys.remove(best);
         new.cluster.promote()?;
@@ -188,7 +190,7 @@ impl Nodes {
         self.wait_for_one()
     }
 
-    /// Makes a standby of the primary that was replaced, if that was not done.
+    /// Makes the former primary a standby, unless that was done.
     pub fn rebuild_rest(&mut self) -> Result<(), PgError> {
         let Some((name, dir)) = self.deposed.take() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Where all clients' lines come together.
+//! Where the events of all clients come together.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::history::{Event, History, What};
 
-/// A history that many threads add to, and what went wrong beside it.
+/// A history that many threads add to, and a list of what went wrong besides.
 #[derive(Debug)]
 pub struct Recorder {
     history: Mutex<History>,
@@ -26,7 +26,7 @@ impl Recorder {
         }
     }
 
-    /// Adds an event; one that finds no room is a trouble.
+    /// Adds an event. If the history is full that is a trouble.
     pub fn keep(&self, event: Event) {
         let counter = match event.what {
             What::Acknowledged { .. } => Some(&self.acknowledged),
@@ -40,7 +40,7 @@ impl Recorder {
         }
     }
 
-    /// Notes something that should not have happened, once.
+    /// Notes something that should not have happened. The same text is kept once.
     pub fn trouble(&self, text: String) {
         let mut troubles = self.troubles.lock();
         if !troubles.contains(&text) {
@@ -58,7 +58,7 @@ impl Recorder {
         self.delivered.load(Ordering::Relaxed)
     }
 
-    /// Looks at the history.
+    /// Runs `look` on the history, which takes no events meanwhile.
     pub fn with<T>(&self, look: impl FnOnce(&History) -> T) -> T {
         look(&self.history.lock())
     }

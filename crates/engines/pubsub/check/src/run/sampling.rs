@@ -1,4 +1,4 @@
-//! Looks at a soak every few seconds.
+//! The samples that are taken in a soak, every few seconds.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -21,7 +21,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Begins now.
+    /// Begins a soak now, without samples.
     pub fn new() -> Self {
         Self {
             began: Instant::now(),
@@ -31,7 +31,7 @@ impl Sampling {
         }
     }
 
-    /// Looks once, and has retention done as an operator's timer would.
+    /// Takes one sample, and applies retention as an operator's timer would.
     pub fn sample(&mut self, servers: &Servers, clients: &Clients) -> Result<(), RunError> {
         let mut client = servers.connect()?;
         readings::maintain(&mut client)?;
@@ -60,7 +60,7 @@ impl Sampling {
         Ok(())
     }
 
-    /// Judges what was seen.
+    /// Ends the soak and judges the samples.
     pub fn judge(self, recorder: &Recorder) -> Soaked {
         let p99_ms = recorder.with(|history| p99_by_minute(history.events(), self.began_us));
         let seconds = self.began.elapsed().as_secs_f64();

@@ -1,9 +1,9 @@
 //! The batches of one partition that are under way to a broker, in order.
 //!
-//! Several are sent before the first is answered. When one is refused those behind it are too,
-//! because their sequences do not follow. So after a refusal nothing is sent until everything is
-//! answered; then it is decided what became of the oldest, and the rest is sent again in order,
-//! under the same sequences.
+//! Several batches are sent before the first is answered. When one is refused those behind it are
+//! refused too, because their sequences do not follow. So after a refusal nothing is sent until
+//! every request is answered. Then the fate of the oldest batch is decided, and the rest is sent
+//! again in order, under the same sequences.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -13,36 +13,37 @@ use bytes::Bytes;
 use super::super::send_queues::SealedBatch;
 use crate::error::{Code, Error, Result, Retry};
 
-/// One partition's batches.
+/// The batches of one partition that were popped and not settled, and the state of their delivery.
 #[derive(Default)]
 pub struct Flight {
     pub batches: VecDeque<Flying>,
-    /// How the producer is known here, once it is; the next sequence.
+    /// The producer id and the next sequence; `None` until the broker has given an id.
     pub identity: Option<(i64, i64)>,
-    /// Requests that have no answer yet.
+    /// How many requests have no answer yet.
     pub unanswered: usize,
-    /// Something was refused: nothing is sent until all is answered and sorted out.
+    /// Whether a batch was refused. Then nothing is sent until all requests are answered and `mend`
+    /// was called.
     pub broken: bool,
-    /// Nothing is sent before this.
+    /// The end of the pause after a refusal.
     pub not_before: Option<Instant>,
     pub failures: u32,
 }
 
-/// One batch.
+/// One batch of a flight.
 pub struct Flying {
     pub sealed: SealedBatch,
     pub body: Bytes,
     pub crc: u32,
-    /// Given when it is first sent.
+    /// The sequence of its first record, given when the batch is first sent.
     pub sequence: Option<i64>,
     pub sent: bool,
-    /// The last answer, if it was a refusal.
+    /// The last answer, if that was a refusal.
     pub error: Option<Error>,
-    /// Whether some attempt may have been committed.
+    /// Whether some attempt may have been committed without an answer.
     pub may_be_there: bool,
 }
 
-/// A batch whose end is known.
+/// A batch whose outcome is final.
 pub type Ended = (SealedBatch, Result<i64>);
 
 impl Flight {
@@ -59,7 +60,7 @@ impl Flight {
         });
     }
 
-    /// Takes the answer to the batch with this sequence.
+    /// Applies the answer to the batch with this sequence. Returns the batch if it is settled.
     pub fn answered(&mut self, sequence: i64, answer: Result<i64>) -> Option<Ended> {
         self.unanswered -= 1;
         let at = self
@@ -74,6 +75,8 @@ impl Flight {
             }
             Err(error) => {
                 let flying = &mut self.batches[at];
+                // This is never taken back. A later refusal says only that the last attempt was not
+                // committed.
                 flying.may_be_there |= error.retry() == Retry::Unknown;
                 flying.error = Some(error);
                 self.broken = true;
@@ -82,8 +85,8 @@ impl Flight {
         }
     }
 
-    /// Sorts out what is left after refusals, once all is answered: what cannot be saved ends, the
-    /// rest is to be sent again.
+    /// Decides what becomes of the batches after refusals, once all requests are answered: batches
+    /// that cannot be saved are returned with their outcomes, and the rest is to be sent again.
     pub fn mend(&mut self, now: Instant) -> Vec<Ended> {
         self.broken = false;
         self.failures += 1;
@@ -101,9 +104,9 @@ impl Flight {
             if let Some(oldest) = self.batches.pop_front() {
                 ended.push(oldest.given_up());
             }
-            // The sequence of what was given up is never filled, so the rest is sent under a new
-            // producer id. If it may be there, so may those behind it, and under a new id they
-            // could be there twice.
+            // The sequences of the batch that was given up are never filled, so the rest is sent
+            // under a new producer id. If that batch may be in the log, so may those behind it, and
+            // under a new id they could be appended twice: they are given up as unknown, too.
             self.identity = None;
             while in_doubt
                 && self
@@ -130,7 +133,7 @@ impl Flight {
 }
 
 impl Flying {
-    /// The batch as it was taken.
+    /// The batch as it was popped, with its body.
     fn whole(self) -> SealedBatch {
         let mut sealed = self.sealed;
         sealed.body = self.body.into();

@@ -1,22 +1,24 @@
-//! Columns as short as the generator has them: codes stay codes, comments stay in the pool.
+//! Passes columns on as short as the generator has them. Codes stay codes, and comments stay in the
+//! pool.
 
 use dyno_formats::columns::{Codes, Slices, Values, Words};
 use dyno_tpch::{Batch, Scale, TextPool};
 
 use super::{PoolSlices, numbered};
 
-/// Above so many clerks a dictionary of their names would be most of what a row group holds.
+/// The most clerks for whose names there is a dictionary. With more, it would be most of a row
+/// group.
 const CLERKS_CODED: u32 = 100_000;
 
-/// Dictionaries and names of one table.
+/// The dictionaries and names of one table, kept from batch to batch.
 pub(crate) struct Coded {
     clerks: u32,
-    /// By column.
+    /// For each column its dictionary, if it has codes.
     words: Vec<Option<Words>>,
     names: Names,
 }
 
-/// The values of the one column of a table whose values are numbered names.
+/// The values of the column of numbered names, of which a table has at most one.
 #[derive(Default)]
 struct Names {
     codes: Vec<u32>,
@@ -40,6 +42,7 @@ impl Coded {
         take: impl FnOnce(&[Values<'_>]) -> R,
     ) -> R {
         let count = batch.table().columns().len();
+        // Made once, because writers expect the same dictionary in every batch.
         if self.words.is_empty() {
             self.words = (0..count).map(|at| self.dictionary(batch, at)).collect();
         }
@@ -62,7 +65,7 @@ impl Coded {
         take(&columns)
     }
 
-    /// The words of a column, if it is one of codes.
+    /// The dictionary of a column, if it has codes.
     fn dictionary(&self, batch: &Batch, at: usize) -> Option<Words> {
         match batch.values(at) {
             dyno_tpch::Values::Coded { dictionary, .. } => Some(Words::new(dictionary)),
@@ -116,7 +119,8 @@ impl Coded {
     }
 }
 
-/// Clerks recur; the other numbered names are those of customers and suppliers, each only once.
+/// Whether a column has the names of clerks, which recur. The other numbered names are those of
+/// customers and suppliers, each of which occurs once.
 fn is_clerk(batch: &Batch, at: usize) -> bool {
     batch.table().columns()[at].name == "o_clerk"
 }

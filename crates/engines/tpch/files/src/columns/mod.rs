@@ -1,5 +1,5 @@
-//! A batch of the generator as the columns that a writer takes: coded for `true-zero-copy`, plain
-//! for `zero-copy`.
+//! Turns a batch of the generator into the columns that a writer takes, which are coded for
+//! `true-zero-copy` and plain for `zero-copy`.
 
 mod coded;
 mod numbered;
@@ -10,12 +10,12 @@ use dyno_tpch::{Batch, PADDING_BYTES, Passages, Scale, TextPool};
 
 use crate::error::Refused;
 
-/// Turns batches of one table into columns, in buffers that are used again.
+/// Turns batches of one table into columns, on one thread, in buffers that are used again.
 pub trait Columns {
-    /// Hands the columns of a batch to `take`.
+    /// Calls `take` with the columns of a batch, and returns its result.
     ///
     /// # Errors
-    /// The library that makes them refuses the batch.
+    /// The library that makes the columns refuses the batch.
     fn of<R>(
         &mut self,
         batch: &Batch,
@@ -26,10 +26,10 @@ pub trait Columns {
 
 /// Makes [`Columns`] for each thread.
 pub trait Source: Sync {
-    /// What it makes.
+    /// The columns of one thread.
     type Columns: Columns;
 
-    /// Columns for a thread that begins with the table.
+    /// Makes columns for a thread that begins with the table.
     fn columns(&self) -> Self::Columns;
 }
 
@@ -81,7 +81,7 @@ impl Columns for OwnColumns {
     }
 }
 
-/// Comments, still in the pool.
+/// Comments that still lie in the pool.
 struct PoolSlices<'a> {
     passages: Passages<'a>,
     pool: &'a TextPool,

@@ -1,9 +1,9 @@
-//! Names that are a prefix and a number: `Customer#000000001`.
+//! Prints names that are a prefix and a number, such as `Customer#000000001`.
 
-/// Digits that the specification asks for; larger numbers take more.
+/// The least digits of a number by the specification. Larger numbers take more.
 const DIGITS: usize = 9;
 
-/// Appends the name of a number and says where it ends.
+/// Appends the name of a number and returns where it ends.
 pub(super) fn append(prefix: &str, number: i64, bytes: &mut Vec<u8>) -> u32 {
     bytes.extend_from_slice(prefix.as_bytes());
     let mut digits = [b'0'; 20];

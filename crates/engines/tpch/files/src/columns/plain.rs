@@ -1,11 +1,12 @@
-//! Columns as arrays of values: what a program has that knows nothing of dictionaries.
+//! Turns columns into arrays of values, which is what a program has that knows nothing of
+//! dictionaries.
 
 use dyno_formats::columns::Values;
 use dyno_tpch::{Batch, PADDING_BYTES, TextPool};
 
 use super::numbered;
 
-/// The arrays of one table.
+/// The arrays of one table, used for batch after batch.
 #[derive(Default)]
 pub(crate) struct Plain {
     columns: Vec<Column>,
@@ -38,7 +39,7 @@ impl Plain {
 }
 
 impl Column {
-    /// Makes values of what is still codes.
+    /// Makes values of codes, names and passages. Other columns are passed on as they are.
     fn fill(&mut self, values: &dyno_tpch::Values<'_>, pool: &TextPool) {
         self.integers.clear();
         self.offsets.clear();

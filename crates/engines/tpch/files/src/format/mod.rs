@@ -1,5 +1,5 @@
-//! What a file format must do for a table to become files in it: encode pieces, each on one thread,
-//! and put them into a file in their order.
+//! The traits of a file format, which encodes pieces of a table, each on one thread, and appends
+//! them to a file in their order.
 
 pub(crate) mod orc;
 pub(crate) mod ours;
@@ -16,38 +16,39 @@ pub use orc::Orc;
 
 /// A format with its options, for one table.
 pub trait Format: Sync {
-    /// Makes pieces on one thread.
+    /// Encodes pieces on one thread.
     type Encoder: Encode;
-    /// Puts pieces into a file.
+    /// Appends pieces to a file.
     type File: Append<Piece = <Self::Encoder as Encode>::Piece>;
 
-    /// An encoder for a thread that begins with this table.
+    /// Makes an encoder for a thread that begins with this table.
     fn encoder(&self) -> Result<Self::Encoder, Refused>;
 
-    /// A file that begins.
+    /// Begins a file, with whatever its format has at the front.
     fn file(&self, out: Out) -> Result<Self::File, Refused>;
 }
 
-/// Makes pieces (row groups, stripes, blocks of lines) from batches.
+/// Encodes batches as pieces, which are row groups, stripes or blocks of lines.
 pub trait Encode {
-    /// What it makes.
+    /// A piece, ready to be written.
     type Piece: Send;
 
-    /// Takes the rows of a batch.
+    /// Adds the rows of a batch to the current piece.
     fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused>;
 
-    /// Ends the piece that was begun.
+    /// Returns the current piece and begins the next one.
     fn finish(&mut self) -> Result<Self::Piece, Refused>;
 }
 
-/// Takes pieces in the order of the file.
+/// Writes pieces in the order of the file.
 pub trait Append: Send {
-    /// What it takes.
+    /// A piece that an encoder has made.
     type Piece: Send;
 
-    /// Writes the next piece and says how many bytes it has.
+    /// Writes the next piece and returns how many bytes it has.
     fn append(&mut self, piece: Self::Piece) -> Result<u64, Refused>;
 
-    /// Writes what comes last and gives back where the bytes went.
+    /// Writes the end of the file, such as a footer, and returns the output, which is not yet
+    /// durable.
     fn finish(self) -> Result<Out, Refused>;
 }

@@ -1,4 +1,4 @@
-//! ORC through our own stripe writer.
+//! Writes ORC by our own stripe writer.
 
 use std::sync::Arc;
 
@@ -15,21 +15,22 @@ use crate::fields;
 use crate::job;
 use crate::place::Out;
 
-/// The level of zlib that its users mostly have.
+/// The level of zlib, which is the default of most programs.
 const ZLIB_LEVEL: u32 = 6;
 
-/// A table as ORC.
+/// The ORC format for one table.
 pub type Orc<S> = Ours<Layout, S>;
 
 impl Orc<Own> {
-    /// What recurs comes as codes; the rest need not be searched for repetitions.
+    /// A table whose repeated values come as codes, so that the rest need not be searched for
+    /// repetitions.
     pub(crate) fn coded(table: Table, chosen: &job::Layout, source: Own) -> Result<Self, Error> {
         Orc::new(table, chosen, false, source)
     }
 }
 
 impl<S: Source> Orc<S> {
-    /// A table whose columns come as values; the writer finds what recurs.
+    /// A table whose columns come as values, among which the writer finds what recurs.
     ///
     /// # Errors
     /// The layout's choices do not fit the format.

@@ -1,16 +1,16 @@
-//! What tables have in common that go through our own writers, whatever the format.
+//! What our own writers of all formats have in common.
 
 use std::sync::Arc;
 
 use crate::columns::Source;
 
-/// A table in a format of ours, with that format's layout and where its columns come from.
+/// A table in a format of ours, with the layout of its files and the source of its columns.
 pub struct Ours<L, S> {
     pub(super) layout: Arc<L>,
     source: S,
 }
 
-/// Columns on one thread, and the writer of pieces that takes them.
+/// The columns of one thread, and the writer that encodes them as pieces.
 pub struct Columned<W, C> {
     pub(super) columns: C,
     pub(super) writer: W,
@@ -24,7 +24,7 @@ impl<L, S: Source> Ours<L, S> {
         }
     }
 
-    /// An encoder around a writer of this layout.
+    /// Makes an encoder around a writer of this layout.
     pub(super) fn encoder_of<W>(&self, writer: W) -> Columned<W, S::Columns> {
         Columned {
             columns: self.source.columns(),

@@ -1,4 +1,4 @@
-//! Parquet through our own page writer.
+//! Writes Parquet by our own page writer.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::fields;
 use crate::job;
 use crate::place::Out;
 
-/// A table as Parquet.
+/// The Parquet format for one table.
 pub(crate) type Parquet = Ours<Layout, Own>;
 
 impl Parquet {
@@ -38,7 +38,7 @@ fn options(table: Table, chosen: &job::Layout) -> Result<Options, Error> {
     };
     let mut columns = Vec::new();
     for (name, choice) in &chosen.columns {
-        // Options name columns of any table; each table takes its own.
+        // Options may name columns of any table of the job, and each table takes its own.
         if table.columns().iter().any(|column| column.name == name) {
             let choice: ColumnOptions = choice.parse().map_err(|e| Error::format(table, e))?;
             columns.push((name.clone(), choice));

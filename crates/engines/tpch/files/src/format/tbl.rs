@@ -1,5 +1,5 @@
-//! TBL value by value, by the obvious writer that the fast one is tested against: no library prints
-//! what dbgen prints.
+//! Writes TBL value by value, by the obvious writer that the fast one is tested against, because no
+//! library prints what dbgen prints.
 
 use std::io::Write;
 
@@ -9,10 +9,10 @@ use crate::error::Refused;
 use crate::format::{Append, Encode, Format};
 use crate::place::Out;
 
-/// A table as dbgen's text.
+/// The format of dbgen's text, in the mode `baseline`.
 pub(crate) struct PlainTbl;
 
-/// Lines under way.
+/// The lines of the current piece.
 #[derive(Default)]
 pub(crate) struct TblEncoder {
     lines: Vec<u8>,
@@ -44,7 +44,7 @@ impl Encode for TblEncoder {
     }
 }
 
-/// Lines need nothing around them.
+/// Lines are written as they are, because a file of text has nothing around them.
 impl Append for Out {
     type Piece = Vec<u8>;
 

@@ -1,4 +1,4 @@
-//! CSV and TBL through our own formatter.
+//! Writes CSV and TBL by our own formatter.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::fields;
 use crate::job;
 use crate::place::Out;
 
-/// A table as text.
+/// The CSV or TBL format for one table.
 pub(crate) type Text = Ours<Layout, Own>;
 
 impl Text {
@@ -37,8 +37,8 @@ impl Text {
     }
 }
 
-/// Comments and addresses have commas in them, so all of them are quoted, as other generators do
-/// it.
+/// Which values of a column are quoted. Comments and addresses have commas in them, so all of them
+/// are, as other generators do it.
 fn quote(name: &str) -> Quote {
     if name.ends_with("_comment") || name.ends_with("_address") {
         Quote::Always

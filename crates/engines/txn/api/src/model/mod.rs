@@ -1,9 +1,9 @@
-//! A database that is obviously correct: one copy in a sorted map, one transaction at a time. For
-//! tests of workloads, and as the oracle of engines. It stores nothing on disk.
+//! A database that is obviously correct: one copy in a sorted map, and one transaction at a time.
+//! It is for tests of workloads, and a reference for engines. It stores nothing on disk.
 //!
-//! A transaction that is begun holds the database until it is over; [`Database::begin`] waits for
-//! it until the deadline. So one thread never has two transactions open. Indexes are not stored: a
-//! scan of one computes and sorts the entries of the whole table.
+//! A transaction locks the database until it ends, and [`Database::begin`] waits for that until the
+//! deadline. So one thread must not have two transactions open. Indexes are not stored: a scan of
+//! one computes and sorts the entries of the whole table.
 
 mod rows;
 
@@ -18,7 +18,7 @@ use crate::{
 };
 use rows::Rows;
 
-/// The model.
+/// A database in memory that runs one transaction at a time.
 #[derive(Debug, Default)]
 pub struct Model {
     state: Mutex<State>,
@@ -37,12 +37,12 @@ struct State {
 }
 
 impl Model {
-    /// An empty one.
+    /// A model without tables.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty one with procedures.
+    /// A model without tables that can call these procedures.
     pub fn with(procedures: Procedures) -> Self {
         Self {
             procedures,
@@ -50,8 +50,8 @@ impl Model {
         }
     }
 
-    /// A panic of a test while it held the lock leaves whole rows behind: every change is one
-    /// insertion.
+    /// Locks the state even if a test panicked while it had the lock. Every change is one
+    /// insertion, so the rows are whole.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -59,6 +59,8 @@ impl Model {
     fn start(&self, options: &Options) -> Result<Held<'_>> {
         let until = Instant::now() + options.deadline;
         let mut state = self.lock();
+        // A flag and not the lock, so that other threads can read the tables and counters while a
+        // transaction is open.
         while state.busy {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -82,12 +84,12 @@ impl Model {
     }
 }
 
-/// The one transaction under way.
+/// The one transaction that is running.
 struct Held<'a> {
     model: &'a Model,
     stamp: Stamp,
     read_only: bool,
-    /// What was under each key before it was written, in the order of the writes.
+    /// The old value of each key that was written, in the order of the writes.
     undo: Vec<(TableId, Vec<u8>, Option<Vec<u8>>)>,
     doomed: bool,
     over: bool,
@@ -119,6 +121,7 @@ impl Held<'_> {
         if self.over {
             return Ok(());
         }
+        // A commit that fails must not be rolled back once more when the transaction is dropped.
         self.over = true;
         let mut state = self.model.lock();
         let keep = commit && !self.doomed;
@@ -126,6 +129,7 @@ impl Held<'_> {
             state.committed += 1;
         } else {
             state.rolled_back += 1;
+            // In reverse order, so that a key that was written twice gets its oldest value back.
             for (table, key, old) in self.undo.drain(..).rev() {
                 state.rows.set(table, key, old);
             }
@@ -144,6 +148,8 @@ impl Held<'_> {
 
 impl Operations for Held<'_> {
     fn run(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
+        // The limit is checked before anything is done, as engines do that reject the whole
+        // message.
         if operations.len() > OPERATIONS_MAX {
             let text = format!("{} operations: {OPERATIONS_MAX} at most", operations.len());
             return Err(Error::new(Code::TooLarge, text));
@@ -153,6 +159,8 @@ impl Operations for Held<'_> {
         let mut answers = Vec::with_capacity(operations.len());
         for operation in operations {
             let answer = self.one(&mut state, operation);
+            // A failed read leaves the transaction usable, and a failed write does not, as
+            // [`Operations`] demands.
             self.doomed |= answer.is_err() && operation.is_write();
             answers.push(answer?);
         }
@@ -181,7 +189,7 @@ impl Transaction for Held<'_> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        // Rolling back cannot fail: the result tells of a doomed commit alone.
+        // A rollback cannot fail. Only the commit of a doomed transaction returns an error.
         let _ = self.finish(false);
     }
 }

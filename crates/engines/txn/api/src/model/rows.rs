@@ -1,4 +1,4 @@
-//! The model's rows: a sorted map, and scans of it in the plainest way.
+//! The rows of the model: a sorted map, and scans of it in the simplest way.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::{
     TableId,
 };
 
-/// A row's place in the scanned order, its key and its value.
+/// A row's place in the order of the scan, its key and its value.
 type Placed<'a> = (Vec<u8>, &'a [u8], &'a [u8]);
 
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl Rows {
         };
     }
 
-    /// Writes, and returns what was there before.
+    /// Writes a row. Returns its old value.
     pub fn write(&mut self, def: &TableDef, key: &Key, change: &Change) -> Result<Option<Vec<u8>>> {
         check_key(&key.bytes)?;
         let old = self.get(key);
@@ -53,6 +53,7 @@ impl Rows {
                 return Err(Error::new(Code::NotFound, text));
             }
         };
+        // Everything is checked before the row changes, so a refused write has no effect.
         if let Some(new) = &new {
             check_value(new)?;
             def.check_row(new)?;
@@ -69,6 +70,8 @@ impl Rows {
         let mut page = Page::default();
         let mut bytes = 0;
         let mut last = None;
+        // The bound is checked before a row is added, so that a page ends only where there is a
+        // next row.
         for (place, key, value) in self.in_order(def, scan)? {
             if page.rows.len() == scan.page_rows() || bytes >= PAGE_BYTES_MAX {
                 page.next = last.map(Continuation);
@@ -84,7 +87,7 @@ impl Rows {
         Ok(page)
     }
 
-    /// All rows in the scan's range, in its direction.
+    /// All rows in the scan's range, in the scan's direction.
     fn in_order<'a>(&'a self, def: &TableDef, scan: &Scan) -> Result<Vec<Placed<'a>>> {
         let mut all = Vec::new();
         for ((table, key), value) in &self.0 {

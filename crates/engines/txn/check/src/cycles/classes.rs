@@ -1,4 +1,4 @@
-//! Cycles by what they prove, the worst first.
+//! Classifies cycles by what they prove, the worst class first.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use crate::verdict::{Rule, Verdict};
 
 use super::graph::{Graph, Step, Taking, Why};
 
-/// Transactions of a cycle that are shown whole.
+/// Transactions of a cycle that are printed with their operations.
 const MEMBERS_MAX: usize = 12;
-/// Edges tried as the one read of a G-single cycle, in each part.
+/// Edges that are tried as the only read of a G-single cycle, in each component.
 const TRIES_MAX: usize = 256;
 
 const WW: Taking = Taking {
@@ -21,8 +21,8 @@ const WW_WR: Taking = Taking { wr: true, ..WW };
 const DATA: Taking = Taking { rw: true, ..WW_WR };
 const ALL: Taking = Taking { time: true, ..DATA };
 
-/// Names one cycle for each part that has any, and class that it has: the classes by data first; a
-/// part that has a cycle only with real time gets that one.
+/// Reports one cycle for each component and class. The classes by data come first, and a component
+/// that has a cycle only with real time gets that one.
 pub(super) fn report(history: &History, graph: &Graph, verdict: &mut Verdict) {
     let mut named = BTreeSet::new();
     let whole = graph.parts(ALL);
@@ -38,10 +38,13 @@ pub(super) fn report(history: &History, graph: &Graph, verdict: &mut Verdict) {
             let (Some(part), Some(all)) = (parts[node], whole[node]) else {
                 continue;
             };
+            // A component with a worse cycle is done: its other cycles most likely come from the
+            // same bug.
             if named.contains(&all) || !seen.insert(part) {
                 continue;
             }
             let within = |node: usize| parts[node] == Some(part);
+            // A cycle with one read proves more than one with several, so it is looked for first.
             let single = (rule == Rule::G2).then(|| single(graph, &within)).flatten();
             if let Some(cycle) = single {
                 add(history, graph, Rule::GSingle, &cycle, verdict);
@@ -54,7 +57,8 @@ pub(super) fn report(history: &History, graph: &Graph, verdict: &mut Verdict) {
     }
 }
 
-/// A cycle with exactly one rw edge.
+/// Finds a cycle with exactly one rw edge. Only the first [`TRIES_MAX`] edges are tried, because
+/// each costs a search; without a hit the cycle counts as G2, which is true of it, too.
 fn single(graph: &Graph, within: &impl Fn(usize) -> bool) -> Option<Vec<Step>> {
     let nodes = (0..graph.transactions).filter(|&node| within(node));
     let edges = nodes.flat_map(|from| graph.edges(from).map(move |(to, why)| (from, to, why)));

@@ -1,4 +1,4 @@
-//! The order of a list's versions, and what depends on it.
+//! Finds the order of the versions of a list, and the dependencies that follow from it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,15 +8,15 @@ use crate::verdict::{Rule, Verdict};
 use super::graph::{Graph, Why};
 use super::observed::{Observed, Reading};
 
-/// A list, as all readings together show it.
+/// A list as all of its readers together show it.
 #[derive(Debug, Default)]
 struct Chain<'h> {
-    /// The longest reading: every version is a beginning of it.
+    /// The longest reading. Every version of the list is a prefix of it.
     order: &'h [u64],
     readings: Vec<Reading<'h>>,
-    /// Who appended, in the order of the history.
+    /// Elements that were appended, with the place of their writer, in the order of the history.
     appended: Vec<(u64, usize)>,
-    /// Whether some transaction wrote the row as a register, so that an absent list proves nothing.
+    /// Whether some transaction wrote the row as a register. An absent list then proves nothing.
     register: bool,
 }
 
@@ -75,6 +75,8 @@ fn chains<'h>(observed: &Observed<'h>) -> BTreeMap<Key, Chain<'h>> {
             for (key, value) in op.rows() {
                 if let Some(Value::List(list)) = value {
                     let chain = chains.entry(key).or_default();
+                    // Every version is a prefix of all later ones, so the longest reading has the
+                    // most complete order.
                     if list.len() > chain.order.len() {
                         chain.order = list;
                     }
@@ -92,8 +94,8 @@ fn chains<'h>(observed: &Observed<'h>) -> BTreeMap<Key, Chain<'h>> {
     chains
 }
 
-/// Two that read the same version and both appended: one did not see the other, though one must
-/// come first.
+/// Reports two transactions that read the same version and both appended. One of them did not see
+/// the other, although one must come first.
 fn lost(observed: &Observed, key: Key, chain: &Chain, verdict: &mut Verdict) {
     let all = &observed.history.transactions;
     let appends: std::collections::HashSet<usize> = chain.appended.iter().map(|a| a.1).collect();
@@ -103,6 +105,7 @@ fn lost(observed: &Observed, key: Key, chain: &Chain, verdict: &mut Verdict) {
         .iter()
         .filter(|r| appends.contains(&r.reader))
     {
+        // All readings are prefixes of one order, so equal lengths mean equal versions.
         let other = *readers.entry(list(reading).len()).or_insert(reading.reader);
         if other != reading.reader {
             let (a, b) = (&all[other], &all[reading.reader]);
@@ -113,6 +116,7 @@ fn lost(observed: &Observed, key: Key, chain: &Chain, verdict: &mut Verdict) {
     }
 }
 
+/// Adds the edges of one list to the graph.
 fn link(observed: &Observed, key: Key, chain: &Chain, graph: &mut Graph) {
     let writer = |element: &u64| {
         let writer = observed.appenders.get(&(key, *element)).copied();
@@ -123,6 +127,8 @@ fn link(observed: &Observed, key: Key, chain: &Chain, graph: &mut Graph) {
             graph.link(before, after, Why::Ww(key));
         }
     }
+    // Appends that no one read come after everything that was read, in an unknown order among
+    // themselves.
     let known: std::collections::HashSet<u64> = chain.order.iter().copied().collect();
     let unread: Vec<usize> = chain
         .appended
@@ -140,6 +146,7 @@ fn link(observed: &Observed, key: Key, chain: &Chain, graph: &mut Graph) {
         if let Some(before) = read.last().and_then(writer) {
             graph.link(before, reading.reader, Why::Wr(key));
         }
+        // The reader did not see the next element, so it comes before the one that appended that.
         match chain.order.get(read.len()) {
             Some(next) => {
                 if let Some(after) = writer(next) {

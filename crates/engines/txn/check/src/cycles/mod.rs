@@ -1,11 +1,13 @@
-//! Finds cycles in what transactions depended on, from what they read alone: no stamp is believed.
+//! Finds cycles in the dependencies between transactions. They are derived from what transactions
+//! read, and timestamps are not used at all.
 //!
-//! After Adya ("Weak Consistency", 1999) and Elle (Kingsbury and Alvaro, VLDB 2020): lists that are
-//! appended to and read whole show the order of their versions; registers show it where a
-//! transaction read the version that it replaced. From that follow dependencies: ww (replaced what
-//! the other wrote), wr (read what the other wrote), rw (read what the other replaced), and rt (the
-//! other ended before it began). Strictly serializable means: no cycle. Linear in the history, but
-//! for appends that were never read.
+//! The method is that of Adya ("Weak Consistency", 1999) and Elle (Kingsbury and Alvaro, VLDB
+//! 2020). Lists that are appended to and read as a whole show the order of their versions.
+//! Registers show it where a transaction read the version that it replaced. From the versions
+//! follow the dependencies: ww (replaced what the other wrote), wr (read what the other wrote), rw
+//! (read what the other replaced), and rt (the other ended before it began). A history is strictly
+//! serializable if these have no cycle. The cost is linear in the history, except for appends that
+//! were never read.
 
 mod classes;
 mod graph;

@@ -1,36 +1,37 @@
-//! Which transactions happened, what each read from others, and what each wrote.
+//! Finds which transactions happened, what each read from others, and what each wrote.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::history::{History, Key, Op, Outcome, Scan, Transaction, Value, shown};
 use crate::verdict::{Rule, Verdict};
 
-/// A row as a transaction read it before it wrote the row itself.
+/// A row as a transaction read it, before it wrote the row itself.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading<'h> {
-    /// Place of the reader.
+    /// The place of the reader in the history.
     pub reader: usize,
-    /// What it was given.
+    /// The value that it was given, or `None` if the row was absent.
     pub value: Option<&'h Value>,
 }
 
-/// The history by rows.
+/// A history with its rows, writers and effects looked up.
 #[derive(Debug)]
 pub(super) struct Observed<'h> {
     pub history: &'h History,
-    /// Whether a transaction happened: it was answered so, or one that happened saw a write of it.
+    /// Whether each transaction happened: it was acknowledged, or a transaction that happened saw a
+    /// write of it.
     pub happened: Vec<bool>,
-    /// Who appended an element, by list and element.
+    /// The place of the transaction that appended an element, by list and element.
     pub appenders: HashMap<(Key, u64), usize>,
-    /// Places by id.
+    /// The place of each transaction, by its id.
     pub places: HashMap<u64, usize>,
-    /// All rows that a transaction wrote, or tried to write.
+    /// All rows that a transaction wrote or tried to write.
     written: BTreeSet<Key>,
 }
 
 impl<'h> Observed<'h> {
-    /// Finds what happened, and reads of what was never written, failed transactions wrote, or
-    /// writers replaced.
+    /// Finds what happened. Reports reads of values that were never written, that failed
+    /// transactions wrote, or that their writers replaced.
     pub fn of(history: &'h History, verdict: &mut Verdict) -> Self {
         let all = &history.transactions;
         let mut observed = Self {
@@ -66,7 +67,8 @@ impl<'h> Observed<'h> {
         observed
     }
 
-    /// A transaction of unknown outcome happened if one that happened saw it.
+    /// Marks transactions of unknown outcome as happened if one that happened saw a write of them,
+    /// and repeats that for what those saw.
     fn spread(&mut self) {
         let all = &self.history.transactions;
         let mut todo: Vec<usize> = (0..all.len())
@@ -84,7 +86,7 @@ impl<'h> Observed<'h> {
         }
     }
 
-    /// The places of those that a value names as its writers.
+    /// The places of the transactions that a value names as its writers.
     fn writers(&self, key: Key, value: Option<&Value>) -> Vec<usize> {
         match value {
             Some(Value::Register { by, .. }) => self.places.get(by).copied().into_iter().collect(),
@@ -96,7 +98,7 @@ impl<'h> Observed<'h> {
         }
     }
 
-    /// What a transaction read before it wrote the row, for each row it read.
+    /// What a transaction read, for each row that it had not written before.
     pub fn readings(&self, place: usize) -> Vec<(Key, Reading<'h>)> {
         let mut written = BTreeSet::new();
         let mut readings = Vec::new();
@@ -116,7 +118,7 @@ impl<'h> Observed<'h> {
         readings
     }
 
-    /// The rows that a scan would have shown if they had been there.
+    /// The rows that a scan would have returned if they had existed.
     fn absent(&self, scan: &Scan) -> Vec<Key> {
         let covered = scan.covered();
         let range = Key::new(scan.table, covered.start)..Key::new(scan.table, covered.end);
@@ -125,7 +127,7 @@ impl<'h> Observed<'h> {
         keys.filter(|key| !found.contains(&key.id)).collect()
     }
 
-    /// Judges where the values that a transaction read come from, and that it saw its own writes.
+    /// Judges the origin of the values that a transaction read, and that it saw its own writes.
     fn judge(&self, place: usize, verdict: &mut Verdict) {
         let reader = &self.history.transactions[place];
         let mut own: HashMap<Key, Vec<u64>> = HashMap::new();
@@ -134,6 +136,8 @@ impl<'h> Observed<'h> {
             match op {
                 Op::Append { key, element } => own.entry(*key).or_default().push(*element),
                 Op::Write { key, value } => _ = registers.insert(*key, value.as_ref()),
+                // The number of a change is not known to the client, so its result cannot be
+                // compared any more.
                 Op::Change { key } => _ = registers.remove(key),
                 _ => {}
             }
@@ -196,6 +200,8 @@ impl<'h> Observed<'h> {
                     )
                 });
             }
+            // The elements of one transaction become visible together, so its next append to the
+            // list must follow directly.
             let next = list.get(at + 1).copied();
             if writer != place
                 && self
@@ -211,7 +217,7 @@ impl<'h> Observed<'h> {
         }
     }
 
-    /// What the appender of an element appended to the same list right after it.
+    /// The element that the appender of `element` appended to the same list right after it.
     fn follows(&self, writer: usize, key: Key, element: u64) -> Option<u64> {
         let ops = &self.history.transactions[writer].ops;
         let mut appended = ops.iter().filter_map(|op| match op {

@@ -1,13 +1,13 @@
-//! The order of real time, with moments between the transactions: so it takes a number of edges
-//! that is linear in the history, and not one for each pair.
+//! Adds the order of real time to the graph. Moments between the transactions keep the number of
+//! edges linear in the history; one edge for each pair would be quadratic.
 
 use crate::history::Outcome;
 
 use super::graph::{Graph, Why};
 use super::observed::Observed;
 
-/// Links each transaction to all that began after it had ended. One whose outcome is unknown never
-/// ended.
+/// Links each transaction to all that began after it had ended. A transaction of unknown outcome
+/// never ended.
 pub(super) fn dependencies(observed: &Observed, graph: &mut Graph) {
     let all = &observed.history.transactions;
     let happened = |place: &usize| observed.happened[*place];
@@ -25,6 +25,7 @@ pub(super) fn dependencies(observed: &Observed, graph: &mut Graph) {
                 .is_some_and(|end| end < all[begun].begin_ns)
         };
         let mut now = moment;
+        // A new moment is needed only if a transaction has ended since the last one.
         while let Some(place) = ends.next_if(before) {
             if now == moment {
                 let next = graph.moment();

@@ -1,4 +1,5 @@
-//! Versions of registers: who read a version and replaced it comes right behind its writer.
+//! Finds the order of versions of registers: a transaction that read a version and replaced it
+//! comes directly after its writer.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,7 +9,7 @@ use crate::verdict::{Rule, Verdict};
 use super::graph::{Graph, Why};
 use super::observed::Observed;
 
-/// A version, by its writer and number; nothing for the absence before any write.
+/// A version, as its writer and value, or `None` for the absence before any write.
 type Version = Option<(u64, i64)>;
 
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ struct Around {
 /// Links the transactions that happened by the registers that they read and replaced.
 pub(super) fn dependencies(observed: &Observed, graph: &mut Graph, verdict: &mut Verdict) {
     let all = &observed.history.transactions;
-    // Absence says which version it is only where nothing is deleted.
+    // Absence identifies a version only in rows that are never deleted.
     let deleted: HashSet<Key> = (all.iter().flat_map(|t| &t.ops))
         .filter_map(|op| match op {
             Op::Write { key, value: None } => Some(*key),
@@ -47,6 +48,7 @@ pub(super) fn dependencies(observed: &Observed, graph: &mut Graph, verdict: &mut
     }
     for ((key, version), around) in versions {
         link(observed, key, version, &around, graph);
+        // One version can have only one successor that read it.
         if let [first, second, ..] = around.successors[..] {
             let (a, b) = (&all[first], &all[second]);
             verdict.add(Rule::LostUpdate, || {

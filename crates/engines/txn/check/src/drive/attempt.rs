@@ -1,4 +1,4 @@
-//! One transaction against a database, and what its client can say of it.
+//! Runs one transaction against a database, and records what its client can say about it.
 
 use dyno_txn_api::{
     Answer, Change, Committed, Database, Error, Operation, Options, Request, Result, Retry,
@@ -7,18 +7,20 @@ use dyno_txn_api::{
 use crate::history::{Key, Op, Outcome, Transaction, Value};
 use crate::work::{self, PROCEDURE, Session, Step, Tables, Work};
 
-/// In which way a transaction is run.
+/// How a transaction is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// Begin, operations, commit.
+    /// With begin, single operations and commit.
     Interactive,
-    /// A procedure in the engine; it has to know [`work::procedures`].
+    /// As a procedure inside the engine, which must know [`work::procedures`].
     Call,
-    /// All operations in one request. Work that depends on what it reads is run interactively.
+    /// With all operations in one request. Work that depends on what it reads is run interactively
+    /// instead.
     Operations,
 }
 
-/// Runs work once. `clock` gives nanoseconds. The error is the database's, if it failed.
+/// Runs work once. `clock` returns nanoseconds. The error is the database's, if the transaction
+/// failed.
 pub fn attempt(
     db: &dyn Database,
     tables: Tables,
@@ -34,6 +36,8 @@ pub fn attempt(
         end_ns: None,
         outcome: Outcome::Unknown,
         stamp: None,
+        // Until more is known, the transaction may have written everything that it was going to
+        // write.
         ops: work.intended(),
     };
     let result = match (way, one_shot(tables, work)) {
@@ -50,6 +54,8 @@ pub fn attempt(
         Some(error) if error.retry() == Retry::Unknown => Outcome::Unknown,
         Some(_) => Outcome::Fail,
     };
+    // A transaction of unknown outcome has no end: it may still take effect, after any moment named
+    // here.
     told.end_ns = (told.outcome != Outcome::Unknown).then(clock);
     (told, error)
 }
@@ -65,6 +71,8 @@ fn interactive(
     let mut session = Session::new(&mut *transaction, tables, work.by);
     let worked = work.run(&mut session);
     told.ops = session.into_ops();
+    // The timestamp is noted before the commit, so that it is known even if the answer to the
+    // commit is lost.
     told.stamp = transaction.stamp();
     match worked {
         Ok(()) => {
@@ -74,7 +82,7 @@ fn interactive(
             Ok(())
         }
         Err(error) => {
-            // Before a commit was sent nothing can have happened, whatever the rollback says.
+            // Nothing can have happened before a commit was sent, even if the rollback fails.
             let _ = transaction.rollback();
             Err(Error::with_retry(error.kind(), Retry::Safe, error.text()))
         }
@@ -100,7 +108,7 @@ fn call(
     Ok(())
 }
 
-/// The work as a list of operations, and as the history shows them, if it needs no answer in
+/// The work as a list of operations, and as operations of the history, if it needs no answers in
 /// between.
 pub(crate) fn one_shot(tables: Tables, work: &Work) -> Option<(Vec<Operation>, Vec<Op>)> {
     let by = work.by;
@@ -134,7 +142,7 @@ pub(crate) fn one_shot(tables: Tables, work: &Work) -> Option<(Vec<Operation>, V
     Some((operations, ops))
 }
 
-/// Fills what was read into the history.
+/// Fills the values that were read into the history.
 pub(crate) fn answered(committed: Committed, ops: Vec<Op>, told: &mut Transaction) {
     told.stamp = committed.stamp;
     told.ops = ops;

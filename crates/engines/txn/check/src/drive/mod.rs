@@ -1,5 +1,5 @@
-//! Clients that drive a real database and write down what they saw: for tests of engines, and for
-//! rounds in which servers are killed.
+//! Clients that drive a real database and record what they saw. Tests of engines and the checks
+//! that kill servers use them.
 
 mod attempt;
 
@@ -18,30 +18,30 @@ use crate::{bank, cycles, replay};
 pub use attempt::{Way, attempt};
 pub(crate) use attempt::{answered, one_shot};
 
-/// Between two tries of a transaction that must succeed.
+/// Pause between two attempts of a transaction that must succeed.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What clients do.
+/// What the clients of a check do.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Decides what they do; not when, and not what comes of it.
+    /// Seed of what the clients do, but not of when they do it or of what it leads to.
     pub seed: u64,
     /// Clients, each in a thread.
     pub clients: u32,
-    /// Transactions of each client at most.
+    /// The most transactions of each client in a round.
     pub transactions: u64,
-    /// Rows.
+    /// How many rows of each kind there are.
     pub shape: Shape,
-    /// Which work.
+    /// How often clients choose which workload.
     pub mix: Mix,
-    /// In which ways transactions are run; each as often as any other.
+    /// The ways to run transactions, which are chosen equally often.
     pub ways: Vec<Way>,
-    /// How each transaction is run.
+    /// Deadline and priority of each transaction.
     pub options: Options,
     /// How long a client waits after a failure.
     pub pause: Duration,
-    /// From when one transaction of a client is due to when the next is; zero: as fast as they are
-    /// answered.
+    /// Time between the moments at which two transactions of a client are due. Zero means that each
+    /// begins when the one before it is answered.
     pub pace: Duration,
 }
 
@@ -61,7 +61,7 @@ impl Default for Plan {
     }
 }
 
-/// A check of one database, over several rounds: ids go on, and so does time.
+/// A check of one database over several rounds, through which ids and time continue.
 #[derive(Debug)]
 pub struct Drive {
     plan: Plan,
@@ -70,25 +70,25 @@ pub struct Drive {
     history: History,
 }
 
-/// What a check found, and on how much it rests.
+/// The result of a check, and how much it is based on.
 #[derive(Debug, Clone)]
 pub struct Judgement {
-    /// What all judges found.
+    /// The breaches that all judges found.
     pub verdict: Verdict,
-    /// Committed transactions.
+    /// Transactions that were committed.
     pub committed: usize,
-    /// Those without effect.
+    /// Transactions that had no effect.
     pub failed: usize,
     /// Transactions whose outcome is unknown.
     pub unknown: usize,
-    /// Snapshots of all accounts.
+    /// Transactions that saw a snapshot of all accounts.
     pub audits: usize,
-    /// Whether the order of stamps was judged too; a database may have none.
+    /// Whether the order of timestamps was judged too. A database may have no timestamps.
     pub replayed: bool,
 }
 
 impl Drive {
-    /// Nothing was done yet.
+    /// A check whose history is empty.
     pub fn new(plan: Plan) -> Self {
         Self {
             plan,
@@ -98,19 +98,19 @@ impl Drive {
         }
     }
 
-    /// Gives every account its first balance, which must succeed.
+    /// Gives every account its first balance. It retries until that succeeds.
     ///
     /// # Errors
-    /// The database does not let it within `patience`.
+    /// The error of the last attempt within `patience`.
     pub fn open(&mut self, db: &dyn Database, tables: Tables, patience: Duration) -> Result<()> {
         let shape = self.plan.shape;
         self.insist(db, tables, patience, |by| shape.open(by))
     }
 
-    /// Reads everything, which must succeed: what committed must be there.
+    /// Reads all rows, which must succeed, because what was committed must be there.
     ///
     /// # Errors
-    /// The database does not let it within `patience`.
+    /// The error of the last attempt within `patience`.
     pub fn read_all(
         &mut self,
         db: &dyn Database,
@@ -122,7 +122,7 @@ impl Drive {
     }
 
     /// Lets the clients work until each has done its transactions or `stop` is set. `connect` gives
-    /// each its own view of the database; a client that cannot connect tries again until then.
+    /// each client its own connection; a client that cannot connect tries again until then.
     pub fn round<C>(
         &mut self,
         connect: impl Fn() -> Result<C> + Sync,
@@ -144,13 +144,15 @@ impl Drive {
             });
             joined.flatten().collect()
         });
+        // The judges rely on the order of beginnings, and each client has its transactions in a
+        // list of its own.
         self.history.transactions.extend(done);
         self.history
             .transactions
             .sort_by_key(|t| (t.begin_ns, t.id));
     }
 
-    /// What was seen so far.
+    /// The history of all rounds so far.
     pub fn history(&self) -> &History {
         &self.history
     }
@@ -160,7 +162,7 @@ impl Drive {
         judge(&self.history, self.plan.shape)
     }
 
-    /// Since the check began.
+    /// Nanoseconds since the check was made.
     pub(crate) fn now_ns(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
@@ -179,6 +181,7 @@ impl Drive {
     where
         C: Deref<Target: Database>,
     {
+        // The seed is mixed with the next id, so that a client does something else in each round.
         let round = self.next_id.load(Ordering::Relaxed);
         let mut random = Random::fork(self.plan.seed ^ round, &format!("client {number}"));
         let mut done: Vec<Transaction> = Vec::new();
@@ -192,7 +195,8 @@ impl Drive {
                 }
                 continue;
             };
-            // One that is late catches up.
+            // A client that is late does not skip what was due: it catches up, or a slow server
+            // would be given less load.
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             due += self.plan.pace;
             let work = self.plan.shape.work(self.plan.mix, &mut random, self.id());
@@ -208,6 +212,8 @@ impl Drive {
             );
             told.process = number;
             done.push(told);
+            // After an error that is not safe to retry the connection may be dead, for example
+            // because the server was killed.
             if let Some(error) = error {
                 if error.retry() != Retry::Safe {
                     connection = None;
@@ -218,7 +224,7 @@ impl Drive {
         done
     }
 
-    /// Tries until it is committed. Every try is in the history.
+    /// Tries until the transaction is committed. Every attempt becomes part of the history.
     fn insist(
         &mut self,
         db: &dyn Database,
@@ -252,11 +258,13 @@ impl Drive {
     }
 }
 
-/// Asks all judges.
+/// Runs all judges over a history.
 pub fn judge(history: &History, shape: Shape) -> Judgement {
     let (mut verdict, audits) = bank::judge(history, shape.bank());
     verdict.merge(cycles::judge(history));
     let replayed = replay::judge(history);
+    // A history without timestamps cannot be replayed. That is not a breach, and `replayed` says
+    // so.
     let judged = replayed.is_ok();
     verdict.merge(replayed.unwrap_or_default());
     Judgement {

@@ -1,4 +1,4 @@
-//! One line of a history.
+//! One line of a history: something that a client did or saw.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,106 +7,106 @@ use super::{Key, Value};
 /// Something that a client did or saw, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// The transaction: one attempt, so a retry has an id of its own.
+    /// The id of the transaction. Each attempt has its own, so a retry has a new one.
     #[serde(rename = "t")]
     pub transaction: u64,
-    /// On a clock that all clients share, nanoseconds.
+    /// Nanoseconds on a clock that all clients share.
     #[serde(rename = "at")]
     pub at_ns: u64,
-    /// What it was.
+    /// The kind of the event, with its fields.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What a client did or saw.
+/// The kinds of events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "e", rename_all = "kebab-case")]
 pub enum What {
-    /// The client is about to begin; written before anything is sent.
+    /// The client is about to begin. This is written before anything is sent.
     Begin {
         /// The client, which does one transaction after the other.
         #[serde(rename = "p")]
         process: u32,
     },
-    /// The transaction's stamp, as soon as the client knows it.
+    /// The transaction's timestamp, as soon as the client knows it.
     Stamp {
-        /// Snapshot and place in the order.
+        /// The snapshot that the transaction reads, and its place in the order.
         #[serde(rename = "s")]
         stamp: u64,
     },
-    /// An operation: reads once they are answered, writes before they are sent.
+    /// An operation: a read once it is answered, a write before it is sent.
     #[serde(untagged)]
     Did(Op),
-    /// What came of the transaction. A missing end means unknown.
+    /// The end of the transaction. If it is missing, the outcome is unknown.
     #[serde(untagged)]
     End {
-        /// The outcome.
+        /// Whether the transaction took effect.
         #[serde(rename = "end")]
         outcome: Outcome,
-        /// The stamp, if the answer brought it.
+        /// The timestamp, if the answer contained it.
         #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
         stamp: Option<u64>,
     },
 }
 
-/// What came of a transaction.
+/// The outcome of a transaction, as far as its client knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It is committed.
+    /// The transaction is committed.
     Ok,
-    /// It had no effect and never will.
+    /// The transaction had no effect and never will have one.
     Fail,
-    /// The outcome is unknown; the transaction may even commit later.
+    /// The outcome is unknown. The transaction may even commit later.
     Unknown,
 }
 
-/// An operation of a transaction, with what it showed.
+/// An operation of a transaction, with its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
 pub enum Op {
-    /// A row was read.
+    /// A row was read by its key.
     Read {
-        /// Which.
+        /// The row that was read.
         #[serde(rename = "k")]
         key: Key,
-        /// What it held; nothing if it was absent.
+        /// The value of the row, or `None` if it was absent.
         #[serde(rename = "v")]
         value: Option<Value>,
     },
-    /// A row was given a value, or deleted.
+    /// A row was set to a value, or deleted.
     Write {
-        /// Which.
+        /// The row that was written.
         #[serde(rename = "k")]
         key: Key,
-        /// Its new value; nothing means deleted.
+        /// The new value, or `None` if the row was deleted.
         #[serde(rename = "v")]
         value: Option<Value>,
     },
-    /// An element was put at the end of a list.
+    /// An element was appended to a list.
     Append {
-        /// The list.
+        /// The row that holds the list.
         #[serde(rename = "k")]
         key: Key,
-        /// The element, unique in the history.
+        /// The element, which is unique in the history.
         #[serde(rename = "x")]
         element: u64,
     },
-    /// A procedure on the server may have written a register; the client was not told which number.
-    /// What it wrote carries the transaction's id.
+    /// A procedure on the server may have written a register, and the client was not told the
+    /// value. What it wrote carries the transaction's id.
     Change {
-        /// Which.
+        /// The row that may have been written.
         #[serde(rename = "k")]
         key: Key,
     },
     /// All rows of a range were read, or the first of them.
     Scan(Scan),
-    /// All registers of a table with numbers in a range were looked up through a secondary index.
+    /// All registers of a table with values in a range were looked up through a secondary index.
     Lookup(Lookup),
 }
 
 impl Op {
-    /// The row that the operation wrote, or may have.
+    /// The row that the operation wrote or may have written.
     pub fn written(&self) -> Option<Key> {
         match self {
             Self::Write { key, .. } | Self::Append { key, .. } | Self::Change { key } => Some(*key),
@@ -114,8 +114,8 @@ impl Op {
         }
     }
 
-    /// The rows that the operation showed. What a scan did not show is not among them, nor are
-    /// lists of keys that was never written.
+    /// The rows that the operation returned. Rows that a scan did not return are not among them,
+    /// and neither are keys that were never written.
     pub fn rows(&self) -> impl Iterator<Item = (Key, Option<&Value>)> {
         let (one, table, many) = match self {
             Self::Read { key, value } => (Some((*key, value.as_ref())), 0, &[][..]),
@@ -132,25 +132,25 @@ impl Op {
 /// A scan of rows by their keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scan {
-    /// The table.
+    /// The number of the table in the history.
     pub table: u32,
-    /// The first number.
+    /// The number of the first row.
     pub from: u64,
-    /// Behind the last number.
+    /// The number after that of the last row.
     pub to: u64,
-    /// Whether it went from the end.
+    /// Whether the scan began at the end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reverse: bool,
-    /// Rows at most; fewer rows mean that there were no more.
+    /// The most rows to return. Fewer rows mean that there were no more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// What it found, in its order.
+    /// The rows that were found, in the order of the scan.
     pub rows: Vec<(u64, Value)>,
 }
 
 impl Scan {
-    /// The numbers whose rows it would have shown had they been there: a scan that reached its
-    /// limit says nothing about what lies behind its last row.
+    /// The range of rows that the scan would have returned if they had existed. A scan that reached
+    /// its limit says nothing about what is behind its last row.
     pub fn covered(&self) -> std::ops::Range<u64> {
         let full = self.limit.is_some_and(|limit| self.rows.len() >= limit);
         match self.rows.last() {
@@ -162,15 +162,15 @@ impl Scan {
     }
 }
 
-/// A scan of registers by their numbers.
+/// A scan of registers by their values, through the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lookup {
-    /// The table.
+    /// The number of the table in the history.
     pub table: u32,
-    /// The first number.
+    /// The lowest value.
     pub from: i64,
-    /// Behind the last number.
+    /// The value after the highest one.
     pub to: i64,
-    /// What it found, by number and then by key.
+    /// The rows that were found, ordered by value and then by key.
     pub rows: Vec<(u64, Value)>,
 }

@@ -1,4 +1,4 @@
-//! A history as a file: a header, then one event a line.
+//! The file of a history: a header, then one event on each line.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -15,7 +15,7 @@ const VERSION: u32 = 1;
 struct Header {
     magic: String,
     version: u32,
-    /// A note on where the history comes from, for a person who opens the file.
+    /// A note about the origin of the history, for a person who opens the file.
     #[serde(default)]
     about: String,
 }
@@ -44,11 +44,10 @@ impl History {
         to.flush().map_err(failed)
     }
 
-    /// Reads what [`History::save`] wrote.
+    /// Reads a file that [`History::save`] wrote.
     ///
     /// # Errors
-    /// The file cannot be read, is not a history or one of a newer version, or tells no consistent
-    /// story.
+    /// The file cannot be read, is not a history, has a newer version, or is not consistent.
     pub fn load(path: &Path) -> Result<Self, HistoryError> {
         let failed = |source| HistoryError::Io {
             action: "read",

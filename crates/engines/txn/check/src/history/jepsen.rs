@@ -1,4 +1,4 @@
-//! A history of lists in Jepsen's form, as JSON, so that checkers which we did not write can judge
+//! Converts a history of lists to Jepsen's JSON, so that checkers that we did not write can judge
 //! it too.
 
 use serde_json::{Value as Json, json};
@@ -6,14 +6,14 @@ use serde_json::{Value as Json, json};
 use super::{History, Op, Outcome, Transaction, Value};
 
 impl History {
-    /// One JSON object a line, `invoke` and then `ok`, `fail` or `info`, in the order of time. Only
-    /// reads of rows and appends are shown; a reader of a row that is absent saw an empty list. A
-    /// client whose outcome is unknown never completes, as Jepsen has it.
+    /// Writes one JSON object on each line, `invoke` and then `ok`, `fail` or `info`, ordered by
+    /// time. It contains only reads of rows and appends, and an absent row is an empty list. As in
+    /// Jepsen, a client with an unknown outcome never completes.
     pub fn jepsen_lists(&self) -> String {
         let mut lines: Vec<(u64, u8, u64, Json)> = Vec::new();
         for transaction in &self.transactions {
-            // Jepsen gives a client that does not know its outcome a new number; ours go on under
-            // theirs.
+            // Jepsen gives a client a new number after an unknown outcome, while our clients keep
+            // theirs. The id of the transaction is a number that is never used twice.
             let process = transaction.id;
             let line = |kind: &str, answered: bool| json!({"type": kind, "process": process, "value": ops(transaction, answered)});
             lines.push((
@@ -25,6 +25,8 @@ impl History {
             let kind = match transaction.outcome {
                 Outcome::Ok => "ok",
                 Outcome::Fail => "fail",
+                // An unknown outcome may take effect at any time, so its `info` comes after
+                // everything else.
                 Outcome::Unknown => "info",
             };
             let end_ns = match transaction.outcome {

@@ -1,8 +1,8 @@
-//! What clients asked and what they were answered. FORMAT.md describes the file.
+//! What clients requested and what they were answered. FORMAT.md describes the file.
 //!
-//! A client writes that it begins before it sends anything, its writes before it sends them, its
-//! reads once they are answered, and the outcome last; so whatever dies, a history claims no more
-//! than is known.
+//! A client records that it begins before it sends anything, its writes before it sends them, its
+//! reads once they are answered, and the outcome last. So a history never claims more than is
+//! known, whatever process dies.
 
 mod event;
 mod file;
@@ -20,52 +20,51 @@ pub use value::{Key, Value};
 /// The transactions of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
-    /// Ordered by the moment they began.
+    /// The transactions, ordered by the moment at which they began.
     pub transactions: Vec<Transaction>,
 }
 
-/// Why something is not a history.
+/// The reason for which something is not a history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// An event does not belong where it stands.
+    /// An event cannot come at this point of its transaction.
     #[error("event {at} of the history, transaction {transaction}: {reason}")]
     Event {
-        /// Counted from 1, the header left out.
+        /// The number of the event, counted from 1 without the header.
         at: usize,
-        /// The transaction.
+        /// The id of its transaction.
         transaction: u64,
-        /// What is wrong.
+        /// Which event is missing or repeated.
         reason: &'static str,
     },
-    /// The file cannot be read or written.
+    /// The file could not be read or written.
     #[error("cannot {action} history {path}: {source}")]
     Io {
-        /// What was tried.
+        /// `read` or `write`.
         action: &'static str,
-        /// The file.
+        /// The path of the history.
         path: std::path::PathBuf,
-        /// Why not.
+        /// The error of the file system.
         source: std::io::Error,
     },
-    /// A line of the file does not belong to a history.
+    /// A line of the file is not an event.
     #[error("history {path}, line {line}: {reason}")]
     Line {
-        /// The file.
+        /// The path of the history.
         path: std::path::PathBuf,
-        /// Counted from 1.
+        /// The number of the line, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// What is wrong with the line.
         reason: String,
     },
 }
 
 impl History {
-    /// Puts the transactions of `events` together. Events of one transaction stand in their order;
-    /// those of different ones may be mixed in any way.
+    /// Builds the transactions from `events`. Events of one transaction must be in order, while
+    /// events of different transactions may be mixed in any way.
     ///
-    /// # Errors
-    /// An event without a beginning, two beginnings, something after the end, or two different
-    /// stamps.
+    /// An event before the beginning or after the end of its transaction, two beginnings, or two
+    /// different timestamps.
     pub fn of(events: &[Event]) -> Result<Self, HistoryError> {
         let mut places = HashMap::new();
         let mut transactions: Vec<Transaction> = Vec::new();
@@ -94,12 +93,12 @@ impl History {
         Ok(Self { transactions })
     }
 
-    /// The events that make this history, transaction by transaction.
+    /// The events of this history, transaction by transaction.
     pub fn events(&self) -> impl Iterator<Item = Event> + '_ {
         self.transactions.iter().flat_map(Transaction::events)
     }
 
-    /// How many ended in a way.
+    /// How many transactions had this outcome.
     pub fn count(&self, outcome: Outcome) -> usize {
         let ended = |t: &&Transaction| t.outcome == outcome;
         self.transactions.iter().filter(ended).count()

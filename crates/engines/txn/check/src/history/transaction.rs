@@ -5,18 +5,19 @@ use std::fmt;
 use super::event::{Event, Op, Outcome, What};
 use super::{Key, shown};
 
-/// One attempt of a client to do something at once.
+/// One attempt of a client to run a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transaction {
-    /// Unique in the history.
+    /// A number that is unique in the history.
     pub id: u64,
-    /// The client.
+    /// The number of the client.
     pub process: u32,
-    /// When it began, nanoseconds on the shared clock.
+    /// When it began, in nanoseconds on the shared clock.
     pub begin_ns: u64,
-    /// When its client heard the outcome. Of an unknown outcome it says nothing about the effect.
+    /// When its client got the outcome. If the outcome is unknown, this says nothing about the
+    /// effect.
     pub end_ns: Option<u64>,
-    /// The outcome.
+    /// Whether it took effect, as far as its client knows.
     pub outcome: Outcome,
     /// Its place in the order that the database claims, if the client was told.
     pub stamp: Option<u64>,
@@ -66,12 +67,12 @@ impl Transaction {
         }
     }
 
-    /// The rows that it wrote, or may have.
+    /// The rows that it wrote or may have written.
     pub fn written(&self) -> impl Iterator<Item = Key> + '_ {
         self.ops.iter().filter_map(Op::written)
     }
 
-    /// The events that make this transaction; operations carry the time of its beginning.
+    /// The events of this transaction. Operations get the time of its beginning.
     pub fn events(&self) -> impl Iterator<Item = Event> + '_ {
         let event = |at_ns, what| Event {
             transaction: self.id,

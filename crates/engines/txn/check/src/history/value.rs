@@ -1,20 +1,20 @@
-//! Keys and values as a history writes them.
+//! Keys and values of a history.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Elements of a list that sentences show: the last ones.
+/// The most elements of a list that sentences show. They are the last ones.
 const SHOWN_MAX: usize = 8;
 
-/// A row's place: table and number. Written `table/number`.
+/// A row: its table and its number. The text form is `table/number`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Key {
-    /// The table.
+    /// The number of the table in the history.
     pub table: u32,
-    /// The row's number in it; scans go in its order.
+    /// The row's number in the table, which is also its place in a scan.
     pub id: u64,
 }
 
@@ -58,21 +58,21 @@ impl From<Key> for String {
     }
 }
 
-/// What a row holds. Registers carry their writer, list elements are unique, so a reader of a value
-/// knows which transaction wrote it.
+/// The value of a row. Registers carry the id of their writer and list elements are unique, so a
+/// reader of a value knows which transaction wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
     /// A number, and the transaction that wrote it.
     Register {
-        /// The number: a balance, for example.
+        /// The number, for example a balance.
         n: i64,
-        /// The writer's id.
+        /// The id of the transaction that wrote it.
         by: u64,
     },
     /// Elements in the order in which they were appended.
     List(Vec<u64>),
-    /// Bytes that no transaction of this history can have written, described.
+    /// A description of bytes that no transaction of this history can have written.
     Broken(String),
 }
 

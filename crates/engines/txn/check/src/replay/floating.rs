@@ -1,7 +1,7 @@
-//! Transactions of unknown outcome whose timestamp no client was told. A read that saw one bounds
-//! its place: not above the reader's stamp, not below the version that it hid. In the end the
-//! bounds must leave a place, and no reader after that place may have seen what was there
-//! before it.
+//! Transactions of unknown outcome whose timestamp no client was told. A read that saw one of them
+//! bounds its place in the order: not above the reader's timestamp, and not below the version that
+//! it replaced. In the end the bounds must leave a place, and no reader after that place may have
+//! seen what was there before.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,14 +11,15 @@ use crate::verdict::{Rule, Verdict};
 use super::Replay;
 use super::model::{Version, Written};
 
-/// Where a floating transaction can lie, and which reads say so (places).
+/// The range of timestamps that a floating transaction may have, and the places of the reads that
+/// prove it.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     above: (u64, usize),
     upto: (u64, usize),
 }
 
-/// A read of a row that a floating transaction may have written.
+/// A read that saw another version of a row that a floating transaction may have written.
 #[derive(Debug, Clone, Copy)]
 struct Sighting {
     reader_stamp: u64,
@@ -30,7 +31,7 @@ struct Sighting {
 #[derive(Debug, Default)]
 pub(super) struct Floating {
     written: HashMap<usize, HashSet<Key>>,
-    /// Rows that some of them may have deleted: absence does not say who did it.
+    /// Rows that some of them may have deleted. Absence does not say which one did.
     deleted: HashSet<Key>,
     rows: HashSet<Key>,
     bounds: HashMap<usize, Bounds>,
@@ -56,17 +57,17 @@ impl Floating {
         floating
     }
 
-    /// Whether one of them may have deleted a row.
+    /// Whether one of them may have deleted the row.
     pub fn may_delete(&self, key: Key) -> bool {
         self.deleted.contains(&key)
     }
 
-    /// Whether one of them may have written a row.
+    /// Whether one of them may have written the row.
     pub fn touches(&self, key: Key) -> bool {
         self.rows.contains(&key)
     }
 
-    /// Notes that a reader saw a version of a row.
+    /// Notes that a reader saw a version of a row, if it is not a floating one.
     pub fn read(&mut self, key: Key, reader_stamp: u64, seen: Option<&Version>, reader: usize) {
         let version_stamp = seen.map_or(0, |version| version.stamp);
         let floats = seen.is_some_and(|version| self.written.contains_key(&version.writer));
@@ -79,8 +80,8 @@ impl Floating {
         }
     }
 
-    /// Notes that `reader` saw a floating transaction where the newest settled version has stamp
-    /// `above`.
+    /// Notes that `reader`, whose timestamp is `upto`, saw a floating transaction in a row whose
+    /// newest settled version has timestamp `above`.
     fn seen(&mut self, place: usize, above: u64, upto: u64, reader: usize) {
         let bounds = self.bounds.entry(place).or_insert(Bounds {
             above: (above, reader),
@@ -90,9 +91,10 @@ impl Floating {
         bounds.upto = bounds.upto.min((upto, reader));
     }
 
-    /// Says which transactions cannot lie anywhere.
+    /// Reports the transactions that have no place in the order.
     pub fn judge(&self, history: &History, verdict: &mut Verdict) {
         let all = &history.transactions;
+        // In order, so that the same history gives the same sentences.
         let mut places: Vec<&usize> = self.bounds.keys().collect();
         places.sort();
         for &place in places {
@@ -105,11 +107,16 @@ impl Floating {
                     )
                 });
             };
+            // It must be above the version that it replaced for one reader, and not above the
+            // timestamp of another reader that saw it.
             if above.0 >= upto.0 {
                 torn(upto.1, above.1);
             }
             for key in &self.written[&place] {
                 for sighting in self.sightings.get(key).into_iter().flatten() {
+                    // The timestamp of the transaction is at most that of the first reader that saw
+                    // it. Readers after that must not see versions that are older than the
+                    // transaction.
                     let after = sighting.reader_stamp >= upto.0;
                     if after && sighting.version_stamp <= above.0 {
                         torn(upto.1, sighting.reader);
@@ -121,8 +128,8 @@ impl Floating {
 }
 
 impl Replay<'_> {
-    /// Whether a value that no version explains comes from a floating transaction; then it is the
-    /// newest.
+    /// Whether a value that no version explains comes from a floating transaction. If so, it
+    /// becomes the newest version.
     pub(super) fn float(&mut self, place: usize, key: Key, seen: Option<&Value>) -> bool {
         let stamp = self.stamp(place);
         let settled = self.model.versions(key).iter().rev().find(|v| !v.maybe);
@@ -130,12 +137,14 @@ impl Replay<'_> {
         let Some(writer) = self.writers.place(key, seen) else {
             return false;
         };
+        // The value names its writer, but the writer may have written other rows only.
         let wrote = self.floating.written.get(&writer);
         if !wrote.is_some_and(|keys| keys.contains(&key)) {
             return false;
         }
         self.floating.seen(writer, above, stamp, place);
-        // The stamp of the version is not known; what stands there is its lower bound.
+        // The timestamp of the version is not known. That of the version it replaced is a lower
+        // bound.
         self.model
             .install(key, above, writer, Written::Is(seen.cloned()), false);
         true

@@ -1,11 +1,12 @@
-//! Replays a history in the order of its stamps against a model: every read must have seen exactly
-//! the newest version at its stamp. Linear in the number of operations, and in the width of scans.
+//! Replays a history in the order of its timestamps against a model. Every read must have seen
+//! exactly the newest version at its timestamp. The cost is linear in the number of operations and
+//! the width of scans.
 //!
-//! Reads of failed transactions, and of those whose outcome is unknown, are judged too, but for
-//! rows that they wrote themselves: a read at a stamp is repeatable whatever becomes of the reader.
-//! A write of unknown outcome may have happened or not; the first read that tells decides it, and
-//! every other must agree. If its stamp is unknown as well, the reads that saw it bound its place
-//! ([`floating`]).
+//! Reads of failed transactions, and of those whose outcome is unknown, are judged as well, except
+//! for rows that they wrote themselves: a read at a timestamp is repeatable, whatever becomes of
+//! the reader. A write of unknown outcome may have happened or not. The first read that tells
+//! decides it, and all others must agree. If its timestamp is unknown as well, the reads that saw
+//! it bound its place ([`floating`]).
 
 mod floating;
 mod model;
@@ -23,23 +24,23 @@ use floating::Floating;
 use model::{Model, Overlay, Written};
 use writers::Writers;
 
-/// Why a history cannot be replayed.
+/// The reason for which a history cannot be replayed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unplayable {
-    /// The database that made it does not tell its order.
+    /// The database does not tell its order.
     #[error(
         "T{transaction} is committed without a stamp; only histories with stamps can be replayed"
     )]
     NoStamp {
-        /// The first such transaction.
+        /// The id of the first committed transaction without a timestamp.
         transaction: u64,
     },
 }
 
-/// Judges a history by its stamps.
+/// Judges a history by its timestamps.
 ///
 /// # Errors
-/// A committed transaction has no stamp, so the history claims no order.
+/// A committed transaction has no timestamp, so the history claims no order.
 pub fn judge(history: &History) -> Result<Verdict, Unplayable> {
     let unstamped = |t: &&Transaction| t.outcome == Outcome::Ok && t.stamp.is_none();
     if let Some(transaction) = history.transactions.iter().find(unstamped) {
@@ -65,13 +66,16 @@ pub fn judge(history: &History) -> Result<Verdict, Unplayable> {
     Ok(replay.verdict)
 }
 
-/// The transactions with stamps, by stamp. Two writers with one stamp are a breach.
+/// The places of the transactions with timestamps, ordered by timestamp. Two writers with the same
+/// timestamp are a breach.
 fn order(history: &History, verdict: &mut Verdict) -> Vec<usize> {
     let all = &history.transactions;
     let mut order: Vec<usize> = (0..all.len())
         .filter(|&at| all[at].stamp.is_some())
         .collect();
     order.sort_by_key(|&at| {
+        // A reader comes before a writer with the same timestamp, so it is judged by what was there
+        // before.
         (
             all[at].stamp,
             all[at].written().next().is_some(),
@@ -92,17 +96,18 @@ fn order(history: &History, verdict: &mut Verdict) -> Vec<usize> {
     order
 }
 
-/// A replay under way.
+/// The state of a replay.
 struct Replay<'h> {
     history: &'h History,
     writers: Writers,
     model: Model,
     floating: Floating,
-    /// Of transactions with unknown outcome: whether they happened, and who saw that (a place).
+    /// For transactions of unknown outcome, whether they happened, and the place of the reader that
+    /// proved it.
     decided: HashMap<usize, (bool, usize)>,
-    /// Rows that the transaction being played wrote, if it is not committed: an aborted transaction
-    /// that reads on has lost its own writes, and what an insert saw is protected by the insert
-    /// alone.
+    /// The rows that the current transaction wrote, if it is not committed. Its reads of them are
+    /// not judged: an aborted transaction that reads on has lost its own writes, and what an insert
+    /// saw is protected by the insert alone.
     left_alone: HashSet<Key>,
     verdict: Verdict,
 }
@@ -116,7 +121,8 @@ impl<'h> Replay<'h> {
         self.transaction(place).stamp.unwrap_or(0)
     }
 
-    /// Plays one transaction: its reads against the model and its own writes, then its writes.
+    /// Plays one transaction: first its reads against the model and its own writes, then its
+    /// writes.
     fn step(&mut self, place: usize) {
         let transaction = self.transaction(place);
         self.left_alone.clear();
@@ -142,6 +148,8 @@ impl<'h> Replay<'h> {
             Outcome::Ok => false,
             Outcome::Unknown => true,
         };
+        // The writes become visible together at the end, so that the transaction's reads see the
+        // snapshot before it.
         let stamp = self.stamp(place);
         for (key, written) in overlay.writes() {
             self.model.install(key, stamp, place, written, maybe);
@@ -149,7 +157,7 @@ impl<'h> Replay<'h> {
     }
 }
 
-/// A list with one element more, as far as it is known.
+/// A list with one more element, as far as the list is known.
 fn appended(before: Option<&Written>, element: u64) -> Written {
     match before {
         Some(Written::Is(None)) => Written::Is(Some(Value::List(vec![element]))),
@@ -158,6 +166,8 @@ fn appended(before: Option<&Written>, element: u64) -> Written {
             list.push(element);
             Written::Is(Some(Value::List(list)))
         }
+        // The list before is not known, for example because a transaction of unknown outcome may
+        // have appended. Its last element still identifies the version.
         _ => Written::EndsWith(element),
     }
 }

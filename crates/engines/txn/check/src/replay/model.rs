@@ -1,5 +1,5 @@
-//! The rows as a serial database would hold them: settled versions, and above them those that may
-//! exist.
+//! The rows as a serial database would have them: settled versions, and above them versions that
+//! may exist.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,11 +10,11 @@ use crate::history::{Key, Value, shown};
 /// What a transaction wrote, as far as its client knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Written {
-    /// This value, or nothing.
+    /// Exactly this value, or the absence of the row.
     Is(Option<Value>),
-    /// A list with this element at its end.
+    /// A list whose last element is this one.
     EndsWith(u64),
-    /// A register that carries this transaction's id.
+    /// A register that carries this transaction's id, with any value.
     By(u64),
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for Written {
 }
 
 impl Written {
-    /// Whether a reader that was given `seen` may have seen this.
+    /// Whether a reader that got `seen` may have seen this.
     pub fn fits(&self, seen: Option<&Value>) -> bool {
         match self {
             Self::Is(value) => value.as_ref() == seen,
@@ -44,20 +44,21 @@ impl Written {
 /// A version of a row.
 #[derive(Debug, Clone)]
 pub(super) struct Version {
-    /// Where it lies in the order.
+    /// Its timestamp, which is its place in the order.
     pub stamp: u64,
-    /// Place of the transaction that wrote it.
+    /// The place of the transaction that wrote it.
     pub writer: usize,
-    /// What it holds.
+    /// The value, as far as it is known.
     pub written: Written,
-    /// Whether its writer's outcome is unknown.
+    /// Whether the outcome of its writer is unknown.
     pub maybe: bool,
 }
 
-/// What the rows hold at one moment of the replay.
+/// The rows at one moment of the replay.
 #[derive(Debug, Default)]
 pub(super) struct Model {
-    /// Oldest first; the first version is settled, or may stand on an absent row.
+    /// The versions of each row, oldest first. The first is settled, or may have been written to an
+    /// absent row; all others may exist.
     rows: BTreeMap<Key, Vec<Version>>,
 }
 
@@ -68,7 +69,7 @@ impl Model {
         self.rows.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    /// What the row holds, if no version of unknown outcome lies above it.
+    /// The version of the row that certainly exists, unless one of unknown outcome is above it.
     pub fn settled(&self, key: Key) -> Option<&Written> {
         match self.versions(key) {
             [] => Some(&Written::Is(None)),
@@ -77,12 +78,12 @@ impl Model {
         }
     }
 
-    /// The rows that were ever written in a range.
+    /// The rows of a range that were ever written.
     pub fn keys(&self, range: impl RangeBounds<Key>) -> Vec<Key> {
         self.rows.range(range).map(|row| *row.0).collect()
     }
 
-    /// Puts a version on top. A settled one hides all below.
+    /// Adds the newest version of a row. A settled one hides all others.
     pub fn install(&mut self, key: Key, stamp: u64, writer: usize, written: Written, maybe: bool) {
         let row = self.rows.entry(key).or_default();
         if !maybe {
@@ -96,8 +97,8 @@ impl Model {
         });
     }
 
-    /// A reader saw the version at `at` of a row: nothing above it exists, nothing below it is seen
-    /// again. `written` is the value that it proved to hold.
+    /// Notes that a reader saw the version at `at` of a row. No version above it exists, and no
+    /// version below it will be seen again. `written` is the value that the reader proved.
     pub fn settle(&mut self, key: Key, at: usize, written: Written) {
         if let Some(row) = self.rows.get_mut(&key) {
             let mut version = row.swap_remove(at);
@@ -107,7 +108,7 @@ impl Model {
         }
     }
 
-    /// A reader saw the absence below all versions of a row.
+    /// Notes that a reader saw the absence of a row, so that no version exists.
     pub fn forget(&mut self, key: Key) {
         if let Some(row) = self.rows.get_mut(&key) {
             row.clear();
@@ -115,7 +116,7 @@ impl Model {
     }
 }
 
-/// What a transaction has written itself so far, and read since.
+/// What a transaction has written itself, and what it has read since then.
 #[derive(Debug, Default)]
 pub(super) struct Overlay(BTreeMap<Key, Written>);
 

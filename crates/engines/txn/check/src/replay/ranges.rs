@@ -1,4 +1,4 @@
-//! Scans and look-ups against the model: what they found, and what they must not have missed.
+//! Judges scans and look-ups: the rows that they found, and those that they must not have missed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,8 @@ use super::Replay;
 use super::model::{Overlay, Written};
 
 impl Replay<'_> {
-    /// Judges a scan: its shape, each row it found, and the absence of each row it did not find.
+    /// Judges the shape of a scan, each row that it found, and the absence of each row that it did
+    /// not find.
     pub(super) fn scan(&mut self, place: usize, overlay: &mut Overlay, scan: &Scan) {
         let ids: Vec<u64> = scan.rows.iter().map(|row| row.0).collect();
         let ordered = ids
@@ -25,6 +26,8 @@ impl Replay<'_> {
         let covered = scan.covered();
         let found: BTreeMap<u64, &Value> = scan.rows.iter().map(|row| (row.0, &row.1)).collect();
         let range = Key::new(scan.table, covered.start)..Key::new(scan.table, covered.end);
+        // Rows that were written but not found are judged as reads of absence. Else a scan could
+        // miss rows unnoticed.
         let mut keys: BTreeSet<Key> = self.model.keys(range.clone()).into_iter().collect();
         keys.extend(overlay.keys(range));
         keys.extend(found.keys().map(|&id| Key::new(scan.table, id)));
@@ -33,8 +36,8 @@ impl Replay<'_> {
         }
     }
 
-    /// Judges a look-up: its order, each row it found, and that no other row has a number in the
-    /// range.
+    /// Judges the order of a look-up, each row that it found, and that no other row has a value in
+    /// the range.
     pub(super) fn lookup(&mut self, place: usize, overlay: &mut Overlay, lookup: &Lookup) {
         let number = |value: &Value| match value {
             Value::Register { n, .. } => Some(*n),
@@ -57,6 +60,7 @@ impl Replay<'_> {
             });
         }
         let found: BTreeMap<u64, &Value> = lookup.rows.iter().map(|row| (row.0, &row.1)).collect();
+        // Any row of the table may have the value, so all of them are judged.
         let table = Key::new(lookup.table, 0)..=Key::new(lookup.table, u64::MAX);
         let mut keys: BTreeSet<Key> = self.model.keys(table.clone()).into_iter().collect();
         keys.extend(overlay.keys(table));
@@ -73,7 +77,8 @@ impl Replay<'_> {
         }
     }
 
-    /// Judges that a look-up did not find a row: some version that it may have seen lies outside.
+    /// Judges that a look-up did not find a row. At least one version that it may have seen must be
+    /// outside of the range.
     fn not_found(
         &mut self,
         place: usize,
@@ -86,7 +91,7 @@ impl Replay<'_> {
         }
         let missed = match overlay.get(key) {
             Some(own) => !outside(own),
-            // It is not known which number a floating transaction has left in a row.
+            // The value that a floating transaction left in a row is not known.
             None => !self.floating.touches(key) && self.fitting(key, &outside).is_empty(),
         };
         if missed {

@@ -1,4 +1,4 @@
-//! One row as a transaction read it, against the model.
+//! Judges one row that a transaction read.
 
 use crate::history::{Key, Value, shown};
 use crate::verdict::Rule;
@@ -8,7 +8,7 @@ use super::model::{Overlay, Written};
 use super::writers::Origin;
 
 impl Replay<'_> {
-    /// Judges that `place` read `seen` in a row.
+    /// Judges that the transaction at `place` read `seen` in a row.
     pub(super) fn read(
         &mut self,
         place: usize,
@@ -18,12 +18,13 @@ impl Replay<'_> {
     ) {
         if self.left_alone.contains(&key) {
             if overlay.get(key).is_none() {
-                // What it appends comes behind what it saw, should it have happened.
+                // If the transaction happened, it appended to the list that it saw.
                 overlay.put(key, Written::Is(seen.cloned()));
             }
             return;
         }
         if let Some(own) = overlay.get(key) {
+            // What is known of the own write may be less than what was read, for example of a list.
             if own.fits(seen) {
                 overlay.put(key, Written::Is(seen.cloned()));
                 return;
@@ -39,7 +40,7 @@ impl Replay<'_> {
             return;
         }
         if seen.is_none() && self.floating.may_delete(key) {
-            // It is not known when it was deleted, so its absence tells nothing.
+            // It is not known when the row was deleted, so its absence proves nothing.
             return;
         }
         let stamp = self.stamp(place);
@@ -52,7 +53,7 @@ impl Replay<'_> {
         };
         let version = at.checked_sub(1).map(|at| &self.model.versions(key)[at]);
         self.floating.read(key, stamp, version, place);
-        // Two versions that look alike, as two deletes do, leave open which of them was seen.
+        // If two versions look alike, as two deletes do, it stays open which of them was seen.
         let certain = fitting.len() == 1;
         self.decide(place, key, at, certain);
         if certain {
@@ -64,8 +65,8 @@ impl Replay<'_> {
     }
 
     /// The versions that fit, newest first, counted from 1; 0 is the absence below all of them.
-    /// What contradicts what is known of an unknown outcome is taken only if nothing else fits, and
-    /// [`Self::decide`] says so.
+    /// Versions that contradict what is known of an unknown outcome are returned only if nothing
+    /// else fits, and [`Self::decide`] then reports them.
     pub(super) fn fitting(&self, key: Key, fits: impl Fn(&Written) -> bool) -> Vec<usize> {
         let agreeing = self.candidates(key, &fits, true);
         if agreeing.is_empty() {
@@ -82,6 +83,7 @@ impl Replay<'_> {
             if happened != Some(false) && fits(&version.written) {
                 found.push(at + 1);
             }
+            // A version that certainly exists hides everything below it.
             if !version.maybe || happened == Some(true) {
                 return found;
             }
@@ -92,8 +94,8 @@ impl Replay<'_> {
         found
     }
 
-    /// A reader that saw version `at` saw that those above did not happen, and, if it is certain
-    /// which version that was, that its writer did.
+    /// Notes what a reader of version `at` proves: the versions above did not happen and, if it is
+    /// certain which version was seen, its writer did. Reports a contradiction to an earlier proof.
     pub(super) fn decide(&mut self, place: usize, key: Key, at: usize, certain: bool) {
         let versions = self.model.versions(key);
         let above = versions[at..]
@@ -124,7 +126,8 @@ impl Replay<'_> {
         }
     }
 
-    /// Names what is wrong with a value that no version at the reader's stamp explains.
+    /// Reports a value that no version at the reader's timestamp explains, by the rule that its
+    /// origin breaks.
     pub(super) fn mismatch(&mut self, place: usize, key: Key, seen: Option<&Value>) {
         let reader = self.transaction(place);
         let origin = self.writers.origin(self.history, key, seen);

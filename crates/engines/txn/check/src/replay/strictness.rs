@@ -1,9 +1,10 @@
-//! Who ended before another began has the lower stamp.
+//! Judges that a transaction which ended before another began has the lower timestamp.
 
 use crate::history::{History, Outcome};
 use crate::verdict::{Rule, Verdict};
 
-/// Sweeps through time and keeps the highest stamp of those that have ended.
+/// Sweeps through time, with the highest timestamp of the transactions that have ended so far. That
+/// one is enough: if it is lower than a new one, so are all others.
 pub(super) fn judge(history: &History, verdict: &mut Verdict) {
     let all = &history.transactions;
     let committed = |place: &usize| all[*place].outcome == Outcome::Ok;

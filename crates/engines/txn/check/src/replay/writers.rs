@@ -1,25 +1,25 @@
-//! Who wrote a value: registers carry their writer, list elements are unique.
+//! Finds the writer of a value: registers carry its id, and list elements are unique.
 
 use std::collections::HashMap;
 
 use crate::history::{History, Key, Op, Outcome, Value};
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// There is none: the row is absent.
+    /// The row is absent, so there is no writer.
     Absence,
-    /// No transaction wrote it to this row.
+    /// No transaction wrote the value to this row.
     Unwritten,
-    /// This transaction, which failed.
+    /// The transaction with this id, which failed.
     Failed(u64),
-    /// This transaction, which replaced it itself.
+    /// The transaction with this id, which replaced the value itself.
     Replaced(u64),
-    /// This transaction, at this stamp if it is known.
+    /// The transaction with this id, at this timestamp if it is known.
     At(u64, Option<u64>),
 }
 
-/// Finds writers.
+/// The writers of all values of a history.
 #[derive(Debug)]
 pub(super) struct Writers {
     places: HashMap<u64, usize>,
@@ -40,7 +40,7 @@ impl Writers {
         Self { places, elements }
     }
 
-    /// The place of the transaction that a value names as its writer.
+    /// The place of the transaction that the value names as its writer.
     pub fn place(&self, key: Key, value: Option<&Value>) -> Option<usize> {
         match value? {
             Value::Register { by, .. } => self.places.get(by).copied(),
@@ -49,7 +49,7 @@ impl Writers {
         }
     }
 
-    /// Where a value of a row comes from.
+    /// The origin of a value of a row.
     pub fn origin(&self, history: &History, key: Key, value: Option<&Value>) -> Origin {
         let Some(value) = value else {
             return Origin::Absence;
@@ -75,6 +75,7 @@ impl Writers {
                 }
                 _ => continue,
             };
+            // Only the last write of a transaction to the row can be seen by others.
             if written == key {
                 (wrote, last) = (wrote || same, same);
             }

@@ -1,4 +1,4 @@
-//! What a seed decides.
+//! The parameters of a run, all of which are drawn from its seed.
 
 use dyno_sim::{ClockFaults, Delay, Link, Random, Storm};
 use dyno_txn_core::Config;
@@ -7,14 +7,15 @@ use crate::work::{Mix, Shape};
 
 const MS: u64 = 1_000_000;
 
-/// A run, as its seed chose it.
+/// A run as its seed chose it. Times are in nanoseconds, and a time of 0 between faults means that
+/// there are none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chosen {
     pub seed: u64,
-    /// Nodes with partitions, and partitions of each.
+    /// Nodes with partitions, and partitions on each.
     pub servers: usize,
     pub cores: u32,
-    /// Whether the one server gives stamps itself; else there are two nodes with oracles.
+    /// Whether the only server issues timestamps itself. Otherwise two nodes have oracles.
     pub in_process: bool,
     pub clients: usize,
     pub sessions: usize,
@@ -24,12 +25,12 @@ pub(super) struct Chosen {
     pub storm_ns: u64,
     pub pause_ns: u64,
     pub deadline_ns: u64,
-    /// Of partitions.
+    /// The settings of partitions.
     pub wait_ns: u64,
     pub heartbeat_ns: u64,
     pub resend_ns: u64,
     pub retention_ns: u64,
-    /// What goes wrong.
+    /// The faults of the network, of clocks, and of nodes.
     pub link: Link,
     pub clock: ClockFaults,
     pub crash_every_ns: u64,
@@ -39,13 +40,14 @@ pub(super) struct Chosen {
     pub failover_every_ns: u64,
     /// Whether disks fail, and machines crash in the middle of a write.
     pub disks_fail: bool,
-    /// After how long it is looked what the disk has written.
+    /// The delay until it is checked what the disk has written.
     pub sync: Delay,
+    /// How often a partition begins a checkpoint during the storm.
     pub checkpoint_every_ns: u64,
-    /// One transaction in so many is left by its client without a word; 0: none.
+    /// One transaction in this many is abandoned by its client without a word; 0 means none.
     pub abandon_one_in: usize,
-    /// Whether clients go on before their writes were answered; only over links that keep the
-    /// order.
+    /// Whether clients continue before their writes are answered. Only links that keep the order of
+    /// messages allow that.
     pub eager: bool,
 }
 
@@ -65,8 +67,8 @@ impl Chosen {
         let checkpoint = every(random, 50, 800);
         let link = Self::link(random);
         let failover_every_ns = rare(2, random, failover);
-        // Another oracle takes over after some seconds; in longer storms there are no more
-        // transactions.
+        // Another oracle takes over after some seconds. A longer storm with longer pauses has room
+        // for that, and still has as many transactions.
         let longer = match failover_every_ns > 0 && !in_process {
             true => 2,
             false => 1,
@@ -114,7 +116,7 @@ impl Chosen {
         }
     }
 
-    /// Each fault of the network is on with some seeds and off with others.
+    /// The faults of the network. Each is on for some seeds and off for others.
     fn link(random: &mut Random) -> Link {
         let mut chance = |one_in: usize, most: u64| match random.one_in(one_in) {
             true => random.between(0, most) as u32,
@@ -131,8 +133,8 @@ impl Chosen {
         }
     }
 
-    /// The network before and after the storm. Clients that do not wait for answers need their
-    /// order kept.
+    /// The network before and after the storm. Clients that do not wait for answers need the order
+    /// of messages there, too.
     pub fn calm_link(&self) -> Link {
         Link {
             ordered: self.link.ordered,
@@ -144,7 +146,8 @@ impl Chosen {
         self.servers as u32 * self.cores
     }
 
-    /// What nodes crash and links are cut, from now until a time.
+    /// The storm until a time: which nodes crash and which links are cut. Nodes from `spare_from`
+    /// on do not crash.
     pub fn storm(&self, until_ns: u64, spare_from: usize) -> Storm {
         Storm {
             until_ns,
@@ -156,7 +159,7 @@ impl Chosen {
         }
     }
 
-    /// A partition's settings.
+    /// The settings of partition `id`, with a bug that was planted in it.
     pub fn config(&self, id: u32, planted: dyno_txn_core::planted::Planted) -> Config {
         Config {
             seed: self.seed,

@@ -1,5 +1,5 @@
-//! One partition on a node: it is given messages and time, its records go to its journal, its
-//! messages to the network. When its node crashes only the journal's disk is left.
+//! One partition on a node. It is given messages and time, its records go to its journal and its
+//! messages to the network. When its node crashes, only the disk of the journal is left.
 
 use dyno_sim::{NodeId, Random};
 use dyno_txn_api::{Procedures, Stamp};
@@ -9,42 +9,45 @@ use dyno_txn_log::Lsn;
 
 use super::journal::{End, Journal, Weather};
 
-/// A partition, up or down.
+/// A partition, whose node is up or down.
 pub(super) struct Core {
     pub node: NodeId,
     pub config: Config,
     pub journal: Journal,
     partition: Option<Partition>,
-    /// It has read its log and waits for a stamp above all that were given, by this ticket.
+    /// The ticket of the request for a timestamp above all that were issued. A partition that has
+    /// read its log waits for that.
     pub recovering: Option<u64>,
     checkpoint: Option<Copying>,
-    /// When its next wake-up is due, by its node's clock.
+    /// When its next wake-up is due, on its node's clock.
     pub armed: Option<u64>,
     effects: Effects,
 }
 
-/// A checkpoint under way.
+/// A checkpoint that is being made.
 struct Copying {
     at: Checkpoint,
     records: Vec<Vec<u8>>,
-    /// The log from behind this record on belongs to it; there the record ends.
+    /// The last record before the checkpoint began, and the position at which it ends in the log.
+    /// Recovery needs the log from there on.
     begun: Position,
     from: Lsn,
-    /// It counts once the log is durable up to here.
+    /// The last record that may have influenced the checkpoint. It counts once the log is durable
+    /// up to here.
     ended: Option<Position>,
 }
 
-/// What a partition wants after an input.
+/// What a partition wants to have done after an input.
 #[derive(Default)]
 pub(super) struct Wants {
     pub sends: Vec<(Address, Message)>,
-    /// The driver must look later what was written.
+    /// Whether the driver must check later what was written.
     pub look: bool,
     pub wake_at: Option<u64>,
 }
 
 impl Core {
-    /// A partition that begins with nothing.
+    /// A partition without rows, with an empty log.
     pub fn new(
         node: NodeId,
         config: Config,
@@ -63,12 +66,13 @@ impl Core {
         }
     }
 
-    /// Up to which stamp it has seen any.
+    /// The highest timestamp that it has seen.
     pub fn newest(&self) -> Stamp {
         self.partition.as_ref().map_or(0, Partition::newest_stamp)
     }
 
-    /// Its node stops, or, if it is `killed`, only what ran on it.
+    /// Ends the partition with its node. If it is `killed`, only the process ends and the machine
+    /// continues.
     pub fn crash(&mut self, killed: bool, random: &mut Random) {
         self.partition = None;
         self.recovering = None;
@@ -78,8 +82,8 @@ impl Core {
         self.journal.crash(killed, random);
     }
 
-    /// Its node starts: checkpoint and log are read. A record that cannot be is a breach, told in
-    /// words; the disk may fail in the middle of it.
+    /// Starts the partition with its node: reads checkpoint and log. A record that cannot be
+    /// applied is a breach, described in words. The disk may fail in the middle.
     pub fn restart(
         &mut self,
         procedures: Procedures,
@@ -99,7 +103,7 @@ impl Core {
         Ok(())
     }
 
-    /// Recovery ends with a stamp above all that were given.
+    /// Ends the recovery with a timestamp above all that were issued.
     pub fn recovered(&mut self, now: u64, stamp: Stamp) -> Result<Wants, String> {
         self.recovering = None;
         let id = self.config.id;
@@ -109,12 +113,14 @@ impl Core {
         })
     }
 
-    /// A message. While it recovers only oracles are heard: they need most partitions to go on.
+    /// Handles a message. During recovery only oracles are served, because they need most
+    /// partitions to continue.
     pub fn handle(&mut self, now: u64, from: Address, message: Message) -> Wants {
         if self.recovering.is_some() && !matches!(message, Message::KeepBound { .. }) {
             return Wants::default();
         }
-        // Every second one comes in bytes, as from a real connection, which has a shorter way.
+        // Every second one goes through its bytes as from a real connection, which takes a shorter
+        // path in the partition.
         if matches!(&message, Message::OneShot { ticket, stamp: None, .. } if ticket % 2 == 0) {
             let mut bytes = Vec::new();
             message.encode(&mut bytes);
@@ -126,7 +132,7 @@ impl Core {
         self.input_ok(|partition, effects| partition.handle(now, from, message, effects))
     }
 
-    /// Looks what was written.
+    /// Collects what was written, and lets the partition send what waited for it.
     pub fn look(&mut self, now: u64) -> Wants {
         let position = self.journal.look();
         let mut wants =
@@ -136,7 +142,7 @@ impl Core {
         wants
     }
 
-    /// Time has passed.
+    /// Lets the partition do what is due.
     pub fn tick(&mut self, now: u64) -> Wants {
         self.armed = None;
         if self.recovering.is_some() {
@@ -145,7 +151,7 @@ impl Core {
         self.input_ok(|partition, effects| partition.tick(now, effects))
     }
 
-    /// Begins a checkpoint, or goes on with one. True when there is more to do.
+    /// Begins a checkpoint or continues one. Returns whether there is more to do.
     pub fn go_on_checkpoint(&mut self) -> bool {
         let Some(partition) = self
             .partition
@@ -157,7 +163,7 @@ impl Core {
         let copying = match &mut self.checkpoint {
             Some(copying) => copying,
             none => {
-                // While records wait for the log it is not known where they will end.
+                // While records wait for the log it is not known where in the log they will end.
                 let Some(from) = self.journal.place() else {
                     return true;
                 };
@@ -178,6 +184,8 @@ impl Core {
             let more = partition
                 .go_on_checkpoint(&mut copying.at, &mut |record| records.push(record.to_vec()));
             if !more {
+                // Rows were copied while the partition was running, so the checkpoint may hold
+                // effects of all records up to now.
                 copying.ended = Some(partition.appended());
                 self.keep_checkpoint();
             }
@@ -186,6 +194,7 @@ impl Core {
         false
     }
 
+    /// Makes a finished checkpoint current, once the log has all records whose effects it holds.
     fn keep_checkpoint(&mut self) {
         let durable = self.journal.durable();
         let ready = |copying: &mut Copying| copying.ended.is_some_and(|ended| ended <= durable);
@@ -195,7 +204,7 @@ impl Core {
         }
     }
 
-    /// What it holds that is not decided, as records of a checkpoint show it.
+    /// How many transactions are open, as the records of a checkpoint show them.
     pub fn undecided(&self) -> usize {
         use dyno_txn_core::record::Record;
         let mut count = 0;
@@ -211,6 +220,8 @@ impl Core {
         count
     }
 
+    /// Runs `act` on the partition, and collects its effects: records for the journal, messages for
+    /// the network.
     fn input_ok(&mut self, act: impl FnOnce(&mut Partition, &mut Effects)) -> Wants {
         let done = self.input(|partition, effects| {
             act(partition, effects);

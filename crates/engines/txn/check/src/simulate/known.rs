@@ -1,15 +1,15 @@
-//! Runs a transaction's code as far as the answers go that are known. Where one is missing the code
-//! stops; it runs again from the start when the answer is there, as procedures do in the engine.
+//! Runs the code of a transaction as far as answers are known. At a missing answer the code stops,
+//! and it runs again from the start when the answer is there, as procedures in the engine do.
 
 use dyno_txn_api::{Answer, Code, Error, Operation, Operations, Result, TableId};
 use dyno_txn_core::Schema;
 
-/// Answers of batches in the order in which the code asked for them.
+/// The answers of batches, in the order in which the code requested them.
 pub(super) struct Known<'a> {
     pub answers: &'a [Result<Vec<Answer>>],
     pub schema: &'a Schema,
     next: usize,
-    /// The batch whose answer is missing.
+    /// The batch of the first missing answer.
     pub missing: Option<Vec<Operation>>,
 }
 
@@ -31,6 +31,8 @@ impl Operations for Known<'_> {
         match known {
             Some(answer) => answer.clone(),
             None => {
+                // Only the first missing batch is sent. Code that ignores the error may ask for
+                // more, which it would not ask for with the answer.
                 self.missing.get_or_insert_with(|| operations.to_vec());
                 Err(Error::new(Code::Unavailable, "not answered yet"))
             }

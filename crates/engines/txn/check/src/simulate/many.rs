@@ -1,4 +1,4 @@
-//! Many seeds, for the command and for tests.
+//! Runs many seeds, for the command and for tests.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,24 +8,25 @@ use parking_lot::Mutex;
 use super::{Options, Run, simulate};
 use crate::history::HistoryError;
 
-/// What came of many seeds.
+/// The results of many seeds together.
 #[derive(Debug, Default)]
 pub struct Many {
-    /// Seeds that ran.
+    /// Seeds that ran to their end.
     pub seeds: u64,
     /// Transactions committed in all of them.
     pub committed: u64,
-    /// Transactions without effect.
+    /// Transactions that had no effect.
     pub failed: u64,
     /// Transactions whose outcome is unknown.
     pub unknown: u64,
-    /// Crashes of nodes.
+    /// Crashes of nodes in all runs.
     pub crashes: u64,
-    /// Messages lost.
+    /// Messages that the network lost.
     pub lost: u64,
-    /// How often oracles began to serve.
+    /// How often an oracle began to serve.
     pub takeovers: u64,
-    /// Runs in which a rule was broken, by seed; the first few, because each holds its history.
+    /// Runs in which a rule was broken, ordered by seed. Only the first few are kept, because each
+    /// has its history.
     pub broken: Vec<Run>,
     /// All seeds in which a rule was broken.
     pub broken_seeds: Vec<u64>,
@@ -52,8 +53,8 @@ impl Many {
     }
 }
 
-/// Runs the seeds `from..from + seeds`, so many at once, each in a thread of its own and none
-/// touching another. `stop` ends it after the seeds under way.
+/// Runs the seeds `from..from + seeds` on `threads` threads. Runs share nothing, so the result does
+/// not depend on the number of threads. `stop` ends it after the seeds that are running.
 pub fn many(from: u64, seeds: u64, threads: usize, options: &Options, stop: &AtomicBool) -> Many {
     let next = AtomicU64::new(0);
     let all = Mutex::new(Many::default());
@@ -77,7 +78,7 @@ pub fn many(from: u64, seeds: u64, threads: usize, options: &Options, stop: &Ato
 }
 
 impl Run {
-    /// Writes the history into the folder, under the name of the seed.
+    /// Writes the history into the folder, in a file named after the seed.
     ///
     /// # Errors
     /// The file cannot be written.

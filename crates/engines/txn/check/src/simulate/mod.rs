@@ -1,23 +1,23 @@
-//! The whole cluster in one thread, from one seed: partitions on several nodes, oracles that fail
-//! over, and clients, over a network, clocks and disks with faults.
+//! Simulates the whole cluster in one thread from one seed: partitions on several nodes, oracles
+//! that fail over, and clients, with a network, clocks and disks that have faults.
 //!
 //! | file | what |
 //! |---|---|
 //! | `chosen` | what a seed decides: the size of the cluster, its times, its faults |
-//! | `phases` | peace, storm and rest |
-//! | `cluster` | the world, and which node gets what happens |
-//! | `core` | one partition with its log; crash and recovery |
+//! | `phases` | the parts of a run: setting up, storm and rest |
+//! | `cluster` | the simulated world, and the dispatch of its events to nodes |
+//! | `core` | one partition with its log, through crashes and recovery |
 //! | `lives` | nodes crash, disks fail, nodes start |
-//! | `journal` | its log, the real one on a simulated disk, and what it must read back |
-//! | `oracles` | who gives stamps |
-//! | `client`, `session` | clients and what each is doing |
-//! | `known` | a transaction's code, run again with what is known so far |
-//! | `many` | many seeds, side by side |
+//! | `journal` | the real log on a simulated disk, and what it must read back |
+//! | `oracles` | the oracles, and a check that timestamps only grow |
+//! | `client`, `session` | clients, and the transactions of their sessions |
+//! | `known` | runs a transaction's code again with the answers so far |
+//! | `many` | many seeds in several threads |
 //!
-//! A run has three parts: tables and accounts are made in peace; clients work in a storm of faults;
-//! then all faults end, and everything must come to rest: every row can be read, and no partition
-//! holds anything undecided. All judges judge what the clients saw. The same seed gives the same
-//! run, event by event.
+//! A run has three parts. First tables and accounts are created without faults. Then clients work
+//! in a storm of faults. Then all faults end, and everything must come to rest: every row can be
+//! read, and no partition has an undecided transaction. All judges judge what the clients saw. The
+//! same seed gives the same run, event by event.
 
 mod chosen;
 mod client;
@@ -41,41 +41,41 @@ pub use many::{Many, many};
 use chosen::Chosen;
 use cluster::Cluster;
 
-/// What all runs have in common; everything else is the seed's.
+/// What all runs have in common. Everything else is drawn from the seed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// A bug that was put in on purpose.
+    /// A bug that is planted on purpose, which the judges must find.
     pub planted: Planted,
-    /// Clients wait for the answer to each write before they go on.
+    /// Whether clients wait for the answer to each write before they continue.
     pub patient: bool,
     /// Whether the last events are kept as text.
     pub lines: bool,
-    /// Disks confirm writes that they did not do, which must be noticed.
+    /// Whether disks confirm writes that they did not do, which the judges must notice.
     pub lying_disks: bool,
 }
 
-/// What came of a run.
+/// The result of one run.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Its seed.
+    /// The seed that it was run from.
     pub seed: u64,
-    /// What the seed decided.
+    /// The parameters that the seed decided, as text.
     pub about: String,
-    /// What the judges found.
+    /// The breaches that the judges found.
     pub judgement: Judgement,
-    /// What clients saw.
+    /// What the clients did and saw.
     pub history: History,
-    /// A hash of all that happened.
+    /// A hash of all events, which is equal for equal runs.
     pub hash: u64,
-    /// How many things happened.
+    /// How many events there were.
     pub events: u64,
-    /// Crashes of nodes.
+    /// How often a node crashed.
     pub crashes: u64,
-    /// Messages lost.
+    /// Messages that the network lost.
     pub lost: u64,
     /// How often an oracle on a node of its own began to serve.
     pub takeovers: u64,
-    /// The last events, if they were kept.
+    /// The last events as text, if they were kept.
     pub lines: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The parts of a run: peace, storm, and rest.
+//! The parts of a run: setting up, storm, and rest.
 
 use dyno_txn_api::{Table, TableId};
 use dyno_txn_core::message::{Address, Message};
@@ -10,13 +10,14 @@ use crate::history::Outcome;
 use crate::verdict::Rule;
 use crate::work::{Work, definitions};
 
-/// Time for tables, accounts and rest. An oracle takes over when it has heard of none for up to two
-/// and a half seconds, and waits for more than a second then; after a restart writes wait until
-/// stamps have passed its predecessor's bound, two seconds at most.
+/// Simulated time for setting up and for coming to rest. An oracle takes over when it has not heard
+/// of another one for up to two and a half seconds, and then waits for more than a second. After a
+/// restart writes wait until timestamps have passed the predecessor's bound, which takes at most
+/// two seconds.
 const PATIENCE_NS: u64 = 30_000 * MS;
 
 impl Cluster {
-    /// The whole run. The rules that were broken beside the history.
+    /// Plays the whole run. Returns the breaches that the history does not show.
     pub fn play(&mut self) -> Vec<(Rule, String)> {
         self.set_up();
         if self.broken.is_empty() {
@@ -66,7 +67,7 @@ impl Cluster {
                 Address::Partition(0),
                 create,
             );
-            // One after the other, so that they get the numbers that are expected.
+            // One after the other, so that the tables get the expected ids.
             self.run(100 * MS, |_| false);
         }
         self.insist(
@@ -103,6 +104,8 @@ impl Cluster {
 
     fn calm(&mut self) {
         let idle = |cluster: &Self| cluster.sessions.iter().all(Session::is_idle);
+        // Sessions end by themselves, because every transaction has a deadline and every client
+        // stops asking. A session that does not is a bug of the coordinator or of recovery.
         self.run(PATIENCE_NS, idle);
         if !idle(self) {
             return self
@@ -112,6 +115,8 @@ impl Cluster {
             |cluster, by| cluster.chosen.shape.read_all(by),
             "not every row could be read",
         );
+        // Recovery of abandoned transactions goes on in the background, after the last client has
+        // its answer.
         let decided = |cluster: &Self| cluster.cores.iter().all(|core| core.undecided() == 0);
         self.run(PATIENCE_NS, decided);
         if !decided(self) {
@@ -119,7 +124,7 @@ impl Cluster {
         }
     }
 
-    /// Runs work until it is committed.
+    /// Runs work until it is committed, or complains when the time for it is over.
     fn insist(&mut self, work: impl Fn(&Self, u64) -> Work, complaint: &str) {
         let until = self.world.now_ns() + PATIENCE_NS;
         while self.world.now_ns() < until {
@@ -136,14 +141,15 @@ impl Cluster {
         self.complain(complaint.to_owned());
     }
 
-    /// Lets things happen for a time, or until something is so.
+    /// Lets events happen for a time, or until a condition holds.
     fn run(&mut self, for_ns: u64, enough: impl Fn(&Self) -> bool) {
         let until = self.world.now_ns() + for_ns;
         let mut events = 0_u32;
         while let Some(event) = self.world.next_until(until) {
             self.event(event);
             events += 1;
-            // Some conditions take longer to look at than things take to happen.
+            // The condition is not checked after each event, because some conditions take longer to
+            // check than an event takes.
             if events.is_multiple_of(16) && enough(self) {
                 return;
             }

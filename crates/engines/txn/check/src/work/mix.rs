@@ -1,4 +1,4 @@
-//! Which work clients choose.
+//! Chooses the work of clients, at random by shares.
 
 use dyno_sim::Random;
 
@@ -6,16 +6,16 @@ use super::{ACCOUNTS, LISTS, REGISTERS, Step, Work};
 use crate::bank::Bank;
 use crate::history::Key;
 
-/// How many rows of each kind there are. Few, so that clients collide.
+/// How many rows of each kind there are. The numbers are small, so that clients collide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Accounts.
+    /// Registers of the bank, whose sum does not change.
     pub accounts: u64,
-    /// What each account holds at first.
+    /// The first balance of each account.
     pub balance: i64,
-    /// Registers.
+    /// Registers that are written, deleted and looked up.
     pub registers: u64,
-    /// Lists.
+    /// Lists that are read as a whole and appended to.
     pub lists: u64,
 }
 
@@ -30,14 +30,14 @@ impl Default for Shape {
     }
 }
 
-/// How often clients choose which workload; the numbers are shares.
+/// How often clients choose each workload, as shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mix {
-    /// Transfers and audits.
+    /// Share of transfers and audits.
     pub bank: usize,
-    /// Reads of and appends to several lists.
+    /// Share of reads of and appends to several lists.
     pub lists: usize,
-    /// Reads, writes, deletes, scans and look-ups of registers.
+    /// Share of reads, writes, deletes, scans and look-ups of registers.
     pub registers: usize,
 }
 
@@ -52,7 +52,7 @@ impl Default for Mix {
 }
 
 impl Shape {
-    /// The accounts, for the judge.
+    /// The accounts, for [`crate::bank::judge`].
     pub fn bank(&self) -> Bank {
         Bank {
             table: ACCOUNTS,
@@ -61,14 +61,14 @@ impl Shape {
         }
     }
 
-    /// Gives every account its first balance.
+    /// Work that gives every account its first balance.
     pub fn open(&self, by: u64) -> Work {
         let open = |id| Step::Write(Key::new(ACCOUNTS, id), self.balance);
         let steps = (0..self.accounts).map(open).collect();
         Work { by, steps }
     }
 
-    /// Reads everything, each register also through the index: what a run ends with.
+    /// Work that reads all rows, and all registers through the index as well.
     pub fn read_all(&self, by: u64) -> Work {
         let scan = |table, to| Step::Scan {
             table,
@@ -93,7 +93,7 @@ impl Shape {
         Work { by, steps }
     }
 
-    /// Something for a client to do.
+    /// Work that a client chooses at random.
     pub fn work(&self, mix: Mix, random: &mut Random, by: u64) -> Work {
         let chosen = random.below(mix.bank + mix.lists + mix.registers);
         let steps = if chosen < mix.bank {
@@ -140,7 +140,8 @@ impl Shape {
         for n in 0..=random.below(4) as u64 {
             let key = Key::new(LISTS, random.below(self.lists as usize) as u64);
             steps.push(if random.one_in(2) {
-                // Ids of transactions stay far below 2^56.
+                // Every element is unique in a history, so that a reader knows which transaction
+                // appended it. Ids of transactions stay far below 2^56.
                 Step::Append(key, by << 8 | n)
             } else {
                 Step::Read(vec![key])

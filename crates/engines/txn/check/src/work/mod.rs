@@ -1,4 +1,4 @@
-//! What clients do in a check: the same steps run interactively, as a procedure in the engine, and
+//! What clients do in a check. The same steps run interactively, as a procedure in the engine and
 //! as one request, in simulations and against real servers.
 
 mod mix;
@@ -18,70 +18,69 @@ pub(crate) use tables::{addition, register, value};
 /// The name under which [`procedures`] registers [`Work`].
 pub const PROCEDURE: &str = "check-work";
 
-/// Something that a transaction does. Rows are named by their table in the history ([`ACCOUNTS`],
-/// [`REGISTERS`], [`LISTS`]) and their number.
+/// A step of a transaction. Rows are named by the number that their table has in the history
+/// ([`ACCOUNTS`], [`REGISTERS`], [`LISTS`]) and their number in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Reads rows, all at once.
+    /// Reads rows in one request.
     Read(Vec<Key>),
-    /// Gives a register a number.
+    /// Sets a register to a number.
     Write(Key, i64),
-    /// Gives a register a number; fails when it is there.
+    /// Sets a register to a number, and fails if it exists.
     Insert(Key, i64),
-    /// Adds to a register without reading it; fails when it is not there.
+    /// Adds to a register without reading it, and fails if it does not exist.
     Add(Key, i64),
-    /// Deletes a register.
+    /// Deletes a register, whether it exists or not.
     Delete(Key),
-    /// Reads a list and appends an element.
+    /// Reads a list and writes it back with one more element.
     Append(Key, u64),
     /// Reads registers of a table by their keys, page by page.
     Scan {
-        /// The table.
+        /// The number of the table in the history.
         table: u32,
-        /// The first number.
+        /// The number of the first row.
         from: u64,
-        /// Behind the last number.
+        /// The number after that of the last row.
         to: u64,
-        /// From the end.
+        /// Whether the scan begins at the end.
         reverse: bool,
-        /// Rows at most.
+        /// The most rows to return.
         limit: Option<usize>,
     },
-    /// Reads registers of a table by their numbers, through the index.
+    /// Reads registers of a table by their values, through the index.
     Lookup {
-        /// The table.
+        /// The number of the table in the history.
         table: u32,
-        /// The first number.
+        /// The lowest value.
         from: i64,
-        /// Behind the last number.
+        /// The value after the highest one.
         to: i64,
     },
-    /// Moves money, if there is enough.
+    /// Moves money from one account to another, if there is enough.
     Transfer {
-        /// From this account.
+        /// The account that is debited.
         from: u64,
-        /// To this one.
+        /// The account that is credited.
         to: u64,
-        /// So much.
+        /// The amount, which is positive.
         amount: i64,
     },
 }
 
-/// What a transaction does, in order.
+/// The steps of a transaction, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// The transaction's id, which everything that it writes carries.
     pub by: u64,
-    /// The steps.
+    /// The steps, which run until one fails.
     pub steps: Vec<Step>,
 }
 
 impl Work {
-    /// Does it. What was done and seen so far is in the session, also after an error.
+    /// Runs the steps. What was done and seen so far is in the session, even after an error.
     ///
-    /// # Errors
-    /// Those of the database, handed on.
+    /// The error of the first step that failed, unchanged.
     pub fn run(&self, session: &mut Session) -> Result<()> {
         self.steps
             .iter()
@@ -111,6 +110,8 @@ impl Work {
                     Some(Value::Register { n, .. }) => n,
                     _ => 0,
                 };
+                // A transfer to the same account would write its row twice, and the second write
+                // would create money.
                 if balance(0) < amount || from == to {
                     return Ok(());
                 }
@@ -122,7 +123,7 @@ impl Work {
         }
     }
 
-    /// What it may have written, when no client was told what it did.
+    /// What the transaction may have written, for a client that was never told what it did.
     pub fn intended(&self) -> Vec<Op> {
         let by = self.by;
         let mut ops = Vec::new();
@@ -145,14 +146,14 @@ impl Work {
         ops
     }
 
-    /// The work as a procedure's arguments.
+    /// Encodes the work as the argument of [`PROCEDURE`].
     pub fn arguments(&self) -> Vec<u8> {
-        // A struct of numbers and lists cannot fail to become JSON.
+        // A struct of numbers and lists can always be written as JSON.
         serde_json::to_vec(self).unwrap_or_default()
     }
 }
 
-/// What a call of [`PROCEDURE`] returned: what the transaction did and saw.
+/// Decodes the result of [`PROCEDURE`]: what the transaction did and saw.
 ///
 /// # Errors
 /// [`Code::Damaged`] if the bytes are not what was written.
@@ -166,7 +167,7 @@ pub fn returned(bytes: &[u8]) -> Result<Vec<Op>> {
 /// The procedures that an engine under check is started with.
 ///
 /// # Errors
-/// Never: the set is new.
+/// None in practice, because the set is empty before.
 pub fn procedures() -> Result<Procedures> {
     let mut procedures = Procedures::new();
     register_procedures(&mut procedures)?;

@@ -1,4 +1,4 @@
-//! A transaction under way, which writes its history as it goes.
+//! A running transaction that records its history as it goes.
 
 use std::ops::Range;
 
@@ -7,12 +7,13 @@ use dyno_txn_api::{Change, Found, Operations, Result, Scan, Tuple};
 use super::tables::{self, BY_NUMBER, Tables};
 use crate::history::{self, Key, Lookup, Op, Value};
 
-/// Rows that a scan asks for at once: few, so that pages have to be continued.
+/// Rows that one page of a scan may have. They are few, so that scans have to be continued.
 const PAGE_ROWS: u32 = 3;
-/// Pages that a scan may take; more means that it goes in circles.
+/// The most pages of a scan. More mean that it does not advance.
 const PAGES_MAX: usize = 10_000;
 
-/// Operations that are noted: writes before they are sent, reads once they are answered.
+/// Runs operations and records them: writes before they are sent, and reads once they are answered.
+/// If the client dies in between, the history then claims no more than is known.
 pub struct Session<'t> {
     operations: &'t mut dyn Operations,
     tables: Tables,
@@ -21,7 +22,7 @@ pub struct Session<'t> {
 }
 
 impl<'t> Session<'t> {
-    /// What transaction `by` does goes through here.
+    /// A session for transaction `by`, whose operations go to `operations`.
     pub fn new(operations: &'t mut dyn Operations, tables: Tables, by: u64) -> Self {
         Self {
             operations,
@@ -31,7 +32,7 @@ impl<'t> Session<'t> {
         }
     }
 
-    /// What was done and seen so far.
+    /// The operations that were recorded so far.
     pub fn into_ops(self) -> Vec<Op> {
         self.ops
     }
@@ -72,7 +73,8 @@ impl<'t> Session<'t> {
         let row = self.tables.key(key);
         let change = Change::Insert(tables::register(n, self.by));
         self.operations.write(row.table, &row.bytes, change)?;
-        // The database says that there was no row.
+        // The success of the insert says that there was no row. The read comes before the write in
+        // the history, as it does in the transaction.
         let before = self.ops.len() - 1;
         self.ops.insert(before, Op::Read { key, value: None });
         Ok(())
@@ -141,7 +143,7 @@ impl<'t> Session<'t> {
         Ok(())
     }
 
-    /// Pages until the range is through or there are enough rows.
+    /// Reads pages until the range is finished or there are enough rows.
     fn pages(&mut self, table: u32, scan: Scan, limit: Option<usize>) -> Result<Vec<(u64, Value)>> {
         let limit = limit.unwrap_or(usize::MAX);
         let mut rows = Vec::new();

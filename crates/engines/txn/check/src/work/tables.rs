@@ -1,4 +1,4 @@
-//! The tables of a check, and values as their bytes.
+//! The tables of a check, and the encoding of values in them.
 
 use dyno_txn_api::{
     Kind, Operations, Result, Row, TableDef, TableId, Tuple, TupleReader, ValueRef, encode_row,
@@ -6,32 +6,32 @@ use dyno_txn_api::{
 
 use crate::history::{Key, Value};
 
-/// Registers whose sum stays.
+/// The table of registers whose sum does not change.
 pub const ACCOUNTS: u32 = 1;
-/// Registers that come and go.
+/// The table of registers that are created and deleted.
 pub const REGISTERS: u32 = 2;
-/// Lists.
+/// The table of lists, which are read as a whole.
 pub const LISTS: u32 = 3;
 
-/// The columns of a register.
+/// The column with the value of a register.
 const NUMBER: u16 = 0;
+/// The column with the id of the transaction that wrote the register.
 const BY: u16 = 1;
 
-/// The index of registers by their number.
+/// The index of registers by their value.
 pub(crate) const BY_NUMBER: u16 = 0;
 
-/// The numbers that the database gave to the tables of a check.
+/// The ids that the database gave to the tables of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tables {
-    /// By [`ACCOUNTS`], [`REGISTERS`], [`LISTS`], less one.
+    /// Indexed by [`ACCOUNTS`], [`REGISTERS`] or [`LISTS`] minus one.
     pub ids: [TableId; 3],
 }
 
-/// What the tables are: accounts by a hash, registers by ranges of `per_range` rows, lists by a
-/// hash.
+/// The definitions of the tables: accounts and lists are partitioned by a hash, registers by ranges
+/// of `per_range` rows.
 ///
-/// # Errors
-/// Never: the columns are there.
+/// None in practice, because the columns that the index names exist.
 pub fn definitions(per_range: u64) -> Result<[TableDef; 3]> {
     let splits = (1..8)
         .map(|n| Tuple::new().u64(n * per_range).finish())
@@ -49,10 +49,10 @@ pub fn definitions(per_range: u64) -> Result<[TableDef; 3]> {
 }
 
 impl Tables {
-    /// Makes the tables, or finds them.
+    /// Creates the tables, or finds them.
     ///
     /// # Errors
-    /// The database's.
+    /// The error of the database.
     pub fn create(db: &dyn dyno_txn_api::Database, per_range: u64) -> Result<Self> {
         let [accounts, registers, lists] = definitions(per_range)?;
         Ok(Self {
@@ -67,7 +67,7 @@ impl Tables {
     /// Finds the tables from within a transaction.
     ///
     /// # Errors
-    /// They are not there.
+    /// The tables do not exist.
     pub fn find(t: &mut dyn Operations) -> Result<Self> {
         Ok(Self {
             ids: [
@@ -78,30 +78,31 @@ impl Tables {
         })
     }
 
-    /// A row's key in the database.
+    /// The key of a row in the database.
     pub fn key(&self, key: Key) -> dyno_txn_api::Key {
         Tuple::new().u64(key.id).key(self.id(key.table))
     }
 
-    /// The database's number of a table.
+    /// The id of a table in the database.
     pub fn id(&self, table: u32) -> TableId {
-        // A table of no check has a number that no database gives, and is refused there.
+        // A number that no check uses gets an id that no database gives out, so the request is
+        // refused there.
         let at = table.wrapping_sub(1) as usize;
         self.ids.get(at).copied().unwrap_or(TableId(u32::MAX))
     }
 }
 
-/// The number of a row in its table.
+/// The number of a row in its table, read from its key.
 pub(crate) fn number(key: &[u8]) -> Result<u64> {
     TupleReader::new(key).u64()
 }
 
-/// A register's bytes.
+/// Encodes a register as a row.
 pub(crate) fn register(n: i64, by: u64) -> Vec<u8> {
     encode_row(&[ValueRef::I64(n), ValueRef::U64(by)])
 }
 
-/// A list's bytes.
+/// Encodes a list as the bytes of its elements.
 pub(crate) fn list(elements: &[u64]) -> Vec<u8> {
     elements
         .iter()
@@ -109,7 +110,8 @@ pub(crate) fn list(elements: &[u64]) -> Vec<u8> {
         .collect()
 }
 
-/// What the bytes of a row mean. Bytes that mean nothing become [`Value::Broken`], for the judges.
+/// Decodes the bytes of a row. Bytes that are not valid become [`Value::Broken`], which the judges
+/// report.
 pub(crate) fn value(table: u32, bytes: &[u8]) -> Value {
     if table == LISTS {
         let (elements, rest) = bytes.as_chunks::<8>();
@@ -125,7 +127,7 @@ pub(crate) fn value(table: u32, bytes: &[u8]) -> Value {
     }
 }
 
-/// What adds to a register and signs it.
+/// The assignments that add to a register and set its writer.
 pub(crate) fn addition(amount: i64, by: u64) -> Vec<dyno_txn_api::Assignment> {
     use dyno_txn_api::Assignment;
     vec![Assignment::add(NUMBER, amount), Assignment::set(BY, by)]

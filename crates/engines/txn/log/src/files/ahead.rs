@@ -1,12 +1,12 @@
-//! The next segment, made ready before it is needed.
+//! Prepares the file of the next segment before it is needed.
 
 use super::{BESIDES, FileLog, Writing};
 use crate::error::LogError;
 use crate::segment::{self, FREE, Growing, Slot, WRITING};
 
 impl FileLog {
-    /// Opens a free file for the next segment, or goes on making one. What fails here shows when
-    /// the segment is needed: the records in the log so far are not touched by it.
+    /// Opens a free file for the next segment, or continues to make one. A failure is reported only
+    /// when the segment is needed, because it does not touch the records in the log.
     pub(super) fn prepare(&mut self) -> Result<(), LogError> {
         if self.ready.is_some() {
             return Ok(());
@@ -31,12 +31,17 @@ impl FileLog {
                 Err(error) => self.growth_failure = Some(error.to_string()),
             }
         } else if self.slots.len() < self.options.segments_most && self.growth_failure.is_none() {
+            // After a failure no poll tries again, because the disk is most likely full. `switch`
+            // does, once the segment is needed.
             self.begin_to_grow();
         }
         Ok(())
     }
 
+    /// Whether the file may become the next segment.
     fn is_free(&self, slot: &Slot) -> bool {
+        // A file whose writes are in flight is not free, even if a checkpoint has made its segment
+        // unnecessary meanwhile: those writes would land in the new segment.
         let keep = self.layout.index(self.home.keep_from());
         let mut written = self.draining.iter().chain([&self.active]);
         slot.index().is_none_or(|index| index < keep)
@@ -58,7 +63,7 @@ impl FileLog {
         }
     }
 
-    /// True when nothing is being made any more.
+    /// Continues to make a file. Returns true once it is whole or has failed.
     fn grow(&mut self) -> bool {
         let Some(growing) = &mut self.growing else {
             return true;
@@ -73,7 +78,8 @@ impl FileLog {
         let counted = stepped.and_then(|whole| {
             if whole {
                 self.slots.push(grown);
-                // Before anything is written there: from then on the file may not be missing.
+                // Before anything is written to the file: from then on recovery must notice if it
+                // is missing.
                 let files = segment::numbered(&self.slots);
                 self.home.change(|manifest| manifest.files = files)?;
             }

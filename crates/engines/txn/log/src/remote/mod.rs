@@ -1,10 +1,10 @@
-//! The log kept in the memory of other processes: the sender's state machine and the store. Both do
-//! no I/O; who runs them carries [`Request`]s and [`Answer`]s.
+//! A log in the memory of other processes: the state machines of the sender and of the store.
+//! Neither does I/O; the caller carries [`Request`]s and [`Answer`]s between them.
 //!
-//! A log has one writer, the one that opened it with the highest epoch: a store refuses the others
-//! ([`PersistError::Fenced`]). Bytes are the frames of records, one after the other, with positions
-//! that count them. A record is durable when `needed` stores have it; [`recovered_end`] says which
-//! store a new writer must read so that nothing durable is missed.
+//! A log has one writer, the one that opened it with the highest epoch. A store refuses all others
+//! ([`PersistError::Fenced`]). The bytes are frames of records, one after the other, and positions
+//! count them. A record is durable when `needed` stores have it. [`recovered_end`] says which store
+//! a new writer must read so that it misses nothing durable.
 
 mod sender;
 mod store;
@@ -16,164 +16,168 @@ pub use wire::{Ask, Reply, WireError, append_head};
 
 use crate::position::Lsn;
 
-/// What a writer asks a store.
+/// A request of a writer to a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// Become the writer of `log`; lower epochs are refused from now on.
+    /// Become the writer of `log`. The store refuses lower and equal epochs from then on.
     Open {
-        /// The log's number.
+        /// The number of the log to open.
         log: u64,
-        /// The writer's.
+        /// The epoch of the new writer.
         epoch: u64,
     },
-    /// Keep `bytes` at `at`. What is there already is not kept twice.
+    /// Keep `bytes` at `at`. Bytes that the store has already are skipped, so a repetition is
+    /// harmless.
     Append {
-        /// The log's number.
+        /// The number of the log to append to.
         log: u64,
-        /// The writer's.
+        /// The epoch of the writer that sends this.
         epoch: u64,
-        /// Where the bytes belong.
+        /// The position of the first byte.
         at: Lsn,
         /// Frames of records, or parts of them.
         bytes: Vec<u8>,
     },
-    /// Forget everything from `end` on, and take what is left as this epoch's.
+    /// Drop everything from `end` on, and count the rest as written in this epoch.
     Cut {
-        /// The log's number.
+        /// The number of the log to cut.
         log: u64,
-        /// The writer's.
+        /// The epoch of the writer that sends this.
         epoch: u64,
-        /// The new end.
+        /// The new end of the log.
         end: Lsn,
     },
-    /// Forget everything, and begin again at `at`. The log counts as not written at all until a
-    /// checkpoint is installed, so that it is not taken for whole before it is.
+    /// Drop everything, and begin again at `at`. The log counts as not written at all until a
+    /// checkpoint is installed, so that no recovery takes the beginning for the whole.
     Reset {
-        /// The log's number.
+        /// The number of the log to empty.
         log: u64,
-        /// The writer's.
+        /// The epoch of the writer that sends this.
         epoch: u64,
         /// The new beginning and end.
         at: Lsn,
     },
-    /// Keep a chunk of checkpoint `number`, aside.
+    /// Keep a chunk of checkpoint `number` aside, without using it.
     Chunk {
-        /// The log's number.
+        /// The number of the log that is checkpointed.
         log: u64,
-        /// The writer's.
+        /// The epoch of the writer that sends this.
         epoch: u64,
-        /// The checkpoint's; a new one drops an unfinished one.
+        /// The number of the checkpoint. A new number drops an unfinished one.
         number: u64,
-        /// The chunk.
+        /// The bytes of the chunk, which follows the ones sent before.
         bytes: Vec<u8>,
     },
-    /// Make checkpoint `number` current and forget the bytes before `first_needed`.
+    /// Make checkpoint `number` current, and drop the log before `first_needed`.
     Install {
-        /// The log's number.
+        /// The number of the log that is checkpointed.
         log: u64,
-        /// The writer's.
+        /// The epoch of the writer that sends this.
         epoch: u64,
-        /// The checkpoint's.
+        /// The number of the checkpoint to install.
         number: u64,
-        /// How many chunks it has.
+        /// The number of its chunks, so that one that was lost is noticed.
         chunks: u64,
-        /// Where recovery goes on after it.
+        /// The position at which recovery continues after the checkpoint.
         first_needed: Lsn,
     },
 }
 
-/// What a reader asks a store.
+/// A request of a reader to a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
-    /// Bytes of the log from `from` on.
+    /// Read bytes of the log from `from` on.
     Bytes {
-        /// Where to begin.
+        /// The position of the first byte.
         from: Lsn,
-        /// How many at most.
+        /// The most bytes that the reply may have.
         most_bytes: usize,
     },
-    /// A chunk of the current checkpoint.
+    /// Read a chunk of the current checkpoint.
     Chunk {
-        /// Its number, from 0.
+        /// The number of the chunk, from 0.
         index: usize,
     },
 }
 
-/// What a store answers.
+/// The reply of a store to a [`Request`] that it has carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The writer's epoch is taken.
+    /// The store refuses older writers from now on.
     Opened {
-        /// The epoch whose writer last cut, installed or appended: of two stores the one with the
-        /// higher one is right. 0: nothing is kept that counts.
+        /// The epoch of the writer that last cut, appended to or installed a checkpoint of the log.
+        /// Of two stores the one with the higher epoch is right. 0 means that the store has nothing
+        /// that counts.
         written_epoch: u64,
-        /// Where recovery goes on after the checkpoint.
+        /// The position at which recovery continues after the checkpoint.
         first_needed: Lsn,
-        /// Chunks of the checkpoint.
+        /// Chunks of the current checkpoint.
         chunks: u64,
-        /// The end of what is kept.
+        /// The end of the bytes in the store.
         end: Lsn,
     },
-    /// The log is kept up to here.
+    /// The store has the log up to this position.
     Kept {
-        /// The end of what is kept.
+        /// The end of the bytes in the store.
         end: Lsn,
     },
-    /// The checkpoint, or its chunk, is kept.
+    /// The store has the chunk, or has installed the checkpoint.
     Done,
 }
 
-/// Why a store refuses.
+/// The reason for which a store refuses a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PersistError {
-    /// A later writer has the log: stop.
+    /// A later writer has the log, so this one must stop.
     #[error("log {log} belongs to a writer of epoch {epoch}")]
     Fenced {
-        /// Which.
+        /// The number of the log.
         log: u64,
-        /// The later writer's.
+        /// The epoch of the later writer.
         epoch: u64,
     },
-    /// Bytes before these are missing: send from `end` on.
+    /// Bytes before these are missing. The writer has to send from `end` on.
     #[error("log {log} is kept up to {end} only")]
     Gap {
-        /// Which.
+        /// The number of the log.
         log: u64,
-        /// The end of what is kept.
+        /// The end of the bytes in the store.
         end: Lsn,
     },
-    /// The store is full: commit a checkpoint.
+    /// The store is full, until a checkpoint lets it drop a part of a log.
     #[error("the store holds {used_bytes} bytes of at most {most_bytes}")]
     Full {
-        /// What it holds.
+        /// Bytes of all logs and checkpoints in it.
         used_bytes: u64,
-        /// Its bound.
+        /// The bound that it was started with.
         most_bytes: u64,
     },
-    /// Such a log was not opened here, or the store has as many as it may.
+    /// The log was not opened in this store, or the store has as many logs as it may have.
     #[error("the store has no log {log}")]
     Unknown {
-        /// Which.
+        /// The number of the log.
         log: u64,
     },
-    /// What was asked for is not kept: positions before the checkpoint, a checkpoint that is not
-    /// whole.
+    /// The store does not have what was requested: positions before the checkpoint, or a checkpoint
+    /// that is not whole.
     #[error("log {log}: {what}")]
     NotKept {
-        /// Which.
+        /// The number of the log.
         log: u64,
-        /// What was asked for.
+        /// A description of what was requested.
         what: String,
     },
 }
 
-/// From the answers of all stores to [`Request::Open`] (written epoch and end; `None` for one that
-/// did not answer), the index of the one to read: the longest of the highest written epoch. The
-/// others are to be brought to its state by `Reset` and `Append`, and it by `Cut`, before anything
-/// new is appended. `None` when too few answered to be sure that one of them has all that is
-/// durable.
+/// Chooses the store to read from, given the answers of all stores to [`Request::Open`]: the
+/// written epoch and the end, or `None` for a store that did not answer. It is the one with the
+/// longest log of the highest epoch. The writer then brings the other stores to its state with
+/// `Reset` and `Append`, and it with `Cut`, before it appends anything new. Returns `None` if too
+/// few stores answered to be sure that one of them has all that is durable.
 pub fn recovered_end(answers: &[Option<(u64, Lsn)>], needed: usize) -> Option<usize> {
     let answered = answers.iter().flatten().count();
+    // Any `needed` stores may be the ones that have a record. They overlap with the stores that
+    // answered only if together they are more than all.
     if answered + needed <= answers.len() {
         return None;
     }

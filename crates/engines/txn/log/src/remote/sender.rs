@@ -1,14 +1,14 @@
-//! The writer's side: what each store still lacks, and how much enough of them have.
+//! The writer's side: what each store lacks, and how far enough stores have the log.
 
 use super::PersistError;
 use crate::error::LogError;
 use crate::group::FRAME_BYTES;
 use crate::position::{Lsn, crc_seed, u32_at};
 
-/// How a remote log is kept.
+/// Settings of a remote log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemoteOptions {
-    /// The log's number.
+    /// The number that names the log in every store.
     pub log: u64,
     /// The writer's epoch, with which it opened the log at every store.
     pub epoch: u64,
@@ -16,9 +16,9 @@ pub struct RemoteOptions {
     pub stores: usize,
     /// How many must have a record before it is durable; at least 1.
     pub needed: usize,
-    /// Bytes that may wait for stores.
+    /// Bytes of records that may wait for stores.
     pub window_bytes: usize,
-    /// The most that one message carries, and a bound on records.
+    /// The most bytes of one message, which also bounds a record.
     pub message_bytes: usize,
 }
 
@@ -27,25 +27,27 @@ struct Replica {
     connected: bool,
     sent: Lsn,
     acked: Lsn,
-    /// It lacks bytes that are not in the window any more.
+    /// The store lacks bytes that have left the window.
     behind: bool,
-    /// It gets a checkpoint and all that follows, and counts only when it has that checkpoint.
+    /// The store is sent a checkpoint and all records after it, and counts only once it has the
+    /// checkpoint.
     joining: bool,
 }
 
-/// Bytes for one store: carry them in [`super::Request::Append`].
+/// Bytes to send to one store in [`super::Request::Append`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outgoing<'a> {
-    /// Where they belong.
+    /// The position of the first byte.
     pub at: Lsn,
-    /// The bytes.
+    /// Frames of records, or parts of them.
     pub bytes: &'a [u8],
 }
 
-/// The sending end of a log that other processes keep in memory.
+/// The sending side of a log that other processes keep in memory.
 #[derive(Debug)]
 pub struct RemoteLog {
     options: RemoteOptions,
+    /// Frames that some store may still need.
     window: Vec<u8>,
     /// Position of the window's first byte.
     base: Lsn,
@@ -55,7 +57,7 @@ pub struct RemoteLog {
 }
 
 impl RemoteLog {
-    /// A log that goes on at `end`, to which no store is connected.
+    /// Makes a log that continues at `end`, with no store connected.
     ///
     /// # Errors
     /// [`LogError::Settings`].
@@ -101,6 +103,8 @@ impl RemoteLog {
             });
         }
         let more = FRAME_BYTES + record.len();
+        // A slow store must not stop the log while enough others are fast. It is given up, and is
+        // brought up to date with a checkpoint.
         if self.window.len() + more > self.options.window_bytes {
             self.leave_behind();
         }
@@ -109,6 +113,7 @@ impl RemoteLog {
             return Err(LogError::Busy { in_flight });
         }
         let at = self.end();
+        // The epoch is not in the checksum: a later writer leaves these bytes as they are.
         let len = (record.len() as u32).to_le_bytes();
         let seed = crc_seed(at.0, 0, self.options.log);
         let crc = dyno_checksum::append(dyno_checksum::append(seed, &len), record);
@@ -118,7 +123,7 @@ impl RemoteLog {
         Ok(self.end())
     }
 
-    /// The longest record that it takes.
+    /// The longest record in bytes that one message can carry.
     pub fn most_record_bytes(&self) -> usize {
         self.options.message_bytes - FRAME_BYTES
     }
@@ -128,12 +133,12 @@ impl RemoteLog {
         Lsn(self.base.0 + self.window.len() as u64)
     }
 
-    /// How far `needed` stores have the log.
+    /// The position up to which `needed` stores have the log.
     pub fn durable(&self) -> Lsn {
         self.durable
     }
 
-    /// What to send to a store next; each byte is given once for each connection.
+    /// Returns what to send to a store next. Each byte is returned once per connection.
     pub fn outgoing(&mut self, store: usize) -> Option<Outgoing<'_>> {
         let end = self.end();
         let replica = self.replicas.get_mut(store)?;
@@ -150,10 +155,13 @@ impl RemoteLog {
         })
     }
 
-    /// A store was opened with this log's epoch and has the log up to `end`. Returns false when it
-    /// lacks bytes that are gone from the window: it must be brought up from another store first.
+    /// Notes that a store was opened with this log's epoch and has the log up to `end`. Returns
+    /// false if it lacks bytes that have left the window, so that it must be brought up from
+    /// another store first.
     pub fn connected(&mut self, store: usize, end: Lsn) -> bool {
         let reach = self.base..=self.end();
+        // A store may also have more than this log, from a writer that was fenced before it could
+        // tell anyone. It counts as behind until it is cut or reset.
         let Some(replica) = self.replicas.get_mut(store) else {
             return false;
         };
@@ -167,8 +175,9 @@ impl RemoteLog {
         fit
     }
 
-    /// A store that has nothing is sent all from the end on; what is before comes to it in a
-    /// checkpoint. Its confirmations do not count before [`RemoteLog::joined`].
+    /// Lets a store that has nothing join: it is sent everything from the current end on, and gets
+    /// what is before that in a checkpoint. Its confirmations do not count before
+    /// [`RemoteLog::joined`].
     pub fn join(&mut self, store: usize) -> Lsn {
         let end = self.end();
         if let Some(replica) = self.replicas.get_mut(store) {
@@ -178,7 +187,7 @@ impl RemoteLog {
         end
     }
 
-    /// A store that joins has its checkpoint, and all behind that up to `end`.
+    /// Notes that a joining store has its checkpoint, and all records after it up to `end`.
     pub fn joined(&mut self, store: usize, end: Lsn) {
         if let Some(replica) = self.replicas.get_mut(store)
             && replica.joining
@@ -189,7 +198,7 @@ impl RemoteLog {
         self.settle();
     }
 
-    /// A store is gone; what it did not confirm is sent again when it comes back.
+    /// Notes that a store is gone. What it did not confirm is sent again when it comes back.
     pub fn disconnected(&mut self, store: usize) {
         if let Some(replica) = self.replicas.get_mut(store) {
             (replica.connected, replica.joining) = (false, false);
@@ -197,7 +206,8 @@ impl RemoteLog {
         }
     }
 
-    /// A store has the log up to `end`. What it cannot have is not believed.
+    /// Notes that a store has the log up to `end`. A position that was not sent yet is ignored,
+    /// because the store cannot have it.
     pub fn acknowledged(&mut self, store: usize, end: Lsn) {
         if let Some(replica) = self.replicas.get_mut(store)
             && end <= replica.sent
@@ -208,8 +218,8 @@ impl RemoteLog {
         self.settle();
     }
 
-    /// A store refused bytes: sends again what it lacks, or gives up when another writer has the
-    /// log.
+    /// Handles a refusal: sends again what the store lacks, or stops the log if another writer has
+    /// it.
     pub fn refused(&mut self, store: usize, error: &PersistError) {
         match error {
             PersistError::Fenced { .. } => self.failed = Some(error.to_string()),
@@ -220,7 +230,7 @@ impl RemoteLog {
         }
     }
 
-    /// Stores that must be brought up from another one before they count again.
+    /// The stores that must be brought up from another one before they count again.
     pub fn behind(&self) -> impl Iterator<Item = usize> + '_ {
         let replicas = self.replicas.iter().enumerate();
         replicas
@@ -228,14 +238,15 @@ impl RemoteLog {
             .map(|(at, _)| at)
     }
 
-    /// The frames in bytes of log `log` read back from `at` on: each record with its end. Stops at
-    /// the first that is not whole.
+    /// Splits bytes of log `log` that were read back from `at` on into records, each with its end.
+    /// Stops at the first frame that is not whole.
     ///
     /// # Errors
     /// The position of a frame that is whole and wrong.
     pub fn records(log: u64, at: Lsn, bytes: &[u8]) -> Result<Vec<(Lsn, &[u8])>, Lsn> {
         let mut found = Vec::new();
         let mut offset = 0;
+        // A frame that is cut off is not damage: the caller reads on from its beginning.
         while let Some(rest) = bytes.get(offset..).filter(|rest| rest.len() >= FRAME_BYTES) {
             let place = Lsn(at.0 + offset as u64);
             let past = FRAME_BYTES + u32_at(rest, 4) as usize;
@@ -262,7 +273,10 @@ impl RemoteLog {
         }
     }
 
+    /// Recomputes how far the log is durable, and drops what no store needs any more.
     fn settle(&mut self) {
+        // The position that the `needed`th best store has is the one that at least `needed` stores
+        // have.
         let mut acked: Vec<Lsn> = self.replicas.iter().map(|replica| replica.acked).collect();
         acked.sort_unstable_by(|a, b| b.cmp(a));
         let durable = acked.get(self.options.needed - 1).copied();
@@ -281,7 +295,8 @@ impl RemoteLog {
         self.forget(durable);
     }
 
-    /// Drops the window's front; only when it is worth the copying.
+    /// Drops the front of the window, but only if that is at least half of it: each drop copies the
+    /// rest, and so the copying stays proportional to what is appended.
     fn forget(&mut self, upto: Lsn) {
         let drop = upto.0.saturating_sub(self.base.0) as usize;
         if drop > 0 && drop >= self.window.len() / 2 {

@@ -1,6 +1,6 @@
-//! The bytes of what writers and stores say to each other: a version, a kind, fields; numbers are
-//! little-endian, and what has no length of its own goes to the end (FORMAT.md, "Logs in other
-//! processes' memory").
+//! The encoding of messages between writers and stores: a version, a kind and the fields. Numbers
+//! are little-endian, and a field without a length of its own goes to the end (FORMAT.md, "Logs in
+//! other processes' memory").
 
 use dyno_wire::{Protocol, Reader, Wire, wire_struct};
 
@@ -8,47 +8,47 @@ use super::{Answer, PersistError, Read, Request};
 use crate::position::Lsn;
 
 const VERSION: u8 = 1;
-/// Bytes of an append before those that it appends.
+/// Length of an encoded append without the bytes that it appends.
 const APPEND_HEAD: usize = 26;
 
-/// Bytes that are no message of a store.
+/// The error for bytes that are not a message of this protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// Cut short, too long, or of no known kind.
+    /// The message is cut short, too long, or of an unknown kind.
     #[error("a store's message does not parse: its bytes {what}")]
     Damaged {
-        /// What is wrong.
+        /// What the bytes do wrong.
         what: &'static str,
     },
-    /// From a later program.
+    /// A later version of this program sent the message.
     #[error("a store's message of version {found}: this program has {VERSION}")]
     Newer {
-        /// Its version.
+        /// The version that the message names.
         found: u8,
     },
 }
 
-/// What a store is asked to do.
+/// Any request to a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ask {
-    /// By a writer.
+    /// A request of a writer, which may be fenced.
     Write(Request),
-    /// By a reader of a log.
+    /// A request of a reader of the log with this number.
     Read(u64, Read),
 }
 
-/// What a store says.
+/// Any reply of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// To a writer.
+    /// To a writer whose request was carried out.
     Answer(Answer),
-    /// To a reader.
+    /// To a reader, whose request says what the bytes are.
     Bytes(Vec<u8>),
-    /// That it does not do it.
+    /// To either, if the store did not do what was requested.
     Refused(PersistError),
 }
 
-/// The protocol of writers and stores.
+/// The protocol of writers and stores, for the types of `dyno_wire`.
 struct Stores;
 
 impl Protocol for Stores {
@@ -61,7 +61,7 @@ impl Protocol for Stores {
 
 wire_struct!(Stores: Lsn { 0 });
 
-/// What ends a message: it has no length of its own.
+/// A field that ends a message, because it has no length of its own.
 trait Rest {
     fn as_bytes(&self) -> &[u8];
     fn from_bytes(bytes: &[u8]) -> Self;
@@ -87,7 +87,7 @@ impl Rest for String {
     }
 }
 
-/// Begins to read a message: its kind, and a reader of its fields.
+/// Begins to read a message. Returns its kind, and a reader of its fields.
 fn open(bytes: &[u8]) -> Result<(u8, Reader<'_, Stores>), WireError> {
     let mut reader = Reader::new(bytes);
     match reader.byte()? {
@@ -96,14 +96,14 @@ fn open(bytes: &[u8]) -> Result<(u8, Reader<'_, Stores>), WireError> {
     }
 }
 
-/// Encodes an enum as the version, a byte for the kind, the fields, and what ends the message (the
-/// name behind `..`). Each kind is a pattern and an expression at once.
+/// Encodes an enum as the version, a byte for the kind, the fields, and the field that ends the
+/// message (the name after `..`). Each kind is a pattern and an expression at once.
 macro_rules! messages {
     ($name:ident {$(
         $kind:literal [$($field:ident)* $(.. $rest:ident)?] ($($form:tt)+)
     )+}) => {
         impl $name {
-            /// Appends its bytes.
+            /// Appends the encoded message to `out`.
             pub fn encode(&self, out: &mut Vec<u8>) {
                 match self {
                     $($($form)+ => {
@@ -114,7 +114,7 @@ macro_rules! messages {
                 }
             }
 
-            /// What these bytes, all of them, say.
+            /// Decodes a message, which must take up all of `bytes`.
             ///
             /// # Errors
             /// [`WireError`].
@@ -159,7 +159,8 @@ messages!(Reply {
     20 [log .. what] (Reply::Refused(PersistError::NotKept { log, what }))
 });
 
-/// The front of a [`Request::Append`], whose bytes follow: so they need not be copied.
+/// Encodes the front of a [`Request::Append`]. The caller sends the bytes behind it, so they need
+/// not be copied into one buffer.
 pub fn append_head(log: u64, epoch: u64, at: Lsn) -> [u8; APPEND_HEAD] {
     let mut head = [0; APPEND_HEAD];
     (head[0], head[1]) = (VERSION, 2);

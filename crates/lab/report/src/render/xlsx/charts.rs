@@ -46,6 +46,7 @@ fn add_case(
         write_number(sheet, row, 4, series.high, &plan.unit)?;
         write_number(sheet, row, 5, Some(series.dots.len() as f64), "")?;
     }
+    // The caller passes only cases with a median, so there is at least one series.
     let last = first + case.series.len() as u32 - 1;
     let mut chart = Chart::new(ChartType::Bar);
     chart

@@ -1,4 +1,4 @@
-//! Columns of decimals: varints, and a stream of scales that are all the same.
+//! Columns of decimals, which have a stream of varints and one of scales that are all the same.
 
 use super::integer::decode;
 use super::{Batch, DATA, Index, SECONDARY, Stream, varint};
@@ -8,14 +8,13 @@ use crate::orc_write::error::{Error, Result};
 use crate::orc_write::rle::Integers;
 use crate::orc_write::statistics::{Bounds, Range};
 
-/// A column of decimals.
 pub(in crate::orc_write) struct Column {
     name: &'static str,
     precision: u8,
     scale: u8,
     data: Stream,
     scales: Integers,
-    /// Rows of the stride in hand: their scales are written when it ends.
+    /// Rows of the current stride, whose scales are written when it ends.
     stride_rows: usize,
     index: Index,
     table: Table,
@@ -26,9 +25,10 @@ pub(in crate::orc_write) struct Column {
 #[derive(Default)]
 struct Table {
     values: Vec<i64>,
-    /// Bytes and their number for each code; empty when some value is too long for the quick way.
+    /// For each code the bytes of its varint and how many there are. Empty if some varint is too
+    /// long for the quick way.
     varints: Vec<(u64, usize)>,
-    /// Whether each varint is of one byte.
+    /// Whether each varint has only one byte.
     single: bool,
 }
 
@@ -92,6 +92,7 @@ impl Column {
         Ok(())
     }
 
+    /// Records where both streams stand, if the next value begins a stride.
     fn begin(&mut self, codec: &mut Codec) -> Result<()> {
         if self.index.is_at_begin() {
             let positions = &mut self.index.positions;
@@ -102,6 +103,8 @@ impl Column {
     }
 
     fn end(&mut self, rows: usize, range: Range, ends: bool) -> Result<()> {
+        // Checked by the extremes of the segment instead of value by value. The bytes are in the
+        // stream already, which is right: after an error the whole stripe is given up.
         let beyond = 10i64.pow(self.precision.into());
         for value in [range.least, range.most] {
             if value >= beyond || value <= -beyond {
@@ -146,16 +149,19 @@ impl Column {
 }
 
 impl Table {
-    /// Makes it one of these values; false when it cannot be.
+    /// Prepares the varints of a dictionary, unless they are there from the batch before. False if
+    /// the quick way is not possible for it.
     fn set(&mut self, values: &[i64]) -> bool {
         if self.values != values {
             self.values = values.to_vec();
             let varints: Option<Vec<_>> =
                 values.iter().map(|&value| varint::short(value)).collect();
-            // A code of eight bits has no more.
+            // Codes of eight bits reach 256 entries, and the table has room for no more.
             let fits = values.len() <= 256;
             self.varints = varints.filter(|_| fits).unwrap_or_default();
             self.single = self.varints.iter().all(|&(_, length)| length == 1);
+            // Filled up to all codes, so that looking one up needs no check. Codes without an entry
+            // have been refused by `range` before.
             self.varints
                 .resize(if self.varints.is_empty() { 0 } else { 256 }, (0, 1));
         }
@@ -190,6 +196,9 @@ impl Table {
             out.extend(codes.iter().map(|&code| table[usize::from(code)].0 as u8));
             return;
         }
+        // Eight bytes are written for each varint and the next one overwrites what is too much,
+        // which is faster than a copy whose length varies. So a group needs eight bytes for each
+        // value.
         const GROUP: usize = 256;
         for group in codes.chunks(GROUP) {
             let begin = out.len();

@@ -1,4 +1,4 @@
-//! Codes of a whole stripe, turned into ranks or back into text when all of them are known.
+//! Turns the codes of a whole stripe into ranks, or back into text, once all of them are known.
 
 use super::text::Streams;
 use super::{Batch, Segment, direct};
@@ -6,13 +6,13 @@ use crate::orc_write::codec::Codec;
 use crate::orc_write::error::Result;
 use crate::orc_write::statistics::Bounds;
 
-/// Whether a dictionary of so many words is worth it for so many rows: at most four for each five.
+/// Whether a dictionary pays: it has at most four entries for each five rows.
 pub(super) fn pays(words: usize, rows: usize) -> bool {
     words * 5 <= rows * 4
 }
 
-/// Appends the dictionary, sorted, and the rank of each row's word. `sorted` has the codes that
-/// occur, in the order of their words.
+/// Appends the sorted dictionary and the rank of each row's entry. `sorted` has the codes that
+/// occur, in the order of the bytes of their entries.
 pub(super) fn write_ranks<'a>(
     codes: &[u32],
     sorted: &[u32],
@@ -22,6 +22,7 @@ pub(super) fn write_ranks<'a>(
     codec: &mut Codec,
 ) -> Result<()> {
     let greatest = sorted.iter().max().map_or(0, |&code| code as usize + 1);
+    // By code and not by map, because both are read once for each row.
     let mut rank_of = vec![0u32; greatest];
     let mut length_of = vec![0u32; greatest];
     for (rank, &code) in sorted.iter().enumerate() {
@@ -57,7 +58,7 @@ pub(super) fn write_ranks<'a>(
     Ok(())
 }
 
-/// Appends the words of all rows as text without a dictionary.
+/// Appends the entries of all rows as text without a dictionary.
 pub(super) fn write_words<'a>(
     codes: &[u32],
     word: impl Fn(usize) -> &'a [u8],
@@ -78,6 +79,7 @@ pub(super) fn write_words<'a>(
             rows: 0..stride.len(),
             ends: stride.len() == stride_rows,
         };
+        // Stride by stride, so that the text of the stripe does not lie in memory a second time.
         let mut batch = Batch {
             segments: &[segment],
             codec,

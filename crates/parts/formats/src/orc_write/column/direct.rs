@@ -1,4 +1,4 @@
-//! Text without a dictionary: the bytes of all values, and a stream of lengths.
+//! Text without a dictionary, which has a stream of all bytes and one of lengths.
 
 use super::Batch;
 use super::text::Streams;
@@ -6,7 +6,8 @@ use crate::orc_write::error::Result;
 use crate::orc_write::statistics::Bounds;
 
 /// Appends lengths and statistics of values whose bytes are in the stream already, from `begin` on.
-/// `lengths` are those of the whole batch, and the bytes are those of the rows in its segments.
+/// `lengths` has those of the whole batch, while the bytes are only those of the rows in the
+/// segments.
 pub(super) fn append<L: Copy + Into<u32>>(
     begin: usize,
     lengths: &[L],
@@ -22,6 +23,8 @@ pub(super) fn append<L: Copy + Into<u32>>(
     let mut at = begin;
     for segment in batch.segments {
         if index.is_at_begin() {
+            // At `at` and not at the end of the stream, because the bytes of later strides lie
+            // behind it already. Order matters: readers take positions in the order of the streams.
             bytes.mark(at, batch.codec, &mut index.positions)?;
             length_stream.mark(batch.codec, &mut index.positions)?;
         }
@@ -39,7 +42,7 @@ pub(super) fn append<L: Copy + Into<u32>>(
     length_stream.stream.settle(batch.codec)
 }
 
-/// The least and the greatest of values that lie one after the other, and where they end.
+/// The least and the greatest of values that lie one after the other, and where the last one ends.
 fn bounds<L: Copy + Into<u32>>(bytes: &[u8], begin: usize, lengths: &[L]) -> (Bounds, usize) {
     let Some(&first) = lengths.first() else {
         return (Bounds::None, begin);

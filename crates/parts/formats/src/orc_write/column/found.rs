@@ -1,13 +1,13 @@
-//! Words found in text that came without codes: a hash table from bytes to codes.
+//! Finds repeated values in text that came without codes, by a hash table from bytes to codes.
 
-/// Words in the order in which they were found.
+/// Distinct values, whose codes count them in the order in which they were found.
 #[derive(Default)]
 pub(super) struct Found {
-    /// Where each word ends.
+    /// Where each value ends in `bytes`. It begins where the one before ends.
     ends: Vec<usize>,
     bytes: Vec<u8>,
     hashes: Vec<u32>,
-    /// Codes plus one; 0 is an empty slot. Its length is a power of two.
+    /// Codes plus one, and 0 for an empty slot. The length is a power of two, or 0.
     slots: Vec<u32>,
 }
 
@@ -25,7 +25,7 @@ impl Found {
         self.ends.len()
     }
 
-    /// Bytes of all words.
+    /// Bytes of all distinct values together.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.len()
     }
@@ -35,15 +35,16 @@ impl Found {
         &self.bytes[begin..self.ends[code]]
     }
 
-    /// The codes in the order of the bytes of their words.
+    /// All codes in the order of the bytes of their values.
     pub(super) fn sorted(&self) -> Vec<u32> {
         let mut codes: Vec<u32> = (0..self.len() as u32).collect();
         codes.sort_unstable_by_key(|&code| self.word(code as usize));
         codes
     }
 
-    /// The code of a word, a new one when it was not seen before.
+    /// The code of a value, which is a new one if it was not seen before.
     pub(super) fn code(&mut self, word: &[u8]) -> u32 {
+        // At most half of the slots are taken, so the search below meets an empty one.
         if self.slots.len() < 2 * (self.len() + 1) {
             self.grow();
         }

@@ -3,11 +3,12 @@
 use crate::orc_write::protobuf::{message, packed};
 use crate::orc_write::statistics::{Bounds, Statistics};
 
-/// One entry for each index stride, and the statistics of all.
+/// The entries of the index strides that have ended, and the statistics of all of them.
 #[derive(Default)]
 pub(super) struct Index {
     message: Vec<u8>,
-    /// Where the streams stand at the begin of the stride. The owner sets them.
+    /// Where the streams stand at the beginning of the current stride. The column sets them before
+    /// it adds the first value.
     pub(super) positions: Vec<u64>,
     stride: Statistics,
     stripe: Statistics,
@@ -18,7 +19,7 @@ impl Index {
         *self = Index::default();
     }
 
-    /// Takes values of the stride in hand.
+    /// Adds values to the statistics of the current stride.
     pub(super) fn add(&mut self, count: usize, bounds: Bounds) {
         self.stride.merge(&Statistics {
             count: count as u64,
@@ -26,13 +27,13 @@ impl Index {
         });
     }
 
-    /// Whether the stride in hand has no value yet.
+    /// Whether the current stride has no value yet.
     pub(super) fn is_at_begin(&self) -> bool {
         self.stride.count == 0
     }
 
-    /// Writes the entry of the stride in hand. The positions must be set anew before the next
-    /// value.
+    /// Writes the entry of the current stride and begins the next one, whose positions must be set
+    /// before its first value.
     pub(super) fn end_stride(&mut self) {
         let stride = std::mem::take(&mut self.stride);
         message(&mut self.message, 1, |entry| {

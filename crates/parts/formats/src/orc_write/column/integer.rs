@@ -1,4 +1,4 @@
-//! Columns of integers and of dates: one stream of runs.
+//! Columns of integers and of dates, which have one stream of runs.
 
 use super::{Batch, Index, Stream};
 use crate::columns::{Codes, Field, Kind, Values};
@@ -7,7 +7,6 @@ use crate::orc_write::error::{Error, Result};
 use crate::orc_write::rle::Integers;
 use crate::orc_write::statistics::{Bounds, Range};
 
-/// A column of integers or dates.
 pub(in crate::orc_write) struct Column {
     field: Field,
     data: Integers,
@@ -62,6 +61,7 @@ impl Column {
             };
             self.index.add(values.len(), bounds);
             self.data.append(values, Into::into);
+            // The next stride begins with a run of its own, so that a reader can seek to it.
             if segment.ends {
                 self.data.end_run();
                 self.index.end_stride();
@@ -86,7 +86,7 @@ impl Column {
     }
 }
 
-/// Looks up coded integers.
+/// Replaces `out` by the integers that codes stand for.
 pub(super) fn decode(
     name: &'static str,
     codes: Codes<'_>,

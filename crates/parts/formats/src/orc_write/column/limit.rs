@@ -1,15 +1,15 @@
-//! How long a text may be, and how long it must be.
+//! Checks how long text may be, and pads what must have a fixed length.
 
 use crate::columns::{Kind, Words};
 use crate::orc_write::error::{Error, Result};
 
-/// What the type of a column says about lengths.
+/// What the type of a column says about lengths, which it counts in characters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limit {
     name: &'static str,
-    /// Most characters.
+    /// The most characters of a value, or `None` for any number.
     most: Option<u32>,
-    /// Whether shorter ones are filled with blanks.
+    /// Whether shorter values are filled with blanks.
     pub(super) pads: bool,
 }
 
@@ -25,9 +25,10 @@ impl Limit {
         }
     }
 
-    /// Refuses a value that is too long.
+    /// Refuses a value that has too many characters.
     pub(super) fn check(&self, value: &[u8]) -> Result<()> {
         match self.most {
+            // Characters are only counted where there are more bytes than characters allowed.
             Some(most) if value.len() > most as usize => {
                 let characters = characters(value);
                 if characters <= most as usize {
@@ -43,7 +44,8 @@ impl Limit {
         }
     }
 
-    /// Refuses values of which one is too long. The longest must be known.
+    /// Refuses values of which one has too many characters. `longest` is the most bytes of any of
+    /// them.
     pub(super) fn check_all<'a>(
         &self,
         longest: u32,
@@ -56,7 +58,7 @@ impl Limit {
         }
     }
 
-    /// Appends a value, filled with blanks if it must be.
+    /// Appends a value, filled with blanks if its type wants that.
     pub(super) fn pad(&self, value: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(value);
         if let (true, Some(most)) = (self.pads, self.most) {
@@ -65,7 +67,7 @@ impl Limit {
         }
     }
 
-    /// Fills all values with blanks, into buffers that are used again.
+    /// Replaces the content of two buffers by padded values and their offsets.
     pub(super) fn pad_all(
         &self,
         offsets: &[u32],
@@ -82,12 +84,11 @@ impl Limit {
         }
     }
 
-    /// The column's name.
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Words as they are stored.
+    /// A dictionary as it is stored, checked and padded.
     pub(super) fn words(&self, words: &Words) -> Result<Words> {
         words.iter().try_for_each(|word| self.check(word))?;
         if !self.pads {

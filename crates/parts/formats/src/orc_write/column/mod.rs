@@ -1,4 +1,4 @@
-//! A column of a stripe: its streams, its index and its statistics.
+//! A column of a stripe, with its streams, its index and its statistics.
 
 mod decimal;
 mod deferred;
@@ -21,24 +21,24 @@ use super::stream::Stream;
 use crate::columns::{Field, Kind, Values};
 use index::Index;
 
-/// The numbers of `Stream.Kind`.
+/// Numbers of `Stream.Kind` in the specification.
 const DATA: u64 = 1;
 const LENGTH: u64 = 2;
 const DICTIONARY_DATA: u64 = 3;
 const SECONDARY: u64 = 5;
 
-/// The numbers of `ColumnEncoding.Kind`.
+/// Numbers of `ColumnEncoding.Kind` in the specification.
 const DIRECT_V2: u64 = 2;
 const DICTIONARY_V2: u64 = 3;
 
-/// Rows of a batch that lie in one index stride.
+/// The rows of a batch that lie in one index stride.
 pub(super) struct Segment {
     pub(super) rows: Range<usize>,
-    /// Whether they are its last ones.
+    /// Whether the last of them ends the stride.
     pub(super) ends: bool,
 }
 
-/// Rows that a column is given.
+/// The rows that a column appends, cut where index strides end.
 pub(super) struct Batch<'a> {
     pub(super) segments: &'a [Segment],
     pub(super) codec: &'a mut Codec,
@@ -47,11 +47,10 @@ pub(super) struct Batch<'a> {
 /// How a column was encoded.
 pub(super) struct Encoding {
     pub(super) kind: u64,
-    /// Words of the dictionary, if it has one.
+    /// How many entries the dictionary has, if there is one.
     pub(super) words: Option<usize>,
 }
 
-/// A column of a stripe.
 pub(super) enum Column {
     Integer(integer::Column),
     Decimal(decimal::Column),
@@ -80,7 +79,7 @@ impl Column {
         }
     }
 
-    /// Appends values that fit the column's kind.
+    /// Appends values that fit the column's kind. After an error the column may have some of them.
     pub(super) fn append(&mut self, values: &Values<'_>, batch: &mut Batch<'_>) -> Result<()> {
         match self {
             Column::Integer(column) => column.append(values, batch),
@@ -89,7 +88,7 @@ impl Column {
         }
     }
 
-    /// Ends all streams.
+    /// Ends all streams, after which only [`Column::clear`] makes the column usable again.
     pub(super) fn finish(&mut self, codec: &mut Codec) -> Result<()> {
         match self {
             Column::Integer(column) => column.finish(codec),
@@ -98,7 +97,7 @@ impl Column {
         }
     }
 
-    /// Bytes that its streams take, about, before it is finished.
+    /// About how many bytes its streams will take once it is finished.
     pub(super) fn encoded_bytes(&self) -> usize {
         let streams: usize = self.streams().map(|(_, stream)| stream.len()).sum();
         match self {
@@ -107,7 +106,7 @@ impl Column {
         }
     }
 
-    /// Its streams and their kinds, in the order of the file.
+    /// The streams with their kinds, in the order of the file.
     pub(super) fn streams(&self) -> impl Iterator<Item = (u64, &Stream)> {
         match self {
             Column::Integer(column) => [Some((DATA, column.data())), None, None],
@@ -128,12 +127,12 @@ impl Column {
         }
     }
 
-    /// The message `RowIndex` of a finished column.
+    /// The message `RowIndex`, complete once the column is finished.
     pub(super) fn row_index(&self) -> &[u8] {
         self.index().message()
     }
 
-    /// The statistics of a finished column.
+    /// The statistics of all rows, complete once the column is finished.
     pub(super) fn statistics(&self) -> &Statistics {
         self.index().statistics()
     }

@@ -1,4 +1,5 @@
-//! Dictionaries of at most 256 words, coded in eight bits: ranks are written as the codes come.
+//! Dictionaries of at most 256 entries with codes of eight bits. Their order is known from the
+//! first batch, so ranks are written as the codes come.
 
 use super::Batch;
 use super::text::Streams;
@@ -8,7 +9,7 @@ use crate::orc_write::statistics::Bounds;
 
 /// How often each code occurs.
 pub(super) fn count(codes: &[u8]) -> [u32; 256] {
-    // Four tables, so that equal neighbours do not wait for each other.
+    // Four tables, so that the count of equal neighbours does not wait for the store before it.
     let mut tables = [[0u32; 256]; 4];
     let groups = codes.chunks_exact(4);
     for &code in groups.remainder() {
@@ -22,7 +23,7 @@ pub(super) fn count(codes: &[u8]) -> [u32; 256] {
     std::array::from_fn(|code| tables.iter().map(|table| table[code]).sum())
 }
 
-/// Appends the ranks of words.
+/// Appends the rank of each row's entry.
 pub(super) fn append(
     name: &'static str,
     codes: &[u8],

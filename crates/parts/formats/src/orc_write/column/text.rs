@@ -1,4 +1,8 @@
-//! Columns of text: with a dictionary or without.
+//! Columns of text, with a dictionary or without.
+//!
+//! A dictionary in ORC is sorted, and rows hold ranks in it. Small dictionaries that came with
+//! their codes are sorted at once. For the others it is known only at the end of the stripe which
+//! entries occur, so codes wait until then.
 
 use super::found::Found;
 use super::limit::Limit;
@@ -12,7 +16,6 @@ use crate::orc_write::error::{Error, Result};
 use crate::orc_write::options::Options;
 use crate::orc_write::rle::Integers;
 
-/// A column of text.
 pub(in crate::orc_write) struct Column {
     name: &'static str,
     stride_rows: usize,
@@ -22,9 +25,9 @@ pub(in crate::orc_write) struct Column {
     streams: Streams,
     dictionary: Option<Dictionary>,
     found: Found,
-    /// Codes of all rows, when ranks can only be known at the end.
+    /// Codes of all rows of the stripe, where ranks are known only at its end.
     codes: Vec<u32>,
-    /// Words of the dictionary in a finished stripe.
+    /// How many entries the dictionary of a finished stripe has.
     words_stored: usize,
     lengths: Vec<u32>,
     padded: (Vec<u32>, Vec<u8>),
@@ -32,11 +35,11 @@ pub(in crate::orc_write) struct Column {
 
 /// The streams that text may need, and the index over them.
 pub(super) struct Streams {
-    /// Values without a dictionary, or its words.
+    /// Values without a dictionary, or the dictionary's entries.
     pub(super) bytes: Stream,
-    /// Their lengths.
+    /// Lengths of what is in `bytes`.
     pub(super) lengths: Integers,
-    /// The place of each value in the dictionary.
+    /// The rank of each value in the dictionary.
     pub(super) ranks: Integers,
     pub(super) index: Index,
 }
@@ -44,14 +47,16 @@ pub(super) struct Streams {
 /// The dictionary that came with the codes.
 struct Dictionary {
     given: Words,
-    /// Filled with blanks where the type wants it.
+    /// The same entries, filled with blanks where the type wants that.
     stored: Words,
-    /// Where `given` came from: within a stripe, a hint that it is the same.
+    /// Where `given` came from. The same address within a stripe is taken for the same dictionary,
+    /// which the caller has promised, because comparing large ones in each batch takes long.
     address: usize,
 }
 
 impl Dictionary {
-    /// Keeps the words of a batch, which are the same in all batches of a stripe.
+    /// Keeps the dictionary of a batch, and checks that all batches of a stripe have the same.
+    /// Between stripes it may change; if it did not, the padded copy is kept too.
     fn keep<'a>(
         kept: &'a mut Option<Dictionary>,
         words: &Words,
@@ -82,18 +87,18 @@ impl Dictionary {
     }
 }
 
-/// What the rows of the stripe came as.
+/// The form in which the rows of the stripe came.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// None yet.
+    /// There are no rows yet.
     Empty,
-    /// Codes of eight bits, written as ranks at once.
+    /// Codes of eight bits, which are written as ranks at once.
     Ranked,
-    /// Codes of a larger dictionary, of which a stripe may use few words.
+    /// Codes of a larger dictionary, of which a stripe may use few entries.
     Coded,
-    /// Text, in `found` as long as that pays.
+    /// Text without codes, which goes into `found` as long as that pays.
     Found,
-    /// Text, in the stream.
+    /// Text that goes into the stream.
     Direct,
 }
 
@@ -141,7 +146,7 @@ impl Column {
         self.codes.clear();
     }
 
-    /// Bytes of what is not in a stream yet, about.
+    /// About how many bytes will come from what is not in a stream yet.
     pub(super) fn waiting_bytes(&self) -> usize {
         2 * self.codes.len() + self.found.bytes()
     }
@@ -158,7 +163,7 @@ impl Column {
         }
     }
 
-    /// Goes to the state for what the batch has, or stays in one that can take it.
+    /// Changes the state to the form of the batch, or keeps one that can take it too.
     fn enter(&mut self, given: State) -> Result<()> {
         self.state = match (self.state, given) {
             (State::Empty, State::Found) if !self.find_dictionaries => State::Direct,
@@ -235,7 +240,8 @@ impl Column {
                 let word = &bytes[offsets[row] as usize..offsets[row + 1] as usize];
                 self.codes.push(self.found.code(word));
             }
-            // One stride shows well enough whether values come again.
+            // The first stride decides whether values repeat, because hashing text that does not
+            // repeat costs more than all else here.
             let first = segment.ends && self.codes.len() == self.stride_rows;
             if first && !deferred::pays(self.found.len(), self.codes.len()) {
                 self.spell_out(batch.codec)?;
@@ -245,6 +251,7 @@ impl Column {
             return Ok(());
         };
         let (begin, end) = (offsets[first.rows.start], offsets[last.rows.end]);
+        // What is left of the batch when the dictionary has been given up, or all of it.
         let at = self.streams.bytes.raw.len();
         let text = &bytes[begin as usize..end as usize];
         self.streams.bytes.raw.extend_from_slice(text);
@@ -258,12 +265,16 @@ impl Column {
 
     fn append_slices(&mut self, slices: &dyn Slices, batch: &mut Batch<'_>) -> Result<()> {
         self.enter(State::Direct)?;
+        // Text that must be padded or hashed has to be in one piece first. `enter` keeps the state
+        // `Found` if earlier batches came as plain text.
         if self.limit.pads || self.state == State::Found {
             let (mut offsets, mut bytes) = (Vec::new(), Vec::new());
             gather(slices, 0, &mut offsets, &mut bytes);
             bytes.truncate(slices.total_bytes());
             return self.append_text(&offsets, &bytes, batch);
         }
+        // Otherwise the pieces are copied once, to where they are compressed. Values that are found
+        // to be too long leave their bytes in the stream, whose stripe is given up then.
         let raw = &mut self.streams.bytes.raw;
         let begin = raw.len();
         raw.resize(begin + slices.total_bytes() + slices.padding_bytes(), 0);
@@ -280,7 +291,7 @@ impl Column {
         direct::append(begin, lengths, &mut self.streams, batch)
     }
 
-    /// Checks the offsets and the lengths of values.
+    /// Refuses offsets that run backwards or leave the bytes, and values that are too long.
     fn check_text(&self, offsets: &[u32], bytes: &[u8]) -> Result<()> {
         let wrong = |pair: &[u32]| Error::Offsets {
             name: self.name,
@@ -298,7 +309,7 @@ impl Column {
         self.limit.check_all(longest, values)
     }
 
-    /// Gives up the dictionary: all rows so far become text.
+    /// Gives up the dictionary, so that all rows so far become text.
     fn spell_out(&mut self, codec: &mut Codec) -> Result<()> {
         let (found, dictionary) = (&self.found, &self.dictionary);
         let word = |code: usize| match dictionary {
@@ -329,8 +340,8 @@ impl Column {
         self.streams.ranks.finish(codec)
     }
 
-    /// Writes a stripe of empty values as a dictionary of one: the C++ reader cannot seek in a
-    /// stream of text without any byte.
+    /// Writes a stripe of empty values as a dictionary of one entry, because the C++ reader cannot
+    /// seek in a stream of text that has no bytes.
     fn write_nothing_but_empty_values(&mut self, codec: &mut Codec) -> Result<()> {
         let rows = self.streams.index.statistics().count as usize;
         self.clear();
@@ -344,7 +355,7 @@ impl Column {
         Ok(())
     }
 
-    /// The words of a small dictionary, all of them.
+    /// Appends all entries of a small dictionary, whether they occur or not.
     fn write_dictionary(&mut self) {
         let Some(Dictionary { stored: words, .. }) = &self.dictionary else {
             unreachable!("codes came with it")
@@ -357,8 +368,8 @@ impl Column {
         }
     }
 
-    /// The words that occur and the ranks of all rows, or the text of all rows when that is
-    /// shorter.
+    /// Appends the entries that occur and the ranks of all rows, or the text of all rows where a
+    /// dictionary does not pay.
     fn write_codes(&mut self, codec: &mut Codec) -> Result<()> {
         let coded = match &self.dictionary {
             Some(dictionary) if self.state == State::Coded => Some(&dictionary.stored),

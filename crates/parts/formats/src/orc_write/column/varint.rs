@@ -1,12 +1,12 @@
-//! Signed integers as zigzagged base-128 varints, many at a time.
+//! Encodes signed integers as zigzagged base-128 varints, many at a time.
 
 use crate::orc_write::protobuf::{varint, zigzag};
 
-/// Values whose varint has at most eight bytes have less than so many bits.
+/// The most bits of a zigzagged value whose varint has at most eight bytes.
 const SHORT_BITS: u32 = 56;
 
-/// The bytes of a varint, first one lowest, and how many they are; none when they are more than
-/// eight.
+/// The bytes of a varint, the first one lowest, and how many there are. `None` if there are more
+/// than eight.
 #[inline(always)]
 pub(super) fn short(value: i64) -> Option<(u64, usize)> {
     let coded = zigzag(value);
@@ -14,6 +14,7 @@ pub(super) fn short(value: i64) -> Option<(u64, usize)> {
     if bits > SHORT_BITS {
         return None;
     }
+    // Bits divided by seven and rounded up, without a division; exact up to 56 bits.
     let bytes = (bits as usize * 9 + 64) >> 6;
     // Spreads groups of seven bits to bytes, halves first.
     let spread = (coded & 0x00ff_ffff_f000_0000) << 4 | coded & 0x0fff_ffff;
@@ -23,11 +24,12 @@ pub(super) fn short(value: i64) -> Option<(u64, usize)> {
     Some((spread | more, bytes))
 }
 
-/// Appends the varints of all values.
+/// Appends the varints of all values, in their order.
 pub(super) fn append(values: &[i64], out: &mut Vec<u8>) {
     const GROUP: usize = 256;
     for group in values.chunks(GROUP) {
         let begin = out.len();
+        // Each value writes eight bytes, of which the next one overwrites what is too much.
         out.resize(begin + GROUP * 8, 0);
         let mut room = &mut out[begin..];
         let mut written = 0;
@@ -42,6 +44,7 @@ pub(super) fn append(values: &[i64], out: &mut Vec<u8>) {
             done += 1;
         }
         out.truncate(begin + written);
+        // From the first long value on the group goes the slow way.
         for &value in &group[done..] {
             varint(out, zigzag(value));
         }

@@ -1,4 +1,4 @@
-//! Integer run length encoding, version 2 (specification v1, "Integer Run Length Encoding, version
+//! Encodes integers as runs of version 2 (specification v1, "Integer Run Length Encoding, version
 //! 2").
 
 mod pack;
@@ -13,20 +13,21 @@ use super::codec::Codec;
 use super::error::Result;
 use super::stream::Stream;
 
-/// Most values of a run.
+/// The most values that a run can have.
 pub(super) const RUN: usize = 512;
 
-/// A stream of integers.
+/// A stream of integers, of which the last ones wait until their run is full.
 pub(super) struct Integers {
     signed: bool,
-    /// The values of the run that is not full yet.
+    /// The values of the run that is not full yet, `count` of them.
     run: Box<[i64; RUN]>,
     count: usize,
     pub(super) stream: Stream,
 }
 
 impl Integers {
-    /// `signed` says how the reader will take them; unsigned ones must not be negative.
+    /// `signed` says how readers will take the values, which the column's type decides. Unsigned
+    /// ones must not be negative.
     pub(super) fn new(signed: bool) -> Integers {
         Integers {
             signed,
@@ -41,7 +42,7 @@ impl Integers {
         self.stream.clear();
     }
 
-    /// Appends values, each widened from what it is.
+    /// Appends values, each widened to 64 bits.
     #[inline]
     pub(super) fn append<T: Copy>(&mut self, mut values: &[T], widen: impl Fn(T) -> i64) {
         while !values.is_empty() {
@@ -57,7 +58,7 @@ impl Integers {
         }
     }
 
-    /// Ends a run, so that the next value begins one.
+    /// Ends the current run, so that the next value begins one.
     pub(super) fn end_run(&mut self) {
         runs::encode(&self.run[..self.count], self.signed, &mut self.stream.raw);
         self.count = 0;
@@ -81,7 +82,7 @@ impl Integers {
         Ok(())
     }
 
-    /// Ends the stream.
+    /// Encodes the values that wait, and ends the stream.
     pub(super) fn finish(&mut self, codec: &mut Codec) -> Result<()> {
         self.end_run();
         self.stream.finish(codec)

@@ -1,9 +1,10 @@
-//! Values of a fixed number of bits, most significant bit first.
+//! Packs values of a fixed number of bits, most significant bit first.
 //!
-//! Only the widths that the specification does not call deprecated: 1, 2, 4 and whole bytes. They
-//! cost some bytes against exact widths and are several times cheaper to write and to read.
+//! Only the widths are used that the specification does not call deprecated: 1, 2, 4 and whole
+//! bytes. They cost some bytes against exact widths and are several times cheaper to write and to
+//! read.
 
-/// The narrowest width that holds values of so many bits.
+/// The narrowest of the used widths that holds values of so many bits.
 pub(super) fn width_for(bits: u32) -> u32 {
     match bits {
         0 | 1 => 1,
@@ -13,7 +14,7 @@ pub(super) fn width_for(bits: u32) -> u32 {
     }
 }
 
-/// How a header names a width (5 bits).
+/// The code of five bits by which a header names a width.
 pub(super) fn width_code(width: u32) -> u8 {
     match width {
         0 => 0,
@@ -26,7 +27,7 @@ pub(super) fn width_code(width: u32) -> u8 {
     }
 }
 
-/// Bytes that so many values take.
+/// How many bytes `count` packed values take.
 pub(super) fn packed_bytes(count: usize, width: u32) -> usize {
     (count * width as usize).div_ceil(8)
 }

@@ -1,24 +1,27 @@
-//! Patched base: narrow values with a few wide ones among them.
+//! Runs of the kind "patched base", for narrow values with a few wide ones among them.
 
 use super::RUN;
 use super::pack::{pack, packed_bytes, width_code, width_for};
 
 const PATCHED_BASE: u8 = 2;
 
-/// Most patches that a header can count.
+/// The most patches that a header can count, in five bits.
 const MOST_PATCHES: usize = 31;
 
-/// Bits of a gap between patches. With whole bytes for the patch too, the entries have a width of
-/// whole bytes, and no reader can be in doubt how they are packed.
+/// Bits of a gap between patches. Patches have whole bytes too, so that entries are whole bytes
+/// wide and readers cannot disagree on how they are packed.
 const GAP_BITS: u32 = 8;
 const LONGEST_GAP: usize = 255;
 
-/// Appends the values as one run, when that takes a tenth less than `width` bits for each of them.
+/// Appends the values as one run if that takes at least a tenth less than `width` bits for each of
+/// them. Returns whether it did.
 pub(super) fn encode(values: &[i64], coded: &[u64], width: u32, out: &mut Vec<u8>) -> bool {
-    // Below two bytes there is nothing to gain but in the rarest cases.
+    // Narrower or fewer values hardly ever gain anything, and looking for a plan costs time.
     if width < 16 || values.len() < 64 {
         return false;
     }
+    // A quick look that needs no base: if more values need the upper byte than can be patched, only
+    // another base could help, which is rare.
     let limit = 1u64 << (width - 8);
     let wide = coded
         .iter()
@@ -42,7 +45,7 @@ struct Plan {
     base: i64,
     width: u32,
     patch_width: u32,
-    /// Gap and patch of each entry.
+    /// The gap and the patch of each entry, packed into one number.
     patches: Vec<u64>,
 }
 
@@ -63,7 +66,7 @@ impl Plan {
         for bits in (0..65).rev() {
             wider[bits] += wider[bits + 1];
         }
-        // The narrowest width for which the patches suffice; the entries that bridge long gaps too.
+        // The narrowest width for which the patches suffice, those included that bridge long gaps.
         [1, 2, 4, 8, 16, 24, 32, 40]
             .into_iter()
             .filter(|&width| width < most_bits && wider[width as usize + 1] <= MOST_PATCHES)

@@ -1,4 +1,4 @@
-//! Which kind of run suits some values, and its bytes.
+//! Chooses the kind of run that suits some values, and writes it.
 
 use super::RUN;
 use super::pack::{pack, packed_bytes, width_code, width_for};
@@ -8,14 +8,14 @@ use crate::orc_write::protobuf::{varint, zigzag};
 const DIRECT: u8 = 1;
 const DELTA: u8 = 3;
 
-/// Deltas that are looked at before all are computed: random values show themselves soon.
+/// How many steps are looked at before all are computed, because random values show soon.
 const PROBE: usize = 8;
 
 /// A repetition of fewer values is not worth a run of its own.
 const SHORTEST_REPEAT: usize = 3;
 const LONGEST_SHORT_REPEAT: usize = 10;
 
-/// Bytes of the header, the value and the step of a repetition, about.
+/// About how many bytes the header, the value and the step of a repetition take.
 const REPEAT_BYTES: usize = 6;
 
 /// Appends at most [`RUN`] values as one run or several.
@@ -29,7 +29,7 @@ pub(super) fn encode(values: &[i64], signed: bool, out: &mut Vec<u8>) {
     if values.len() < SHORTEST_REPEAT || bits > 62 || looks_random(values) {
         return plain(values, coded, bits, out);
     }
-    // Values of at most 61 bits and a sign: their differences do not overflow.
+    // The values have at most 61 bits and a sign here, so their differences do not overflow.
     let mut deltas = [0; RUN];
     let deltas = &mut deltas[..values.len() - 1];
     let steps = Steps::of(values, deltas);
@@ -40,6 +40,8 @@ pub(super) fn encode(values: &[i64], signed: bool, out: &mut Vec<u8>) {
     let monotone = steps.least >= 0 || steps.most <= 0;
     let delta_width = width_for(64 - steps.widest().leading_zeros()).max(2);
     let delta_bytes = packed_bytes(values.len(), delta_width) + 2 * REPEAT_BYTES;
+    // A run of deltas keeps the sign of its first step for all others, so it can only hold values
+    // that never turn.
     let best = if monotone {
         delta_bytes.min(direct_bytes)
     } else {
@@ -54,7 +56,7 @@ pub(super) fn encode(values: &[i64], signed: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Zigzags signed values, and says how many bits the widest has.
+/// Zigzags signed values, and returns how many bits the widest has.
 fn to_unsigned(values: &[i64], signed: bool, coded: &mut [u64]) -> u32 {
     let mut all = 0;
     for (coded, &value) in coded.iter_mut().zip(values) {
@@ -108,7 +110,7 @@ fn header(kind: u8, width: u32, count: usize, out: &mut Vec<u8>) {
     out.push(count as u8);
 }
 
-/// Values that no step describes.
+/// Appends values that no step describes.
 fn plain(values: &[i64], coded: &[u64], bits: u32, out: &mut Vec<u8>) {
     let width = width_for(bits);
     if !patched::encode(values, coded, width, out) {
@@ -121,7 +123,7 @@ fn direct(coded: &[u64], width: u32, out: &mut Vec<u8>) {
     pack(coded, width, out);
 }
 
-/// One value `count` times.
+/// Appends one value `count` times, which is at most [`RUN`].
 pub(super) fn repeat(value: i64, count: usize, signed: bool, out: &mut Vec<u8>) {
     let coded = if signed { zigzag(value) } else { value as u64 };
     let bits = 64 - coded.leading_zeros();
@@ -138,7 +140,7 @@ pub(super) fn repeat(value: i64, count: usize, signed: bool, out: &mut Vec<u8>) 
     }
 }
 
-/// Values that all differ by the same step, which may be zero.
+/// Appends values that all differ by the same step, which may be zero.
 fn fixed_steps(values: &[i64], step: i64, signed: bool, out: &mut Vec<u8>) {
     if step == 0 {
         return repeat(values[0], values.len(), signed, out);
@@ -152,8 +154,9 @@ fn first_two(value: i64, step: i64, signed: bool, out: &mut Vec<u8>) {
     varint(out, zigzag(step));
 }
 
-/// Values that never go down, or never up. The sign of the first step says which, so it must not be
-/// zero: what repeats at the front, but for its last value, becomes a run of its own.
+/// Appends values that never go down, or never up. The sign of the first step says which, so it
+/// must not be zero. What repeats at the front, except for its last value, becomes a run of its
+/// own.
 fn changing_steps(values: &[i64], deltas: &[i64], signed: bool, out: &mut Vec<u8>) {
     let same = deltas.iter().take_while(|&&delta| delta == 0).count();
     if same > 0 {
@@ -168,17 +171,17 @@ fn changing_steps(values: &[i64], deltas: &[i64], signed: bool, out: &mut Vec<u8
         all |= *size;
     }
     if sizes.is_empty() {
-        // Two values left: a step without further steps.
+        // Only two values are left, which are a step without further steps.
         return fixed_steps(values, deltas[0], signed, out);
     }
-    // The code of one bit means none here.
+    // In this kind of run the code of one bit means that there are no further steps.
     let width = width_for(64 - all.leading_zeros()).max(2);
     header(DELTA, width, values.len(), out);
     first_two(values[0], deltas[0], signed, out);
     pack(sizes, width, out);
 }
 
-/// Values of which most equal the one before.
+/// Appends values of which most equal the one before.
 fn repetitions(values: &[i64], coded: &[u64], signed: bool, out: &mut Vec<u8>) {
     let (mut begin, mut at) = (0, 0);
     while at < values.len() {
@@ -196,7 +199,7 @@ fn repetitions(values: &[i64], coded: &[u64], signed: bool, out: &mut Vec<u8>) {
     loose(&coded[begin..], out);
 }
 
-/// The values between two repetitions.
+/// Appends the values between two repetitions, if there are any.
 fn loose(coded: &[u64], out: &mut Vec<u8>) {
     if !coded.is_empty() {
         let all = coded.iter().fold(0, |all, value| all | value);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::slow_decoder::decode;
 use super::{Integers, RUN};
 
-/// Encodes, decodes and compares; gives back the bytes and the kinds of the runs.
+/// Encodes, decodes and compares, and returns the bytes and the kinds of the runs.
 fn check(values: &[i64], signed: bool) -> (usize, Vec<u64>) {
     let mut stream = Integers::new(signed);
     stream.append(values, |value| value);

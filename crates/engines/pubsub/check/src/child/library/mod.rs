@@ -1,4 +1,4 @@
-//! Clients of the library, over SQL or a broker: the address decides.
+//! Clients of the library, over SQL or brokers; the address decides which.
 
 mod consume;
 mod produce;
@@ -15,7 +15,8 @@ use super::events::Events;
 
 const RETRY_PAUSE: Duration = Duration::from_millis(30);
 
-/// Opens a client, however long the server is away; `None` when the checker wants to stop before.
+/// Opens a client, however long the server is away. Returns `None` if the checker asks to stop
+/// before.
 fn open<T>(
     events: &Events,
     action: &'static str,

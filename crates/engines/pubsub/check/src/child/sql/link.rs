@@ -16,7 +16,7 @@ pub struct Link {
     client: Option<Client>,
 }
 
-/// Why a statement has no result.
+/// The reason why a statement has no result.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct Refusal {
@@ -24,7 +24,7 @@ pub struct Refusal {
     pub sqlstate: String,
     /// Whether to send it again.
     pub retry: Retry,
-    /// All that was said.
+    /// The full text of the server's error.
     pub text: String,
 }
 
@@ -38,7 +38,7 @@ impl Link {
         })
     }
 
-    /// Asks once, over a new connection if there is none.
+    /// Runs `ask` once, over a new connection if there is none.
     pub fn ask<T>(
         &mut self,
         ask: impl FnOnce(&mut Client) -> Result<T, Error>,
@@ -56,6 +56,8 @@ impl Link {
             }
         };
         ask(client).map_err(|error| {
+            // The server did not say this, so the connection is broken, or an answer may still be
+            // under way on it.
             if error.as_db_error().is_none() {
                 self.client = None;
             }
@@ -68,8 +70,8 @@ impl Link {
         })
     }
 
-    /// Asks until there is an answer, or a refusal that stays, or `give_up` says so. Only for what
-    /// may be done twice.
+    /// Runs `ask` until there is an answer, or an error that stays, or `give_up` returns true. Only
+    /// for what may be done twice.
     pub fn insist<T>(
         &mut self,
         mut ask: impl FnMut(&mut Client) -> Result<T, Error>,
