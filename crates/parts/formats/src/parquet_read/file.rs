@@ -1,4 +1,4 @@
-//! An open Parquet file: its footer, its columns by name.
+//! An open Parquet file, with its footer and its columns by name.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,21 +14,21 @@ use super::pages::Pages;
 use super::source::Source;
 use super::values::ValueReader;
 
-/// What a file begins and ends with.
+/// The bytes that a file begins and ends with.
 const MAGIC: &[u8; 4] = b"PAR1";
-/// What a file ends with whose footer is encrypted.
+/// The bytes that a file ends with whose footer is encrypted.
 const ENCRYPTED: &[u8; 4] = b"PARE";
-/// Behind the footer: its length and the magic.
+/// Bytes behind the footer, which are its length and the magic.
 const TAIL_BYTES: u64 = 8;
 
-/// What a column holds, as far as the readers here know it.
+/// The type of a column that is read as codes or integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Byte arrays.
+    /// Byte arrays, which are not checked to be UTF-8.
     String,
     /// Integers of `bits` bits (8, 16, 32 or 64), stored as INT32 or, from 64 on, as INT64.
     Int {
-        /// The declared width.
+        /// The width that the schema declares.
         bits: u8,
         /// Whether negative values are allowed.
         signed: bool,
@@ -36,7 +36,7 @@ pub enum ColumnKind {
 }
 
 impl ColumnKind {
-    /// Bytes that a PLAIN value takes; strings have no fixed size and say 0.
+    /// Bytes of a PLAIN value, or 0 for strings, which have no fixed size.
     pub(super) fn stored_bytes(self) -> usize {
         match self {
             Self::String => 0,
@@ -45,7 +45,7 @@ impl ColumnKind {
         }
     }
 
-    /// PLAIN values to `i64`, checked against the declared width.
+    /// Widens PLAIN values to `i64`, and checks them against the declared width.
     pub(super) fn widen(self, stored: &[u8], out: &mut [i64]) -> Result<(), ReadError> {
         if self.stored_bytes() == 8 {
             for (value, word) in out.iter_mut().zip(stored.as_chunks::<8>().0) {
@@ -59,8 +59,8 @@ impl ColumnKind {
         self.narrow(out)
     }
 
-    /// Checks values of narrow columns against their type; INT32 bits above 2^31 of an unsigned
-    /// 32-bit column arrive as negative numbers and become what they mean.
+    /// Checks values of narrow columns against their type. Those above 2^31 of an unsigned column
+    /// of 32 bits arrive as negative numbers and are turned into what they mean.
     pub(super) fn narrow(self, values: &mut [i64]) -> Result<(), ReadError> {
         let (low, high) = match self {
             Self::Int {
@@ -82,6 +82,8 @@ impl ColumnKind {
             } => (0, (1i64 << bits) - 1),
             Self::Int { .. } | Self::String => return Ok(()),
         };
+        // Users of narrow columns add values up in fewer bits, so one that the type does not have
+        // must not get through. The extremes are looked at because such a loop is vectorised.
         let (mut least, mut most) = (i64::MAX, i64::MIN);
         for value in values.iter() {
             least = least.min(*value);
@@ -95,6 +97,7 @@ impl ColumnKind {
         )))
     }
 
+    /// The kind of a column, or `None` if it is not read as codes or integers.
     fn of(leaf: &Leaf) -> Option<Self> {
         if leaf.definition_levels > 0 {
             return None;
@@ -115,7 +118,7 @@ impl ColumnKind {
     }
 }
 
-/// An open file. Cheap to clone parts from; readers keep the mapping alive.
+/// An open file. Readers made from it keep the mapping alive, so it may be dropped before them.
 #[derive(Debug)]
 pub struct ParquetFile {
     path: PathBuf,
@@ -128,7 +131,7 @@ impl ParquetFile {
     /// they are open, such as those of a committed table.
     ///
     /// # Errors
-    /// The file is missing or not readable; it is not Parquet.
+    /// The file is missing or not readable, or it is not Parquet.
     pub fn map(path: &Path) -> Result<Self, ReadError> {
         let mapped = File::open(path).and_then(|file| super::mapping::map(&file));
         let bytes = mapped.map_err(|source| ReadError::Io {
@@ -138,11 +141,11 @@ impl ParquetFile {
         Self::with(path, Source::Mapped(bytes))
     }
 
-    /// Opens the file and reads its footer; each column chunk is read when it is asked for. For
-    /// files that another program may change.
+    /// Opens the file and reads its footer. Each column chunk is read into memory when a reader for
+    /// it is made. For files that another program may change.
     ///
     /// # Errors
-    /// The file is missing or not readable; it is not Parquet.
+    /// The file is missing or not readable, or it is not Parquet.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         Self::of(
             path,
@@ -153,10 +156,10 @@ impl ParquetFile {
         )
     }
 
-    /// Like [`ParquetFile::open`] for a file that is open already.
+    /// Like [`ParquetFile::open`], for a file that is open already. `path` is for errors only.
     ///
     /// # Errors
-    /// It is not readable; it is not Parquet.
+    /// The file is not readable, or it is not Parquet.
     pub fn of(path: &Path, file: File) -> Result<Self, ReadError> {
         Self::with(path, Source::Read(file))
     }
@@ -178,7 +181,7 @@ impl ParquetFile {
         })
     }
 
-    /// All of its bytes, where it was opened by [`ParquetFile::map`].
+    /// All bytes of the file, if it was opened by [`ParquetFile::map`].
     pub fn mapped(&self) -> Option<&Bytes> {
         match &self.source {
             Source::Mapped(bytes) => Some(bytes),
@@ -186,27 +189,27 @@ impl ParquetFile {
         }
     }
 
-    /// Where it was opened from.
+    /// The path that it was opened from.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Row groups in the file.
+    /// The number of row groups in the file.
     pub fn row_groups(&self) -> usize {
         self.metadata.groups.len()
     }
 
-    /// Rows in the file.
+    /// The number of rows that the footer promises.
     pub fn rows(&self) -> u64 {
         u64::try_from(self.metadata.rows).unwrap_or(0)
     }
 
-    /// Rows of one row group.
+    /// The number of rows that the footer promises for one row group.
     pub fn row_group_rows(&self, row_group: usize) -> u64 {
         u64::try_from(self.metadata.groups[row_group].rows).unwrap_or(0)
     }
 
-    /// The columns in the order of the file, each with the names of the groups that it lies in.
+    /// The columns in the order of the file, those within groups included.
     pub fn leaves(&self) -> &[Leaf] {
         &self.metadata.leaves
     }
@@ -220,7 +223,7 @@ impl ParquetFile {
         self.leaves().iter().position(|leaf| leaf.path == name)
     }
 
-    /// The index and kind of a top-level column; none when it is missing, nested, nullable or of
+    /// The index and kind of a top-level column. `None` if it is missing, nested, nullable or of
     /// another type.
     pub fn column(&self, name: &str) -> Option<(usize, ColumnKind)> {
         let index = self.position(name)?;
@@ -228,7 +231,7 @@ impl ParquetFile {
     }
 
     /// The index and kind of a top-level column of timestamps, which are read as the integers that
-    /// they are stored as; none when it is missing, nested, nullable or of another type.
+    /// are stored. `None` if it is missing, nested, nullable or of another type.
     pub fn moments(&self, name: &str) -> Option<(usize, ColumnKind)> {
         let index = self.position(name)?;
         let leaf = &self.leaves()[index];
@@ -278,7 +281,7 @@ impl ParquetFile {
     /// Reads the codes of a string column in one row group.
     ///
     /// # Errors
-    /// The first page is damaged, or no dictionary.
+    /// The first page is damaged or is not a dictionary; the compression is not known here.
     pub fn codes(&self, row_group: usize, column: usize) -> Result<CodeReader, ReadError> {
         CodeReader::new(self.pages(row_group, column)?)
     }
@@ -299,8 +302,8 @@ impl ParquetFile {
     /// Reads the values of a column in one row group, which may be NULL.
     ///
     /// # Errors
-    /// The column is nested, or of another type than integers and strings; its compression is not
-    /// known here.
+    /// The column is nested, or of another type than integers and strings, or its compression is
+    /// not known here.
     pub fn values(&self, row_group: usize, column: usize) -> Result<ValueReader, ReadError> {
         let leaf = &self.leaves()[column];
         let flat = leaf.repetition_levels == 0 && leaf.definition_levels <= 1;
@@ -323,21 +326,25 @@ impl ParquetFile {
             path: self.path.clone(),
             source,
         };
+        // Offsets and lengths come from the footer. Negative ones are refused here, and those that
+        // leave the file by the source before it allocates.
         let start = chunk.dictionary_at.unwrap_or(chunk.data_at);
         let range = u64::try_from(start)
             .ok()
             .zip(u64::try_from(chunk.bytes).ok());
         let range =
             range.ok_or_else(|| ReadError::damaged("a column chunk at a negative place"))?;
-        let part = self.source.part(range).map_err(io)?;
+        let segment = self.source.segment(range).map_err(io)?;
         let optional = self.leaves()[column].definition_levels > 0;
-        Pages::new(part, chunk, range, optional, self.path.clone())
+        Pages::new(segment, chunk, range, optional, self.path.clone())
     }
 }
 
-/// The footer, from the end of the file.
+/// Reads the bytes of the footer, which is found from the end of the file.
 fn footer(source: &Source) -> std::io::Result<Result<Bytes, ReadError>> {
     let refuse = |reason: String| Ok(Err(ReadError::Metadata { reason }));
+    // Only the end of the file is looked at. The magic at its front says nothing more, and reading
+    // it would cost a second access to the disk.
     let len = source.len()?;
     let Some(end) = len
         .checked_sub(TAIL_BYTES)
@@ -345,7 +352,7 @@ fn footer(source: &Source) -> std::io::Result<Result<Bytes, ReadError>> {
     else {
         return refuse(format!("{len} bytes are too few for a Parquet file"));
     };
-    let tail = source.part((end, TAIL_BYTES))?.bytes(end, TAIL_BYTES);
+    let tail = source.segment((end, TAIL_BYTES))?.bytes(end, TAIL_BYTES);
     let Some((size, magic)) = tail
         .as_deref()
         .and_then(|tail| tail.split_first_chunk::<4>())
@@ -362,7 +369,7 @@ fn footer(source: &Source) -> std::io::Result<Result<Bytes, ReadError>> {
     let Some(start) = end.checked_sub(size) else {
         return refuse(format!("its footer is said to have {size} of {len} bytes"));
     };
-    match source.part((start, size))?.bytes(start, size) {
+    match source.segment((start, size))?.bytes(start, size) {
         Some(footer) => Ok(Ok(footer)),
         None => refuse("it ends while it is read".to_owned()),
     }

@@ -1,5 +1,5 @@
-//! What a file's footer says (parquet.thrift, FileMetaData): columns, and where their chunks lie.
-//! Statistics and key-value pairs are passed over, because nothing here needs them.
+//! Reads the columns and the locations of their chunks from a file's footer (parquet.thrift,
+//! FileMetaData). Statistics and key-value pairs are skipped, because nothing here needs them.
 
 use super::ReadError;
 use super::codings::{Codec, Encodings};
@@ -10,81 +10,83 @@ type Result<T> = std::result::Result<T, ReadError>;
 /// How values are stored (parquet.thrift, Type).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Physical {
-    /// Integers of 4 bytes.
+    /// Integers of 4 bytes, INT32.
     Int32,
-    /// Integers of 8 bytes.
+    /// Integers of 8 bytes, INT64.
     Int64,
-    /// Strings of bytes.
+    /// Strings of any number of bytes.
     ByteArray,
-    /// Booleans, floats, strings of one length, and 96 bits.
+    /// Any other type: booleans, floats, strings of fixed length, and integers of 96 bits.
     Other,
 }
 
-/// What the stored values mean: the logical type, or the converted type of older writers that says
-/// the same.
+/// What the stored values mean, by their logical type or, in files of older writers, by the
+/// converted type that says the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
-    /// The values themselves.
+    /// Nothing but the stored values themselves.
     Plain,
-    /// Integers of so many bits.
+    /// Integers of a declared width.
     Integer {
-        /// Their width.
+        /// How many bits they have.
         bits: u8,
         /// Whether they can be negative.
         signed: bool,
     },
-    /// Times since 1970.
+    /// Times since 1970-01-01 00:00, UTC or local.
     Timestamp {
-        /// Units of a second.
+        /// How many of its units are a second.
         per_second: i64,
     },
-    /// Decimals.
+    /// Decimals, of any precision and scale.
     Decimal,
-    /// Text.
+    /// Text, which should be UTF-8.
     Text,
     /// Anything else, by its name in the format.
     Other(&'static str),
 }
 
-/// A leaf of the schema.
+/// A leaf of the schema, which is a column of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaf {
-    /// Its name, with the names of the groups that it lies in before it and dots between.
+    /// Its name, behind the names of the groups that it lies in, with dots in between.
     pub path: String,
-    /// How it is stored.
+    /// The type in which values are stored.
     pub physical: Physical,
-    /// What it means.
+    /// What the stored values mean.
     pub meaning: Meaning,
-    /// Whether the logical type says so, and not only the converted type of older writers.
+    /// Whether `meaning` comes from the logical type and not only from the converted type of older
+    /// writers.
     pub is_logical: bool,
-    /// Levels of optional and repeated fields above each value: 0 for a column that is REQUIRED.
+    /// How many optional and repeated fields lie above each value, at most 255. It is 0 for a
+    /// column that is REQUIRED.
     pub definition_levels: u8,
-    /// Of these, repeated ones.
+    /// How many of these are repeated.
     pub repetition_levels: u8,
 }
 
-/// A column's part of a row group.
+/// Where the pages of a column in one row group lie, and how they are stored.
 #[derive(Debug, Clone)]
 pub(super) struct Chunk {
     pub(super) codec: Codec,
     pub(super) values: i64,
-    /// Bytes of its pages and their headers.
+    /// Bytes of its pages and their headers together.
     pub(super) bytes: i64,
     pub(super) data_at: i64,
     pub(super) dictionary_at: Option<i64>,
     pub(super) encodings: Encodings,
-    /// Of its data pages alone, where the footer counts pages.
+    /// The encodings of its data pages alone, if the footer counts pages.
     pub(super) of_data_pages: Option<Encodings>,
 }
 
-/// Rows, and a chunk for each column.
+/// A row group, which has a chunk for each column.
 #[derive(Debug, Default)]
 pub(super) struct Group {
     pub(super) rows: i64,
     pub(super) chunks: Vec<Chunk>,
 }
 
-/// A footer.
+/// What this reader uses of a footer.
 #[derive(Debug)]
 pub(super) struct Metadata {
     pub(super) leaves: Vec<Leaf>,
@@ -93,7 +95,7 @@ pub(super) struct Metadata {
     pub(super) created_by: String,
 }
 
-/// An element of the schema, which is a tree in the order of its leaves.
+/// A node of the schema. The tree is stored with each group before its children.
 #[derive(Debug, Default)]
 struct Element {
     name: String,
@@ -105,7 +107,8 @@ struct Element {
 }
 
 impl Metadata {
-    /// Reads the footer's struct.
+    /// Reads the struct FileMetaData. Numbers of rows, offsets and lengths are as the file states
+    /// them and not checked here.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
         let mut elements: Vec<Element> = Vec::new();
         let mut metadata = Metadata {
@@ -131,7 +134,9 @@ impl Metadata {
             }
             Ok(())
         })?;
-        metadata.leaves = leaves(&elements)?;
+        metadata.leaves = leaves(&elements, bytes.len())?;
+        // Everything else looks chunks up by the number of their column, so all groups must have
+        // them all.
         let columns = metadata.leaves.len();
         match metadata
             .groups
@@ -148,7 +153,8 @@ impl Metadata {
 }
 
 /// The element with this number of a list whose fields come one by one. Elements without any field
-/// are made when a later one comes.
+/// are made when a later one comes. The list is as long as the file says, which the Thrift reader
+/// has bound by the bytes that follow.
 fn at<T: Default>(list: &mut Vec<T>, number: usize) -> &mut T {
     if list.len() <= number {
         list.resize_with(number + 1, T::default);
@@ -180,6 +186,7 @@ fn logical(reader: &mut Reader<'_>, field: Field) -> Result<Meaning> {
             10 => integer(reader, field)?,
             _ => Meaning::Other(name_of_logical(field.id)),
         };
+        // The types with parameters have read their value above; it must be skipped for the others.
         match field.id {
             8 | 10 => Ok(()),
             _ => reader.skip(field),
@@ -241,7 +248,7 @@ fn name_of_logical(id: i16) -> &'static str {
     }
 }
 
-/// What the converted type of older writers says.
+/// What a converted type, which older writers used, means.
 fn converted(number: i32) -> Meaning {
     let integer = |bits, signed| Meaning::Integer { bits, signed };
     match number {
@@ -270,12 +277,24 @@ fn converted(number: i32) -> Meaning {
     }
 }
 
-/// The leaves in their order. The elements are the tree, each group before its children.
-fn leaves(elements: &[Element]) -> Result<Vec<Leaf>> {
+/// How many times the bytes of the footer the names of all columns may take, and what they may take
+/// in any case. The row groups of a real footer repeat each name in full.
+const NAMES_EXPANSION_MAX: usize = 64;
+const NAMES_BYTES_ALLOWED: usize = 1 << 20;
+
+/// Returns the leaves in their order. The elements are the tree, each group before its children.
+fn leaves(elements: &[Element], footer_bytes: usize) -> Result<Vec<Leaf>> {
+    // The name of a leaf has those of all groups above it, so a schema of nothing but groups within
+    // groups, or of one long name above many leaves, stands for the square of its own size.
+    let mut names_bytes_left = NAMES_EXPANSION_MAX
+        .saturating_mul(footer_bytes)
+        .saturating_add(NAMES_BYTES_ALLOWED);
     let (root, mut rest) = elements
         .split_first()
         .ok_or_else(|| damaged("a schema without a root".to_owned()))?;
-    // Groups that are open: their path, the children that are still to come, and the levels.
+    // The groups that the current element lies in, each with its path, the number of children that
+    // are still to come, and its levels. It is a stack of our own because the schema may be nested
+    // more deeply than this thread's.
     let mut open = vec![(String::new(), root.children, 0u8, 0u8)];
     let mut leaves = Vec::new();
     while let Some((path, left, definition, repetition)) = open.last_mut() {
@@ -288,6 +307,13 @@ fn leaves(elements: &[Element]) -> Result<Vec<Leaf>> {
             .split_first()
             .ok_or_else(|| damaged("the schema ends too early".to_owned()))?;
         rest = others;
+        names_bytes_left = names_bytes_left
+            .checked_sub(path.len() + 1 + element.name.len())
+            .ok_or_else(|| {
+                damaged(format!(
+                    "the names of columns are too long for a footer of {footer_bytes} bytes"
+                ))
+            })?;
         let gap = if path.is_empty() { "" } else { "." };
         let path = format!("{path}{gap}{}", element.name);
         let levels = |levels: u8, more: bool| levels.saturating_add(u8::from(more));
@@ -333,7 +359,7 @@ fn groups(reader: &mut Reader<'_>, field: Field, groups: &mut Vec<Group>) -> Res
 }
 
 impl Default for Chunk {
-    /// As it is before its fields are read.
+    /// A chunk before any of its fields was read.
     fn default() -> Self {
         Self {
             codec: Codec::Uncompressed,
@@ -348,7 +374,7 @@ impl Default for Chunk {
 }
 
 impl Chunk {
-    /// A field of ColumnChunk.
+    /// Reads a field of ColumnChunk, or skips it.
     fn take(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<()> {
         match field.id {
             1 => Err(ReadError::unsupported("a column in another file")),
@@ -357,7 +383,7 @@ impl Chunk {
         }
     }
 
-    /// A field of ColumnMetaData.
+    /// Reads a field of ColumnMetaData, or skips it.
     fn meta(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<()> {
         match field.id {
             2 => reader.ints(field, |encoding| self.encodings.add(encoding))?,
@@ -372,7 +398,8 @@ impl Chunk {
         Ok(())
     }
 
-    /// PageEncodingStats: how many pages there are of each kind and encoding.
+    /// Reads the encodings of data pages from PageEncodingStats, which count the pages of each kind
+    /// and encoding.
     fn count_pages(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<()> {
         const DICTIONARY_PAGE: i64 = 2;
         let mut counts: Vec<(i64, i64)> = Vec::new();

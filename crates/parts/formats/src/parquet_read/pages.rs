@@ -1,5 +1,4 @@
-//! The pages of one column chunk: headers read, checksums compared, codecs undone, levels taken
-//! off.
+//! Reads the pages of one column chunk: compares checksums, decompresses, and splits levels off.
 
 use std::path::PathBuf;
 
@@ -9,10 +8,10 @@ use super::ReadError;
 use super::codings::Encoding;
 use super::decompress::Decompressor;
 use super::metadata::Chunk;
-use super::source::Part;
+use super::source::Segment;
 use super::thrift::{Field, Reader};
 
-/// A page.
+/// A decompressed page without its header and levels.
 pub(super) enum PlainPage {
     Dictionary {
         bytes: Bytes,
@@ -20,38 +19,40 @@ pub(super) enum PlainPage {
     },
     Data {
         bytes: Bytes,
-        /// Rows, those without a value included.
+        /// How many rows it has, those without a value included.
         rows: usize,
         encoding: Encoding,
-        /// For each row whether it has a value, as runs of one bit, where the column can be
-        /// without. Rows that are all there have none.
+        /// For each row whether it has a value, as runs of one bit. `None` if all rows have one.
         present: Option<Bytes>,
     },
 }
 
 /// Reads the pages of one column chunk in order.
 pub(super) struct Pages {
-    part: Part,
+    segment: Segment,
     /// Where the next header begins, and where the chunk ends.
     at: u64,
     end: u64,
     decompressor: Decompressor,
-    /// Whether the column can be without values: it has one level of definition.
+    /// Whether rows can be without a value, because the column has one level of definition.
     optional: bool,
+    /// Whether the chunk's dictionary has been read.
+    has_dictionary: bool,
     path: PathBuf,
 }
 
-/// Rows of a page at most. Writers make some thousands; a header that promises more than this only
-/// takes memory.
+/// The most rows of a page that is read. Most writers make some thousands, but some make one page
+/// of a row group whose values are all the same. A header that promises more only costs memory.
 const ROWS_MAX: usize = 1 << 26;
 
-/// The numbers of the format (parquet.thrift, PageType).
+/// Kinds of pages by their numbers in the format (parquet.thrift, PageType).
 const DATA_PAGE: i32 = 0;
 const INDEX_PAGE: i32 = 1;
 const DICTIONARY_PAGE: i32 = 2;
 const DATA_PAGE_V2: i32 = 3;
 
-/// A page's header (parquet.thrift, PageHeader), with what those of all kinds say.
+/// A page's header (parquet.thrift, PageHeader), with the fields that the different kinds of pages
+/// have. All numbers are as the file states them.
 #[derive(Debug, Default)]
 struct Header {
     kind: i32,
@@ -60,20 +61,20 @@ struct Header {
     crc: Option<u32>,
     values: usize,
     encoding: i32,
-    /// How levels of definition are coded, in version 1.
+    /// The encoding of definition levels, in version 1.
     levels_encoding: i32,
     nulls: usize,
-    /// Bytes of levels in front of the values, in version 2.
+    /// Bytes of definition levels in front of the values, in version 2.
     definition_bytes: usize,
     repetition_bytes: usize,
     is_compressed: bool,
-    /// Bytes of the header itself.
+    /// Bytes of the header itself, at least one.
     bytes: u64,
 }
 
 impl Pages {
     pub(super) fn new(
-        part: Part,
+        segment: Segment,
         chunk: &Chunk,
         (start, bytes): (u64, u64),
         optional: bool,
@@ -83,16 +84,18 @@ impl Pages {
             .checked_add(bytes)
             .ok_or_else(|| ReadError::damaged("a column chunk leaves its file"))?;
         Ok(Self {
-            part,
+            segment,
             at: start,
             end,
             decompressor: Decompressor::new(chunk.codec)?,
             optional,
+            has_dictionary: false,
             path,
         })
     }
 
-    /// Passes over data pages of at most `rows` rows together; how many rows those had.
+    /// Skips whole data pages that have at most `rows` rows together, and returns how many rows
+    /// they had.
     pub(super) fn skip(&mut self, rows: usize) -> Result<usize, ReadError> {
         let mut skipped = 0;
         while let Some(header) = self.header()? {
@@ -100,6 +103,8 @@ impl Pages {
             if !is_data || header.values > rows - skipped {
                 break;
             }
+            // The page may reach behind the chunk. Then the next header is behind the end too, and
+            // the caller finds that rows are missing.
             self.at += header.bytes + header.stored_bytes as u64;
             // A flat column has one value or NULL for each row.
             skipped += header.values;
@@ -107,7 +112,7 @@ impl Pages {
         Ok(skipped)
     }
 
-    /// The next page, none behind the last one.
+    /// Reads the next page. `None` behind the last one.
     pub(super) fn next(&mut self) -> Result<Option<PlainPage>, ReadError> {
         loop {
             let Some(header) = self.header()? else {
@@ -116,6 +121,8 @@ impl Pages {
             let begin = self.at + header.bytes;
             let stored = self.bytes(begin, header.stored_bytes as u64)?;
             self.at = begin + header.stored_bytes as u64;
+            // Before the page is decompressed, because the checksum is of the stored bytes. Many
+            // writers leave it out.
             if let Some(crc) = header.crc
                 && crc32fast::hash(&stored) != crc
             {
@@ -132,6 +139,11 @@ impl Pages {
     }
 
     fn dictionary(&mut self, header: &Header, stored: Bytes) -> Result<PlainPage, ReadError> {
+        // The format has one dictionary in a chunk. Readers keep what they computed for its codes,
+        // so a second one would give those codes another meaning behind their backs.
+        if std::mem::replace(&mut self.has_dictionary, true) {
+            return Err(ReadError::damaged("second dictionary in a column chunk"));
+        }
         let encoding = Encoding(header.encoding);
         if !matches!(encoding, Encoding::PLAIN | Encoding::PLAIN_DICTIONARY) {
             return Err(ReadError::unsupported(format!("a {encoding} dictionary")));
@@ -142,7 +154,7 @@ impl Pages {
         })
     }
 
-    /// Version 1: levels and values are compressed together.
+    /// Splits a data page of version 1, in which levels and values are compressed together.
     fn data(&mut self, header: &Header, stored: Bytes) -> Result<PlainPage, ReadError> {
         let mut bytes = self.decompressor.decompress(stored, header.raw_bytes)?;
         let mut present = None;
@@ -166,7 +178,7 @@ impl Pages {
         })
     }
 
-    /// Version 2: levels come first and are never compressed.
+    /// Splits a data page of version 2, in which levels come first and are never compressed.
     fn data_v2(&mut self, header: &Header, mut stored: Bytes) -> Result<PlainPage, ReadError> {
         let levels = header
             .definition_bytes
@@ -183,6 +195,7 @@ impl Pages {
                 header.nulls
             )));
         }
+        // Repetition levels come before definition levels. A flat column should have none.
         let first = stored.split_to(levels);
         let present = (header.nulls > 0).then(|| first.slice(header.repetition_bytes..));
         let raw_bytes = header.raw_bytes - levels;
@@ -200,7 +213,7 @@ impl Pages {
         })
     }
 
-    /// The header at the current place; none behind the last page.
+    /// Reads the header at the current position. `None` behind the last page.
     fn header(&self) -> Result<Option<Header>, ReadError> {
         if self.at >= self.end {
             return Ok(None);
@@ -222,14 +235,14 @@ impl Pages {
 
     fn bytes(&self, start: u64, len: u64) -> Result<Bytes, ReadError> {
         let inside = start.checked_add(len).is_some_and(|end| end <= self.end);
-        self.part
+        self.segment
             .bytes(start, len)
             .filter(|_| inside)
             .ok_or_else(|| self.broken(format!("{len} bytes at {start} leave their chunk")))
     }
 
     fn bytes_from(&self, start: u64) -> Result<&[u8], ReadError> {
-        self.part
+        self.segment
             .rest(start)
             .ok_or_else(|| self.broken(format!("byte {start} lies outside of its chunk")))
     }
@@ -243,7 +256,7 @@ impl Pages {
 }
 
 impl Header {
-    /// A field of PageHeader.
+    /// Reads a field of PageHeader, or skips it.
     fn take(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<(), ReadError> {
         match field.id {
             1 => self.kind = reader.i32(field)?,
@@ -258,7 +271,7 @@ impl Header {
         Ok(())
     }
 
-    /// A field of DataPageHeader, or of DictionaryPageHeader, which begins like it.
+    /// Reads a field of DataPageHeader, or of DictionaryPageHeader, which begins like it.
     fn data(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<(), ReadError> {
         match (field.id, self.kind) {
             (1, _) => self.values = reader.size(field)?,
@@ -269,7 +282,7 @@ impl Header {
         Ok(())
     }
 
-    /// A field of DataPageHeaderV2.
+    /// Reads a field of DataPageHeaderV2, or skips it.
     fn data_v2(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<(), ReadError> {
         match field.id {
             1 => self.values = reader.size(field)?,
@@ -284,7 +297,7 @@ impl Header {
     }
 }
 
-/// Splits a page of codes into their width and the runs behind it.
+/// Splits a page of codes into their width in bits and the runs behind it.
 pub(super) fn code_width(bytes: &Bytes) -> Result<(u8, Bytes), ReadError> {
     match bytes.first() {
         Some(width) => Ok((*width, bytes.slice(1..))),

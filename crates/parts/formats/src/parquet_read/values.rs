@@ -1,6 +1,6 @@
-//! Values of any flat column of integers or strings, whatever its pages are coded in, with NULLs:
-//! the general way, for files of other writers. A page is decoded when it is entered; values are
-//! handed out from there.
+//! Reads the values of any flat column of integers or strings, with NULLs and in all encodings that
+//! such columns have. This is the general way, for files of other writers. A page is decoded as a
+//! whole when it is entered, and values are handed out from there.
 
 use bytes::Bytes;
 
@@ -12,7 +12,7 @@ use super::hybrid::HybridDecoder;
 use super::metadata::{Leaf, Meaning, Physical};
 use super::pages::{Pages, PlainPage, code_width};
 
-/// Reads one column chunk.
+/// Reads one column chunk value by value.
 pub struct ValueReader {
     pages: Pages,
     size: usize,
@@ -22,20 +22,20 @@ pub struct ValueReader {
     page: Page,
 }
 
-/// The current page, decoded: values in their order, those that are NULL left out.
+/// The current page, decoded. Values are in their order, without those that are NULL.
 #[derive(Default)]
 struct Page {
     rows: usize,
-    /// Rows handed out.
+    /// How many rows have been handed out.
     at: usize,
-    /// Whether each row has a value; empty where all have one.
+    /// For each row 1 if it has a value and 0 if it is NULL. Empty if all rows have one.
     present: Vec<u32>,
     integers: std::vec::IntoIter<i64>,
     texts: std::vec::IntoIter<Bytes>,
 }
 
 impl ValueReader {
-    /// `leaf` is flat and stored as integers or strings, which the caller has seen to.
+    /// The caller has checked that `leaf` is flat and stored as integers or strings.
     pub(super) fn new(pages: Pages, leaf: &Leaf) -> Self {
         let unsigned = matches!(leaf.meaning, Meaning::Integer { signed: false, .. });
         Self {
@@ -55,7 +55,8 @@ impl ValueReader {
     /// Appends the next `rows` integers to `out`, `None` for NULL.
     ///
     /// # Errors
-    /// A damaged page, an encoding that is not read here, fewer rows than asked for.
+    /// A page is damaged or in an encoding that is not read here, or the column chunk has fewer
+    /// rows left.
     pub fn integers(&mut self, rows: usize, out: &mut Vec<Option<i64>>) -> Result<(), ReadError> {
         if self.size == 0 {
             return Err(ReadError::unsupported("a column of strings as integers"));
@@ -83,7 +84,8 @@ impl ValueReader {
         })
     }
 
-    /// Calls `take` for each row, with whether it has a value; `take` says whether the page had it.
+    /// Calls `take` for each of the next `rows` rows with whether it has a value. `take` returns
+    /// whether the page had one left.
     fn each(
         &mut self,
         rows: usize,
@@ -108,7 +110,7 @@ impl ValueReader {
         Ok(())
     }
 
-    /// Goes to the next page with rows; false when there is none.
+    /// Decodes the next data page, which may have no rows. False if there are no more.
     fn enter_page(&mut self) -> Result<bool, ReadError> {
         match self.pages.next()? {
             None => Ok(false),
@@ -118,6 +120,7 @@ impl ValueReader {
                 } else {
                     self.integers = self.plain_integers(&bytes, len)?;
                 }
+                // The chunk has one dictionary, so this recursion is one deep.
                 self.enter_page()
             }
             Some(PlainPage::Data {
@@ -134,6 +137,8 @@ impl ValueReader {
                     page.present = vec![0; rows];
                     HybridDecoder::new(levels, 1)?.read(&mut page.present)?;
                 }
+                // Only rows that have a value are stored, so that the number of values depends on
+                // the levels and not on the header alone.
                 let missing = page.present.iter().filter(|level| **level == 0).count();
                 let values = rows - missing;
                 if self.size == 0 {
@@ -157,7 +162,7 @@ impl ValueReader {
             Encoding::PLAIN => self.plain_integers(&bytes, values),
             Encoding::BYTE_STREAM_SPLIT => {
                 let (size, total) = (self.size, self.room(&bytes, values)?);
-                // The first bytes of all values come first, then their second ones.
+                // The first bytes of all values come first, then the second bytes of all.
                 let joined: Vec<u8> = (0..total)
                     .map(|at| bytes[at % size * values + at / size])
                     .collect();
@@ -167,7 +172,7 @@ impl ValueReader {
                 let mut integers = vec![0; at_most(values, &bytes)?];
                 DeltaDecoder::new(bytes)?.read(&mut integers)?;
                 if self.size == 4 {
-                    // Differences are computed modulo the width of the column.
+                    // Differences are modulo the width of the column, and were added up in 64 bits.
                     integers
                         .iter_mut()
                         .for_each(|value| *value = i64::from(*value as i32));
@@ -203,7 +208,7 @@ impl ValueReader {
         Ok(integers)
     }
 
-    /// The bytes that so many stored integers take, which are there.
+    /// How many bytes so many stored integers take, if `bytes` has them.
     fn room(&self, bytes: &[u8], values: usize) -> Result<usize, ReadError> {
         let total = values.checked_mul(self.size);
         total.filter(|total| *total <= bytes.len()).ok_or_else(|| {
@@ -211,7 +216,8 @@ impl ValueReader {
         })
     }
 
-    /// The upper half of unsigned integers of 32 bits looks negative as it is stored.
+    /// Turns the upper half of unsigned integers of 32 bits, which looks negative as it is stored,
+    /// into what it means.
     fn as_meant(&self, integers: &mut [i64]) {
         if self.unsigned32 {
             integers
@@ -259,8 +265,8 @@ fn codes(bytes: &Bytes, values: usize) -> Result<Vec<u32>, ReadError> {
     Ok(codes)
 }
 
-/// The number of values of a page of differences, which has more than a bit for 64 of them: a
-/// header that promises more is not worth the memory.
+/// Checks that a page of differences of so many bytes can have so many values, before memory is
+/// reserved for them, and returns their number.
 fn at_most(values: usize, bytes: &[u8]) -> Result<usize, ReadError> {
     if values / MAX_VALUES_PER_BYTE > bytes.len() {
         let stored = bytes.len();
@@ -271,11 +277,13 @@ fn at_most(values: usize, bytes: &[u8]) -> Result<usize, ReadError> {
     Ok(values)
 }
 
-/// A miniblock without differences takes a byte, for its width, and has up to 65,536 values.
+/// How many values a byte of a page of differences can stand for. A miniblock whose differences are
+/// all the same takes one byte, for its width, and has up to 65,536 values.
 const MAX_VALUES_PER_BYTE: usize = 1 << 16;
 
-/// Each string behind its length.
+/// Splits a page of PLAIN strings, each of which stands behind its length.
 fn plain_texts(mut bytes: Bytes, values: usize) -> Result<Vec<Bytes>, ReadError> {
+    // The header promises the number of values, but each takes four bytes for its length at least.
     let mut texts = Vec::with_capacity(values.min(bytes.len() / 4 + 1));
     for _ in 0..values {
         let len = bytes.first_chunk::<4>().copied().map(u32::from_le_bytes);
@@ -287,7 +295,8 @@ fn plain_texts(mut bytes: Bytes, values: usize) -> Result<Vec<Bytes>, ReadError>
     Ok(texts)
 }
 
-/// DELTA_LENGTH_BYTE_ARRAY: the lengths of all strings, then the strings without anything between.
+/// Splits a page in DELTA_LENGTH_BYTE_ARRAY, which has the lengths of all strings and then their
+/// bytes.
 fn texts_behind_lengths(bytes: Bytes, values: usize) -> Result<Vec<Bytes>, ReadError> {
     let (lengths, mut bytes) = lengths(bytes, values)?;
     let texts = lengths.into_iter().map(|len| {
@@ -299,22 +308,48 @@ fn texts_behind_lengths(bytes: Bytes, values: usize) -> Result<Vec<Bytes>, ReadE
     texts.collect()
 }
 
-/// DELTA_BYTE_ARRAY: how many bytes of the string before each begins with, then the rest of each.
+/// Decodes a page in DELTA_BYTE_ARRAY, which says for each string with how many bytes of the one
+/// before it begins, and then has the rest of each.
 fn texts_by_prefix(bytes: Bytes, values: usize) -> Result<Vec<Bytes>, ReadError> {
+    let stored = bytes.len();
+    let most = PREFIX_EXPANSION_MAX
+        .saturating_mul(stored)
+        .max(PREFIX_BYTES_ALLOWED);
     let (prefixes, bytes) = lengths(bytes, values)?;
     let suffixes = texts_behind_lengths(bytes, values)?;
     let mut last = Bytes::new();
+    let mut copied = 0usize;
     let texts = prefixes.into_iter().zip(suffixes).map(|(len, suffix)| {
-        let prefix = last.get(..len);
-        let prefix =
-            prefix.ok_or_else(|| ReadError::damaged("a prefix is longer than its string"))?;
-        last = Bytes::from([prefix, &suffix].concat());
+        if len > last.len() {
+            return Err(ReadError::damaged("a prefix is longer than its string"));
+        }
+        // Only a string that has bytes of both needs memory of its own.
+        last = if suffix.is_empty() {
+            last.slice(..len)
+        } else if len == 0 {
+            suffix
+        } else {
+            copied += len + suffix.len();
+            if copied > most {
+                return Err(ReadError::damaged(format!(
+                    "strings by prefix of more than {most} bytes in a page of {stored}"
+                )));
+            }
+            Bytes::from([&last[..len], &suffix].concat())
+        };
         Ok(last.clone())
     });
     texts.collect()
 }
 
-/// Lengths as differences, and what follows them in the page.
+/// How many times the bytes of their page strings by prefix may take. A page in which each string
+/// goes on where the one before ended stands for the square of its own size; real ones share some
+/// hundreds of bytes with a neighbour at most.
+const PREFIX_EXPANSION_MAX: usize = 1024;
+/// What strings by prefix may take in any case, since a small page may well stand for this much.
+const PREFIX_BYTES_ALLOWED: usize = 64 << 20;
+
+/// Decodes lengths that are stored as differences, and returns what follows them in the page too.
 fn lengths(bytes: Bytes, values: usize) -> Result<(Vec<usize>, Bytes), ReadError> {
     let mut stored = vec![0; at_most(values, &bytes)?];
     let mut decoder = DeltaDecoder::new(bytes)?;

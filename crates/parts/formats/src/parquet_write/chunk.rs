@@ -1,4 +1,4 @@
-//! One column of the row group that is being written.
+//! Encodes one column of the row group that is being written.
 
 use super::by_code;
 use super::choose::{Form, choose, codec_for};
@@ -15,12 +15,19 @@ use super::page::{Page, encoding};
 use super::whole::Whole;
 use crate::columns::{Field, Slices, Values};
 
-/// Bytes of a dictionary that was asked for, or whose codes the caller gave.
+/// The most bytes of a dictionary that the options request, or for which the caller has codes.
 const DICTIONARY_BYTES_MAX: usize = 8 << 20;
-/// Bytes of a dictionary that was chosen by its first rows: as it grows beyond, so does the time.
+/// The most bytes of a dictionary that was chosen by its first rows. A larger one leaves the cache,
+/// and every look-up takes longer.
 const CHOSEN_DICTIONARY_BYTES_MAX: usize = 1 << 20;
+/// The most bytes of a page, which its header counts in 31 bits. Tests cannot fill that many.
+const PAGE_BYTES_MAX: usize = if cfg!(test) {
+    64 << 20
+} else {
+    i32::MAX as usize
+};
 
-/// Memory that the columns of a row group use in turn.
+/// Scratch memory that the columns of a row group use in turn.
 #[derive(Default)]
 pub(super) struct Room {
     flat: FlatRoom,
@@ -28,10 +35,10 @@ pub(super) struct Room {
     compressor: Compressor,
 }
 
-/// A page of a chunk.
+/// What the footer and the page index say of a page.
 #[derive(Debug)]
 pub(super) struct PageEntry {
-    /// With its header.
+    /// Bytes of the page, its header included.
     pub bytes: usize,
     pub rows: usize,
     pub extent: Option<Extent>,
@@ -42,9 +49,9 @@ pub(super) struct PageEntry {
 /// A column chunk, ready to be written.
 #[derive(Debug)]
 pub(super) struct Chunk {
-    /// The dictionary page, if there is one.
+    /// The dictionary page with its header, or empty.
     pub dictionary: Vec<u8>,
-    /// The data pages.
+    /// The data pages with their headers.
     pub pages: Vec<u8>,
     pub entries: Vec<PageEntry>,
     pub meta: ChunkMeta,
@@ -53,7 +60,7 @@ pub(super) struct Chunk {
 pub(super) struct ChunkWriter {
     plan: ColumnPlan,
     version: PageVersion,
-    /// Chosen by the first batch.
+    /// Chosen by the first batch of the row group.
     form: Option<Form>,
     interner: Interner,
     whole: Whole,
@@ -78,12 +85,11 @@ impl ChunkWriter {
         }
     }
 
-    /// The column.
     pub fn field(&self) -> Field {
         self.plan.field
     }
 
-    /// Forgets all rows.
+    /// Forgets all rows and the chosen form.
     pub fn clear(&mut self) {
         self.form = None;
         self.interner.clear();
@@ -93,7 +99,7 @@ impl ChunkWriter {
         self.raw_bytes = 0;
     }
 
-    /// Bytes so far.
+    /// Bytes of all pages so far, where the dictionary counts uncompressed.
     pub fn encoded_bytes(&self) -> usize {
         let dictionary = match self.form.map(|form| form.how) {
             Some(How::Whole) => self.whole.plain.len(),
@@ -102,7 +108,7 @@ impl ChunkWriter {
         self.pages.len() + dictionary
     }
 
-    /// Encodes the values of a batch as one page or more.
+    /// Encodes the values of a batch as one page or more. After an error some of them may be there.
     pub fn append(&mut self, values: &Values<'_>, room: &mut Room) -> Result<()> {
         if values.is_empty() {
             return Ok(());
@@ -121,7 +127,7 @@ impl ChunkWriter {
         }
     }
 
-    /// Chooses how, by the first batch.
+    /// Chooses the form of the chunk by its first batch.
     fn start(&mut self, values: &Values<'_>, room: &mut Room) -> Result<Form> {
         self.clear();
         let asked = self.plan.encoding;
@@ -136,6 +142,8 @@ impl ChunkWriter {
                 return self.start_with(How::ByCode);
             }
         }
+        // No codes are kept from here on. Those of the caller are still checked, because `flatten`
+        // indexes its dictionary by them.
         by_code::check(values, self.plan.field.name)?;
         let values = room.flat.flatten(values);
         let ways: &[How] = match (asked, values) {
@@ -159,7 +167,8 @@ impl ChunkWriter {
         Ok(form)
     }
 
-    /// Keeps codes; the codec is that of the options until the first page says otherwise.
+    /// Chooses to keep the caller's codes. The codec is that of the options until the first page
+    /// has shown whether it pays.
     fn start_with(&mut self, how: How) -> Result<Form> {
         let form = Form {
             how,
@@ -172,6 +181,8 @@ impl ChunkWriter {
     fn append_whole(&mut self, values: &Values<'_>, room: &mut Room) -> Result<()> {
         let column = self.plan.field.name;
         let codes = Whole::codes(values).filter(|_| self.whole.is_of(values));
+        // Pages of one chunk share one dictionary page, so another dictionary cannot be written any
+        // more.
         let codes = codes.ok_or(Error::OtherDictionary { column })?;
         for codes in codes.chunks(ROWS_MAX) {
             let extent = self.whole.note(codes, column)?;
@@ -194,19 +205,21 @@ impl ChunkWriter {
         self.limit_dictionary(DICTIONARY_BYTES_MAX)
     }
 
-    /// The short way for text that lies scattered: it is copied once, into the page.
+    /// Encodes text that lies scattered by lengths. This is the short way, which copies it once,
+    /// into the page.
     fn append_slices(&mut self, slices: &dyn Slices, room: &mut Room) -> Result<()> {
         let Body { bytes, lengths, .. } = &mut room.body;
         lengths.clear();
         lengths.extend(slices.lengths().iter().map(|&length| i32::from(length)));
         bytes.clear();
         super::delta::encode(lengths, bytes);
+        // The slices are copied in wide moves, which need room behind the last one.
         let start = bytes.len();
         let total = slices.total_bytes();
         bytes.resize(start + total + slices.padding_bytes(), 0);
         slices.copy_to(&mut bytes[start..]);
         let each = slices.lengths().iter().map(|&length| length.into());
-        let extent = Extent::of_text(each, &bytes[start..]);
+        let extent = Extent::from_text(each, &bytes[start..]);
         bytes.truncate(start + total);
         let rows = slices.lengths().len();
         self.finish_page(encoding::DELTA_LENGTH_BYTE_ARRAY, rows, extent, room)
@@ -214,7 +227,8 @@ impl ChunkWriter {
 
     fn append_flat(&mut self, values: &Values<'_>, room: &mut Room) -> Result<()> {
         by_code::check(values, self.plan.field.name)?;
-        // Taken out, so that the values can lie there while pages are made of them.
+        // Moved out of the room, so that values can lie there while pages are made with the rest of
+        // the room.
         let mut flat = std::mem::take(&mut room.flat);
         let done = self.append_pages(flat.flatten(values), room);
         room.flat = flat;
@@ -226,9 +240,9 @@ impl ChunkWriter {
             let (page, rest) = values.split_page();
             values = rest;
             let extent = match page {
-                Flat::Int32(values) => Extent::of_i32(values),
-                Flat::Int64(values) => Extent::of_i64(values),
-                Flat::Text(text) => Extent::of_text(text.lengths(), text.joined()),
+                Flat::Int32(values) => Extent::from_i32(values),
+                Flat::Int64(values) => Extent::from_i64(values),
+                Flat::Text(text) => Extent::from_text(text.lengths(), text.joined()),
             };
             let how = self.form.map_or(How::Plain, |form| form.how);
             let encoding = room.body.fill(how, page, &mut self.interner);
@@ -240,7 +254,7 @@ impl ChunkWriter {
         Ok(())
     }
 
-    /// Goes on without a dictionary where it has grown too large.
+    /// Gives up a dictionary that has grown too large, from the next page on.
     fn limit_dictionary(&mut self, chosen_bytes_max: usize) -> Result<()> {
         let bytes = self.interner.plain().len();
         let was_asked = self.plan.encoding == Encoding::Dictionary;
@@ -260,7 +274,8 @@ impl ChunkWriter {
         Ok(())
     }
 
-    /// As [`ChunkWriter::finish_page`]; the first page of codes says whether a codec pays.
+    /// Finishes a page of codes like [`ChunkWriter::finish_page`]. The first one shows whether a
+    /// codec pays.
     fn finish_coded_page(
         &mut self,
         encoding: i32,
@@ -276,7 +291,7 @@ impl ChunkWriter {
         self.finish_page(encoding, rows, extent, room)
     }
 
-    /// Compresses and frames the page whose body is in `room`.
+    /// Compresses the page whose body is in `room`, and appends it behind a header.
     fn finish_page(
         &mut self,
         encoding: i32,
@@ -287,17 +302,13 @@ impl ChunkWriter {
         let body = &room.body.bytes;
         let codec = self.codec();
         let mut stored = room.compressor.compress(codec, body)?;
+        // Only version 2 can say of a single page that it is not compressed. In version 1 the codec
+        // of the chunk is used, even if the page grows.
         let is_smaller = stored.len() < body.len();
         if self.version == PageVersion::V2 && !is_smaller {
             stored = body;
         }
-        let bytes = body.len().max(stored.len());
-        if i32::try_from(bytes).is_err() {
-            return Err(Error::PageTooLarge {
-                column: self.plan.field.name,
-                bytes,
-            });
-        }
+        check_page(self.plan.field.name, body.len().max(stored.len()))?;
         let page = Page::Data {
             version: self.version,
             rows,
@@ -321,7 +332,7 @@ impl ChunkWriter {
         self.form.map_or(self.plan.compression, |form| form.codec)
     }
 
-    /// Gives the chunk away and forgets all rows; the next pages go into the spare buffer.
+    /// Returns the chunk and forgets all rows. The next pages go into the spare buffer.
     pub fn finish(&mut self, spare: Vec<u8>, room: &mut Room) -> Result<Chunk> {
         let mut meta = ChunkMeta {
             codec: self.codec().codec(),
@@ -353,6 +364,7 @@ impl ChunkWriter {
             true => (self.whole.entries, &self.whole.plain[..]),
             false => (self.interner.len(), self.interner.plain()),
         };
+        // A dictionary may have been begun and given up before any page used it.
         let mut framed = Vec::new();
         if !self
             .entries
@@ -361,6 +373,9 @@ impl ChunkWriter {
         {
             return Ok(framed);
         }
+        // A header could not count its bytes. No limit has been met before where the dictionary is
+        // the caller's own.
+        check_page(self.plan.field.name, plain.len())?;
         let page = Page::Dictionary { entries };
         let stored = room.compressor.compress(self.codec(), plain)?;
         let header_bytes = page.write(plain.len(), stored, &mut framed);
@@ -378,6 +393,7 @@ impl ChunkWriter {
         for extent in extents {
             all.merge(extent);
         }
+        // The number of distinct values is known only if every value went through the dictionary.
         let (lower, upper) = (all.lower(), all.upper());
         let is_coded = |entry: &PageEntry| entry.encoding == encoding::RLE_DICTIONARY;
         let distinct = match self.form.map(|form| form.how) {
@@ -394,6 +410,17 @@ impl ChunkWriter {
             distinct,
         })
     }
+}
+
+/// Refuses a page whose bytes its header could not count.
+///
+/// # Errors
+/// [`Error::PageTooLarge`].
+fn check_page(column: &'static str, bytes: usize) -> Result<()> {
+    if bytes > PAGE_BYTES_MAX {
+        return Err(Error::PageTooLarge { column, bytes });
+    }
+    Ok(())
 }
 
 impl ChunkMeta {

@@ -1,4 +1,4 @@
-//! One column of one row group, encoded and framed as pages.
+//! Encodes one column of a row group into pages, in an encoding that the caller chooses.
 
 use std::ops::Range;
 
@@ -12,21 +12,21 @@ use super::page::{Page, encoding};
 use super::text::Text;
 use super::{delta, hybrid};
 
-/// Rows of one data page at most: few enough that a reader who wants some hours of a month passes
-/// most of it by, by the page index.
+/// The most rows of a data page. They are few enough that a reader that wants some hours of a month
+/// can skip most of it by the page index.
 pub const PAGE_ROWS: usize = 32 * 1024;
-/// Rows of one page of differences at most. Such a page is read from its beginning whichever of its
-/// rows are wanted, and the smaller ones are, the more of them lie within one day.
+/// The most rows of a page of differences. Such a page is read from its beginning whichever of its
+/// rows are wanted, and the smaller pages are, the more of them lie within one day.
 pub const DELTA_PAGE_ROWS: usize = 8192;
-/// Rows of one page of text that is not a dictionary at most.
+/// The most rows of a page of text without a dictionary.
 pub const TEXT_PAGE_ROWS: usize = 4096;
 
 /// Smallest and largest value of a column chunk in PLAIN form without a length prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounds {
-    /// No value is smaller.
+    /// A bound than which no value is smaller.
     pub min: Vec<u8>,
-    /// No value is larger.
+    /// A bound than which no value is larger.
     pub max: Vec<u8>,
     /// Whether both are values of the chunk, not merely bounds.
     pub exact: bool,
@@ -37,7 +37,7 @@ pub struct Bounds {
 pub struct Dictionary<'a> {
     /// PLAIN-encoded values (BYTE_ARRAY with its 4-byte length prefixes).
     pub plain: &'a [u8],
-    /// How many they are.
+    /// The number of values in `plain`.
     pub values: usize,
 }
 
@@ -46,20 +46,21 @@ pub struct Dictionary<'a> {
 pub struct Column {
     /// Page headers and bodies in file order.
     pub(super) bytes: Vec<u8>,
-    /// All of what the footer says but the bytes.
+    /// What the footer says of the chunk, except for its location and length.
     pub(super) meta: ChunkMeta,
-    /// The data pages.
+    /// What the page index says of each data page.
     pub(super) pages: Vec<PageEntry>,
     page: Vec<u8>,
-    /// For the rows of a nullable column: 1 where there is a value, 0 where there is none.
+    /// For each row of a nullable column 1 if it has a value, else 0.
     levels: Vec<u32>,
     nullable: bool,
     compressor: Compressor,
 }
 
 impl Column {
-    /// Says which rows have a value, for the encoding that is asked for next: it gets the values of
-    /// those rows only. Columns of nullable fields need this each time, others never.
+    /// Says which rows have a value, for the encoding that follows, which is given the values of
+    /// those rows only. It must be called each time for columns of nullable fields, and never for
+    /// others.
     pub fn present(&mut self, rows: impl IntoIterator<Item = bool>) {
         self.nullable = true;
         self.levels.clear();
@@ -70,7 +71,7 @@ impl Column {
         self.nullable
     }
 
-    /// Forgets what it holds and keeps its memory.
+    /// Forgets the pages of the row group before and keeps the memory.
     ///
     /// # Panics
     /// When there are not as many values as rows that have one, a bug of the caller.
@@ -102,7 +103,7 @@ impl Column {
         };
     }
 
-    /// Encodes `codes` into `dictionary`; each code must be below the number of its values.
+    /// Encodes `codes` of `dictionary`. Each code must be below the number of its values.
     pub fn dictionary(
         &mut self,
         dictionary: Dictionary<'_>,
@@ -133,8 +134,9 @@ impl Column {
         let used = [encoding::RLE, encoding::DELTA_BINARY_PACKED];
         self.restart(values.len(), &used, bounds);
         let extent = |part: Range<usize>| {
-            let extent = Extent::of_i64(&values[part]);
-            // Below zero it depends on the field which of two is smaller.
+            let extent = Extent::from_i64(&values[part]);
+            // Of numbers below zero it depends on the field, which may be unsigned, which is
+            // smaller. So such pages say nothing of their ends.
             extent.filter(|extent| matches!(extent, Extent::Int64 { min: 0.., .. }))
         };
         let encoding = encoding::DELTA_BINARY_PACKED;
@@ -159,8 +161,8 @@ impl Column {
         });
     }
 
-    /// Stores text as it is, [`TEXT_PAGE_ROWS`] rows a page: `offsets` says where each value begins
-    /// in `bytes` and where the last one ends.
+    /// Stores text as it is, in pages of [`TEXT_PAGE_ROWS`] rows. `offsets` says where each value
+    /// begins in `bytes` and where the last one ends.
     ///
     /// # Errors
     /// When a page cannot be compressed.
@@ -185,8 +187,8 @@ impl Column {
         done
     }
 
-    /// Pages of `page_rows` rows without a codec; `fill` appends the values of a range of them,
-    /// whose ends are in `extent`. Pages of nullable columns say nothing of their ends.
+    /// Writes pages of `page_rows` rows without a codec. `fill` appends the values of a range to a
+    /// page, and `extent` computes their bounds, which pages of nullable columns do not have.
     fn plain_pages(
         &mut self,
         encoding: i32,
@@ -203,13 +205,15 @@ impl Column {
         debug_assert!(done.is_ok(), "only codecs fail");
     }
 
-    /// Calls `write` for each page with its rows, the range of its values and a body that begins
-    /// with its levels, if the column has any.
+    /// Calls `write` for each page with the number of its rows, the range of its values, and a body
+    /// that begins with its levels if the column has any.
     fn cut_pages(
         &mut self,
         page_rows: usize,
         mut write: impl FnMut(&mut Column, usize, Range<usize>, &mut Vec<u8>) -> Result<()>,
     ) -> Result<()> {
+        // Buffers are moved out of the column while `write` borrows it, and are put back even after
+        // an error.
         let mut body = std::mem::take(&mut self.page);
         let levels = std::mem::take(&mut self.levels);
         let mut done = Ok(());
@@ -263,12 +267,13 @@ impl Column {
     }
 }
 
-/// Statistics of values whose least and greatest are not wanted.
+/// The bounds of pages for which none are wanted.
 fn unbounded(_: Range<usize>) -> Option<Extent> {
     None
 }
 
-/// Definition levels of a page of version 1: their length, then runs of one bit.
+/// Appends the definition levels of a page of version 1, which are their length and then runs of
+/// one bit.
 fn push_levels(levels: &[u32], body: &mut Vec<u8>) {
     let start = body.len();
     body.extend_from_slice(&[0; 4]);

@@ -1,4 +1,4 @@
-//! What can go wrong while a table is written.
+//! Why a writer of Parquet files refuses a layout, an option or a batch.
 
 use std::io;
 
@@ -8,88 +8,89 @@ use crate::columns::BatchError;
 /// Why a table could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The output refused; what was written is not a Parquet file.
+    /// The output failed, so what was written is not a Parquet file.
     #[error("cannot write a Parquet file: {0}")]
     Io(#[from] io::Error),
-    /// The batch does not fit the layout.
+    /// The columns are not a batch of rows of this layout.
     #[error(transparent)]
     Batch(#[from] BatchError),
-    /// An option names a column that is not there.
+    /// An option names a column that the layout does not have.
     #[error("there is no column {given}; the columns are {known}")]
     UnknownColumn {
-        /// The name in the options.
+        /// The name that the option has.
         given: String,
-        /// The names that there are.
+        /// The names of all columns, separated by commas.
         known: String,
     },
-    /// A word that is neither a codec nor an encoding.
+    /// An option is neither a codec nor an encoding.
     #[error(
-        "{given:?} is not a compression or encoding: compressions are none, snappy, zstd, zstd:LEVEL and \
-         lz4_raw, encodings auto, plain, dictionary, delta and prefix"
+        "{given:?} is not a compression or encoding: compressions are snappy, zstd, zstd:LEVEL, \
+         lz4_raw and none, encodings are auto, plain, dictionary, delta and prefix"
     )]
     UnknownOption {
-        /// The word.
+        /// The text that was given.
         given: String,
     },
-    /// The same thing said twice for one column.
+    /// An option sets the same thing twice for one column.
     #[error("{given:?} says {what} twice")]
     SaidTwice {
-        /// The option.
+        /// The text that was given.
         given: String,
         /// "the compression" or "the encoding".
         what: &'static str,
     },
-    /// A level that zstd does not have.
+    /// The level is not one that zstd has.
     #[error("zstd has levels from 1 to 22, not {given}")]
     Level {
-        /// The level asked for.
+        /// The level that was given.
         given: String,
     },
-    /// An encoding that the column's type does not have.
+    /// The column's type cannot be written in this encoding.
     #[error("column {column} cannot be encoded as {encoding}: only text can")]
     Encoding {
-        /// The column.
+        /// Name of the column with the option.
         column: &'static str,
-        /// What was asked for.
+        /// The encoding that the option requests.
         encoding: Encoding,
     },
     /// A decimal that 64 bits cannot hold, or with more digits behind the point than in all.
     #[error("column {column}: decimal({precision},{scale}) does not have 1 to 18 digits")]
     Precision {
-        /// The column.
+        /// Name of the column of decimals.
         column: &'static str,
-        /// Digits in all.
+        /// How many digits it has in all.
         precision: u8,
-        /// Digits behind the point.
+        /// How many of these stand behind the point.
         scale: u8,
     },
-    /// A dictionary was asked for and grows without end: choose another encoding for the column.
+    /// The options request a dictionary, and it has grown too large. Another encoding suits the
+    /// column better.
     #[error(
         "column {column}: a dictionary was asked for, but after {rows} rows of a row group it would have \
          more than {limit_bytes} bytes"
     )]
     DictionaryTooLarge {
-        /// The column.
+        /// Name of the column with the dictionary.
         column: &'static str,
-        /// Rows of the row group at the end of the batch.
+        /// Rows of the row group when the limit was passed.
         rows: usize,
         /// Bytes that a dictionary may have.
         limit_bytes: usize,
     },
-    /// A code without a value: a bug of the caller.
-    #[error("column {column}: code {code} is not one of the {entries} places in its dictionary")]
+    /// A code has no entry in its dictionary, which is a bug of the caller.
+    #[error("column {column}: code {code} is not one of the {entries} entries of its dictionary")]
     Code {
-        /// The column.
+        /// Name of the column with the code.
         column: &'static str,
-        /// The code.
+        /// The first or largest code without an entry.
         code: u32,
-        /// Entries of the dictionary.
+        /// How many entries the dictionary has.
         entries: usize,
     },
-    /// Two batches of a row group have different dictionaries: a bug of the caller.
+    /// Two batches of a row group have different dictionaries, which is a bug of the caller.
     #[error("column {column}: the dictionary is not that of the batch before")]
     OtherDictionary {
-        /// The column.
+        /// Name of the column with the dictionaries.
         column: &'static str,
     },
     /// The rows are not in the order that the layout declares.
@@ -101,26 +102,26 @@ pub enum Error {
         columns: String,
         /// The row, counted from 0.
         row: usize,
-        /// The one before it.
+        /// The row that stands in front of it.
         previous: usize,
     },
-    /// A value or page that the format's 31 bits cannot count.
+    /// A page would have more bytes than the format's 31 bits can count.
     #[error("column {column}: a page would have {bytes} bytes, and Parquet counts to 2147483647")]
     PageTooLarge {
-        /// The column.
+        /// Name of the column with the page.
         column: &'static str,
-        /// Bytes of the page.
+        /// How many bytes the page would have.
         bytes: usize,
     },
-    /// A codec failed.
+    /// The codec refused a page or could not be set up.
     #[error("cannot compress by {codec}: {reason}")]
     Compression {
-        /// The codec.
+        /// The codec with its level.
         codec: Compression,
-        /// What it says.
+        /// What the codec's library said.
         reason: String,
     },
 }
 
-/// What a writer of tables gives back.
+/// The result of every call in this module that can fail.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,8 +1,9 @@
-//! The smallest and the largest value of a page or a column chunk.
+//! Finds the smallest and the largest value of a page or a column chunk.
 
 use super::vectorised::{Work, vectorised};
 
-/// Bytes of text that statistics keep: longer values are cut to a bound that is not one of them.
+/// The most bytes of text that statistics keep. Longer values are cut to a bound that is not one of
+/// them, so that a column of long text does not fill the footer.
 const TEXT_BYTES_MAX: usize = 64;
 
 /// The smallest and the largest of at least one value.
@@ -22,18 +23,18 @@ pub(super) struct Bound {
 }
 
 impl Extent {
-    pub fn of_i32(values: &[i32]) -> Option<Extent> {
+    pub fn from_i32(values: &[i32]) -> Option<Extent> {
         let (min, max) = vectorised(Least(values))?;
         Some(Extent::Int32 { min, max })
     }
 
-    pub fn of_i64(values: &[i64]) -> Option<Extent> {
+    pub fn from_i64(values: &[i64]) -> Option<Extent> {
         let (min, max) = vectorised(Least(values))?;
         Some(Extent::Int64 { min, max })
     }
 
-    /// Of values that stand one after the other from the front of `bytes`.
-    pub fn of_text(lengths: impl Iterator<Item = usize>, bytes: &[u8]) -> Option<Extent> {
+    /// The extent of values that stand one after the other from the front of `bytes`.
+    pub fn from_text(lengths: impl Iterator<Item = usize>, bytes: &[u8]) -> Option<Extent> {
         let mut ends: Option<TextEnds<'_>> = None;
         let mut at = 0;
         for length in lengths {
@@ -51,9 +52,7 @@ impl Extent {
         })
     }
 
-    /// Takes another one's values in.
-    ///
-    /// Both are of one column, so they are of one type.
+    /// Extends the bounds to those of `other`, which is of the same column and so of the same type.
     pub fn merge(&mut self, other: &Extent) {
         match (self, other) {
             (
@@ -94,7 +93,7 @@ impl Extent {
         }
     }
 
-    /// Whether neither end lies below the other one's.
+    /// Whether neither of its bounds lies below that of `before`.
     pub fn follows(&self, before: &Extent) -> bool {
         match (before, self) {
             (Extent::Int32 { min: a, max: b }, Extent::Int32 { min, max }) => a <= min && b <= max,
@@ -104,7 +103,7 @@ impl Extent {
         }
     }
 
-    /// No value is smaller.
+    /// A bound than which no value is smaller.
     pub fn lower(&self) -> Bound {
         match self {
             Extent::Int32 { min, .. } => exact(min.to_le_bytes().to_vec()),
@@ -116,7 +115,7 @@ impl Extent {
         }
     }
 
-    /// No value is larger.
+    /// A bound than which no value is larger.
     pub fn upper(&self) -> Bound {
         match self {
             Extent::Int32 { max, .. } => exact(max.to_le_bytes().to_vec()),
@@ -126,7 +125,7 @@ impl Extent {
                     bytes,
                     exact: false,
                 },
-                // Nothing short is above it, or it is short itself.
+                // It is short itself, or there is no short text above it.
                 _ => exact(max.clone()),
             },
         }
@@ -147,12 +146,14 @@ fn cut(text: &[u8]) -> &[u8] {
     &text[..end.unwrap_or(TEXT_BYTES_MAX)]
 }
 
-/// The text with its last character raised by one: above all that begin with the text. None where
-/// no character can be raised, or where it is not UTF-8.
+/// Returns the text with its last character raised by one, which is above all texts that begin with
+/// it. Characters that cannot be raised are dropped first. `None` if all are, or if the text is not
+/// UTF-8.
 fn raised(text: &[u8]) -> Option<Vec<u8>> {
     let mut characters: Vec<char> = std::str::from_utf8(text).ok()?.chars().collect();
     while let Some(last) = characters.pop() {
-        // The next code point that is a character, with no more bytes than before.
+        // The next code point that is a character, which skips the surrogates. It must not have
+        // more bytes than before, or the bound could become longer than the limit.
         let next = (last as u32 + 1..=last as u32 + 0x801).find_map(char::from_u32);
         if let Some(next) = next.filter(|next| next.len_utf8() == last.len_utf8()) {
             characters.push(next);
@@ -178,7 +179,7 @@ impl<T: Copy + Ord> Work for Least<'_, T> {
     }
 }
 
-/// The smallest and the largest text so far, and what they begin with.
+/// The smallest and the largest text so far, with their first bytes as numbers.
 struct TextEnds<'a> {
     min: &'a [u8],
     max: &'a [u8],
@@ -196,7 +197,7 @@ impl<'a> TextEnds<'a> {
         }
     }
 
-    /// Most values are told apart from both ends by their heads, after a few of them.
+    /// Compares a value with both bounds. After a few values the heads nearly always decide.
     #[inline(always)]
     fn add(&mut self, value: &'a [u8], head: u64) {
         if head <= self.min_head && (head < self.min_head || value < self.min) {
@@ -210,8 +211,9 @@ impl<'a> TextEnds<'a> {
     }
 }
 
-/// The first eight bytes of a value as a number that sorts like them; zeros stand for what it
-/// lacks. `from` begins with the value and may go on behind it, which makes for one plain read.
+/// The first eight bytes of a value as a number that sorts like them, with zeros for those that it
+/// lacks. `from` begins with the value and may go on behind it, so that eight bytes can be read at
+/// once.
 #[inline(always)]
 fn head(value: &[u8], from: &[u8]) -> u64 {
     if let Some(&eight) = from.first_chunk::<8>() {
@@ -230,7 +232,7 @@ mod tests {
     use super::*;
 
     fn of(values: &[String]) -> Option<Extent> {
-        Extent::of_text(values.iter().map(String::len), values.concat().as_bytes())
+        Extent::from_text(values.iter().map(String::len), values.concat().as_bytes())
     }
 
     proptest! {

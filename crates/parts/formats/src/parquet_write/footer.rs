@@ -1,11 +1,12 @@
-//! The footer: what the file is and where everything lies (parquet.thrift, FileMetaData).
+//! Writes the footer, which says what the file is and where everything lies (parquet.thrift,
+//! FileMetaData).
 
 use super::schema::Field;
 use super::thrift::Struct;
 
 pub(super) const MAGIC: &[u8; 4] = b"PAR1";
 
-/// What the footer says of a column chunk, wherever it lies.
+/// What the footer says of a column chunk, except for its location.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ChunkMeta {
     pub codec: i32,
@@ -13,7 +14,7 @@ pub(super) struct ChunkMeta {
     /// Bytes of all pages and headers, before the codec and after it.
     pub raw_bytes: usize,
     pub stored_bytes: usize,
-    /// Bytes of the dictionary page at the front; 0 without one.
+    /// Bytes of the dictionary page at the front, or 0 if there is none.
     pub dictionary_bytes: usize,
     pub encodings: Vec<i32>,
     /// How many pages there are of each kind and encoding.
@@ -30,7 +31,7 @@ pub(super) struct PageCount {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Statistics {
-    /// Rows without a value.
+    /// How many rows have no value.
     pub nulls: usize,
     pub min: Vec<u8>,
     pub max: Vec<u8>,
@@ -39,20 +40,20 @@ pub(super) struct Statistics {
     pub distinct: Option<usize>,
 }
 
-/// A part of the file.
+/// Where an index lies in the file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct Location {
     pub offset: u64,
     pub bytes: usize,
 }
 
-/// A column chunk where it lies.
+/// A column chunk and where it lies in the file.
 #[derive(Debug, Clone)]
 pub(super) struct PlacedChunk {
     pub offset: u64,
     pub meta: ChunkMeta,
-    pub column_index: Option<Place>,
-    pub offset_index: Option<Place>,
+    pub column_index: Option<Location>,
+    pub offset_index: Option<Location>,
 }
 
 #[derive(Debug, Clone)]
@@ -65,7 +66,7 @@ pub(super) struct Footer<'a> {
     pub fields: &'a [Field],
     pub groups: &'a [PlacedGroup],
     pub key_values: &'a [(String, String)],
-    /// Places of the columns by which the rows of each group are sorted.
+    /// Numbers of the columns by which the rows of each group are sorted.
     pub sorted_by: &'a [usize],
 }
 
@@ -74,7 +75,7 @@ impl Footer<'_> {
         self.groups.iter().map(|group| group.rows as u64).sum()
     }
 
-    /// The footer with its length and the magic behind it.
+    /// Encodes the footer, with its length and the magic behind it.
     pub fn bytes(&self) -> Vec<u8> {
         let mut footer = Vec::new();
         Struct::write(&mut footer, |file| self.describe(file));
@@ -110,6 +111,7 @@ impl Footer<'_> {
             6,
             concat!("dyno version ", env!("CARGO_PKG_VERSION")).as_bytes(),
         );
+        // Column orders. Readers ignore the bounds of columns for which none is stated.
         file.struct_list(7, self.fields.iter(), |order, _| order.structure(1, |_| {}));
     }
 
@@ -125,10 +127,10 @@ impl Footer<'_> {
         group.struct_list(1, columns, |column, (chunk, field)| {
             column.i64(2, chunk.offset as i64);
             column.structure(3, |meta| chunk.describe(field, meta));
-            for (id, place) in [(4, chunk.offset_index), (6, chunk.column_index)] {
-                if let Some(place) = place {
-                    column.i64(id, place.offset as i64);
-                    column.i32(id + 1, place.bytes as i32);
+            for (id, location) in [(4, chunk.offset_index), (6, chunk.column_index)] {
+                if let Some(location) = location {
+                    column.i64(id, location.offset as i64);
+                    column.i32(id + 1, location.bytes as i32);
                 }
             }
         });

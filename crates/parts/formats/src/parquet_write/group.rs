@@ -1,4 +1,4 @@
-//! Row groups: batches of rows into column chunks.
+//! Encodes batches of rows as row groups.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::order::Order;
 use crate::columns::{Values, check_batch};
 
 /// Encodes the row groups of a file, one after the other, in memory that it uses again. Each thread
-/// has its own; what it makes of a row group depends on the rows and the layout only.
+/// has its own. The bytes of a row group depend only on its rows, its batches and the layout.
 pub struct RowGroupWriter {
     layout: Arc<Layout>,
     columns: Vec<ChunkWriter>,
@@ -26,7 +26,7 @@ pub struct RowGroup {
 }
 
 impl RowGroupWriter {
-    /// A writer for row groups of files of this layout.
+    /// Makes a writer for row groups of files of this layout.
     pub fn new(layout: &Arc<Layout>) -> RowGroupWriter {
         let columns = layout.columns.iter();
         RowGroupWriter {
@@ -40,13 +40,16 @@ impl RowGroupWriter {
         }
     }
 
-    /// Encodes a batch of rows: a page for each column, more where it has over 32 Ki rows. Texts
-    /// must be UTF-8, which is not checked. After an error the row group has no rows.
+    /// Encodes a batch of rows as a page for each column, or as several if it has over 32 Ki rows.
+    /// Text must be UTF-8, which is not checked. After an error the row group has no rows.
     ///
     /// # Errors
-    /// What is wrong with the batch, or with an encoding that was asked for; see [`super::Error`].
+    /// The batch is not one of this layout, or an encoding that the options request is not possible
+    /// for its values; see [`super::Error`].
     pub fn append(&mut self, batch: &[Values<'_>]) -> Result<()> {
         let done = self.encode(batch);
+        // The columns in front of the one that failed have the batch already, so the row group
+        // cannot go on.
         if done.is_err() {
             self.clear();
         }
@@ -66,34 +69,39 @@ impl RowGroupWriter {
         Ok(())
     }
 
-    /// Rows so far.
+    /// Rows in the row group so far.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Bytes of the row group so far, nearly: dictionaries count without their compression.
+    /// About how many bytes the row group has so far. Dictionaries count uncompressed.
     pub fn encoded_bytes(&self) -> usize {
         self.columns.iter().map(ChunkWriter::encoded_bytes).sum()
     }
 
-    /// Ends the row group, and begins the next one.
+    /// Returns the row group, and begins the next one.
     ///
     /// # Errors
-    /// When a dictionary cannot be compressed.
+    /// When a dictionary cannot be compressed or is too large for a page. The rows of the row group
+    /// are lost then, and the next one begins without any.
     pub fn finish(&mut self) -> Result<RowGroup> {
         let room = &mut self.room;
-        let spare = self.layout.spare.take(self.columns.len());
+        let spare = self.layout.spare.pop(self.columns.len());
         let chunks = self.columns.iter_mut().zip(spare);
         let chunks = chunks.map(|(column, spare)| column.finish(spare, room));
-        let group = RowGroup {
-            rows: self.rows,
-            chunks: chunks.collect::<Result<_>>()?,
-        };
+        let chunks = chunks.collect::<Result<_>>();
+        let rows = self.rows;
+        // Before the error is returned: the columns in front of the one that failed have given
+        // their pages away, and rows appended to what is left would have columns of different
+        // lengths.
         self.clear();
-        Ok(group)
+        Ok(RowGroup {
+            rows,
+            chunks: chunks?,
+        })
     }
 
-    /// The layout of the file.
+    /// The layout that was given to [`RowGroupWriter::new`].
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
     }
@@ -108,12 +116,12 @@ impl RowGroupWriter {
 }
 
 impl RowGroup {
-    /// Rows in it.
+    /// The number of rows in it.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Bytes that it will have in the file.
+    /// How many bytes it will have in the file.
     pub fn bytes(&self) -> usize {
         self.chunks
             .iter()

@@ -1,15 +1,15 @@
-//! The page index: bounds and places of all pages of a chunk (parquet.thrift, ColumnIndex,
-//! OffsetIndex).
+//! Writes the page index, which has the bounds and the locations of all pages of each chunk
+//! (parquet.thrift, ColumnIndex and OffsetIndex).
 
 use super::chunk::PageEntry;
-use super::footer::{Place, PlacedGroup};
+use super::footer::{Location, PlacedGroup};
 use super::thrift::Struct;
 
 const UNORDERED: i32 = 0;
 const ASCENDING: i32 = 1;
 const DESCENDING: i32 = 2;
 
-/// The page index of a file that is being written: of each column chunk, in the order of the file.
+/// The page index of a file that is being written, chunk by chunk in the order of the file.
 #[derive(Default)]
 pub(super) struct PageIndex {
     chunks: Vec<ChunkIndex>,
@@ -29,20 +29,21 @@ impl PageIndex {
         });
     }
 
-    /// All column indexes, then all offset indexes, as they follow the row groups, which end at
-    /// `offset` in the file.
+    /// Returns all column indexes and then all offset indexes, which stand behind the row groups at
+    /// `offset` in the file, and enters their locations into the chunks.
     pub fn place(&self, groups: &mut [PlacedGroup], offset: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut place = |index: &[u8]| {
-            let place = Place {
+            let location = Location {
                 offset: offset + bytes.len() as u64,
                 bytes: index.len(),
             };
             bytes.extend_from_slice(index);
-            place
+            location
         };
         let chunks = groups.iter_mut().flat_map(|group| &mut group.chunks);
         let mut chunks: Vec<_> = chunks.zip(&self.chunks).collect();
+        // Readers fetch the indexes of one kind for all chunks at once, so they lie together.
         for (chunk, index) in &mut chunks {
             chunk.column_index = index.column.as_deref().map(&mut place);
         }
@@ -53,7 +54,8 @@ impl PageIndex {
     }
 }
 
-/// The bounds of the pages. None where a page has none.
+/// Encodes the bounds of the pages. `None` if a page has none, because the format wants those of
+/// all pages or none.
 fn column_index(entries: &[PageEntry]) -> Option<Vec<u8>> {
     let extents: Vec<_> = entries
         .iter()
@@ -61,7 +63,8 @@ fn column_index(entries: &[PageEntry]) -> Option<Vec<u8>> {
         .collect::<Option<_>>()?;
     let lower: Vec<_> = extents.iter().map(|extent| extent.lower().bytes).collect();
     let upper: Vec<_> = extents.iter().map(|extent| extent.upper().bytes).collect();
-    // Cut bounds keep the order of the values: cutting and raising are monotonous.
+    // The order of the values is also that of bounds that were cut, because cutting and raising are
+    // monotonic.
     let order = if extents.windows(2).all(|two| two[1].follows(two[0])) {
         ASCENDING
     } else if extents.windows(2).all(|two| two[0].follows(two[1])) {
@@ -80,15 +83,15 @@ fn column_index(entries: &[PageEntry]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The places of the pages, the first of which begins at `offset` in the file.
+/// Encodes the locations of the pages, the first of which begins at `offset` in the file.
 fn offset_index(entries: &[PageEntry], mut offset: u64) -> Vec<u8> {
     let mut first_row = 0;
     let mut out = Vec::new();
     Struct::write(&mut out, |index| {
-        index.struct_list(1, entries.iter(), |place, entry| {
-            place.i64(1, offset as i64);
-            place.i32(2, entry.bytes as i32);
-            place.i64(3, first_row);
+        index.struct_list(1, entries.iter(), |location, entry| {
+            location.i64(1, offset as i64);
+            location.i32(2, entry.bytes as i32);
+            location.i64(3, first_row);
             offset += entry.bytes as u64;
             first_row += entry.rows as i64;
         });

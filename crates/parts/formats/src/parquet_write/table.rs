@@ -1,4 +1,4 @@
-//! The file around row groups: magic, chunks, page index, footer.
+//! Writes a file of row groups, with magic, page index and footer.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use super::group::RowGroup;
 use super::layout::Layout;
 use super::page_index::PageIndex;
 
-/// Writes one Parquet file of row groups that [`super::RowGroupWriter`]s encoded.
+/// Writes one Parquet file of row groups that [`super::RowGroupWriter`]s have encoded. After an
+/// error the output is not a Parquet file, and the writer must be dropped.
 pub struct TableWriter<W> {
     out: W,
     offset: u64,
@@ -20,10 +21,10 @@ pub struct TableWriter<W> {
 }
 
 impl<W: Write> TableWriter<W> {
-    /// Begins a file.
+    /// Begins a file by writing its magic.
     ///
     /// # Errors
-    /// Whatever `out` says.
+    /// When `out` fails.
     pub fn new(mut out: W, layout: Arc<Layout>) -> Result<TableWriter<W>> {
         out.write_all(MAGIC)?;
         Ok(TableWriter {
@@ -35,13 +36,13 @@ impl<W: Write> TableWriter<W> {
         })
     }
 
-    /// Appends a row group; one without rows leaves no trace.
+    /// Appends a row group. One without rows is left out.
     ///
     /// # Errors
-    /// Whatever the output says.
+    /// When the output fails.
     ///
     /// # Panics
-    /// When the row group has another number of columns, a bug of the caller.
+    /// When the row group has another number of columns, which is a bug of the caller.
     pub fn append(&mut self, group: RowGroup) -> Result<()> {
         let RowGroup { rows, chunks } = group;
         assert_eq!(
@@ -71,7 +72,8 @@ impl<W: Write> TableWriter<W> {
             });
             spare.push(chunk.pages);
         }
-        self.layout.spare.give(spare);
+        // The pages are in the file, so their buffers serve the next row group.
+        self.layout.spare.push(spare);
         self.groups.push(PlacedGroup {
             rows,
             chunks: placed,
@@ -79,16 +81,16 @@ impl<W: Write> TableWriter<W> {
         Ok(())
     }
 
-    /// What the bytes go to, for those who want to know how far it is.
+    /// The output, for callers that want to know how far it is.
     pub fn output(&self) -> &W {
         &self.out
     }
 
-    /// Writes the page index and the footer, and gives back the output, which the caller makes
+    /// Writes the page index and the footer, and returns the output, which the caller makes
     /// durable.
     ///
     /// # Errors
-    /// Whatever the output says.
+    /// When the output fails.
     pub fn finish(mut self) -> Result<(W, FileSummary)> {
         let mut bytes = self.page_index.place(&mut self.groups, self.offset);
         let footer = Footer {

@@ -8,8 +8,10 @@ use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 use super::*;
+use crate::columns::{self, Codes, Kind, Values, Words};
 
 fn fields() -> Vec<Field> {
     vec![
@@ -326,4 +328,36 @@ fn rows_without_a_value_over_several_pages() {
     check_nulls(&rows);
     check_nulls(&vec![None; PAGE_ROWS + 1]);
     check_nulls(&vec![Some(9); PAGE_ROWS + 1]);
+}
+
+#[test]
+fn a_row_group_that_cannot_end_leaves_no_rows_for_the_next_one() {
+    let field = |name, kind| columns::Field { name, kind };
+    let fields = [field("key", Kind::Int64), field("text", Kind::Text)];
+    let layout = Arc::new(Layout::new(&fields, Options::default()).unwrap());
+    let mut group = RowGroupWriter::new(&layout);
+    // Together more than a page may have, and so more than its header can count.
+    let words = Words::new(["x".repeat(33 << 20), "y".repeat(33 << 20)]);
+    let codes = Codes::U8(&[0, 1]);
+    let words = Values::CodedText {
+        codes,
+        words: &words,
+    };
+    group.append(&[Values::Int64(&[1, 2]), words]).unwrap();
+    let error = group.finish().unwrap_err();
+    let named = matches!(error, Error::PageTooLarge { column: "text", .. });
+    assert!(named, "{error}");
+    assert_eq!((group.rows(), group.encoded_bytes()), (0, 0));
+
+    let (offsets, bytes) = (&[0, 1][..], &b"a"[..]);
+    let text = Values::Text { offsets, bytes };
+    group.append(&[Values::Int64(&[3]), text]).unwrap();
+    let mut table = TableWriter::new(Vec::new(), layout).unwrap();
+    table.append(group.finish().unwrap()).unwrap();
+    let (bytes, summary) = table.finish().unwrap();
+    assert_eq!(summary.rows, 1);
+    let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(bytes)).unwrap();
+    let batch = reader.build().unwrap().next().unwrap().unwrap();
+    assert_eq!(batch.column(0).as_primitive::<Int64Type>().values(), &[3]);
+    assert_eq!(batch.column(1).as_string::<i32>().value(0), "a");
 }

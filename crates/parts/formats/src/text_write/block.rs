@@ -1,4 +1,4 @@
-//! Blocks of lines, made on any thread.
+//! Blocks of lines, which any number of threads make at once.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::columns::{Values, check_batch};
 /// Whole lines of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Block {
-    /// The text.
+    /// The lines, each with its line feed.
     pub bytes: Vec<u8>,
-    /// The lines, which are rows.
+    /// How many lines there are, one for each row.
     pub rows: u64,
 }
 
-/// Turns batches into blocks, on one thread. It keeps its buffers.
+/// Turns batches into blocks, on one thread, in buffers that it uses again.
 pub struct BlockWriter {
     layout: Arc<Layout>,
     dictionaries: Vec<Dictionary>,
@@ -29,7 +29,7 @@ pub struct BlockWriter {
 }
 
 impl BlockWriter {
-    /// A writer with an empty block.
+    /// Makes a writer whose block is empty.
     pub fn new(layout: &Arc<Layout>) -> BlockWriter {
         let columns = layout.columns.len();
         BlockWriter {
@@ -43,14 +43,19 @@ impl BlockWriter {
 
     /// Appends a line for each row of a batch. After an error the block is as it was.
     ///
-    /// A column's dictionary is printed once, and taken to be the same as long as it lies at the
-    /// same address and has the same length.
+    /// A column's dictionary is printed once. It is taken for the same as long as it lies at the
+    /// same address and has the same length, so the caller must not change or replace it in
+    /// between.
     ///
     /// # Errors
-    /// [`TextError::Batch`], [`TextError::Code`], [`TextError::Unquotable`].
+    /// [`TextError::Batch`], [`TextError::Code`], [`TextError::Offsets`],
+    /// [`TextError::Unquotable`].
     pub fn append(&mut self, columns: &[Values<'_>]) -> Result<()> {
         let rows = check_batch(self.layout.fields(), columns)?;
+        // All that can be wrong with codes and offsets is found here, before a byte is written, so
+        // that the fast way need not look at them again.
         check_codes(&self.layout, columns)?;
+        check_offsets(&self.layout, columns)?;
         for (at, values) in columns.iter().enumerate() {
             self.dictionaries[at].update(&self.layout, at, values);
             self.copied[at].take(values);
@@ -62,6 +67,8 @@ impl BlockWriter {
             texts: &texts,
             rows_before: self.block.rows,
         };
+        // A row that cannot be printed takes back the rows of the batch before it, so that no batch
+        // is written by halves.
         let before = self.block.bytes.len();
         let done = match Plan::new(&careful, &self.dictionaries) {
             Some(plan) => self.tile.append(&plan, rows, &mut self.block.bytes),
@@ -74,18 +81,18 @@ impl BlockWriter {
         done
     }
 
-    /// The bytes of the block so far.
+    /// How many bytes the block has so far.
     pub fn bytes(&self) -> usize {
         self.block.bytes.len()
     }
 
-    /// Gives out the block; the next one begins empty.
+    /// Returns the block. The next one begins empty, with a new buffer.
     pub fn finish(&mut self) -> Block {
         self.finish_into(Vec::new())
     }
 
-    /// The same, and the next block uses this buffer, whose content is lost: one that was written
-    /// is better than a new one, whose pages the kernel must first clear.
+    /// Returns the block, and uses this buffer for the next one, whose content is lost. A buffer
+    /// that was written before is faster than a new one, whose pages the kernel must first clear.
     pub fn finish_into(&mut self, mut buffer: Vec<u8>) -> Block {
         buffer.clear();
         let next = Block {
@@ -115,7 +122,31 @@ fn check_codes(layout: &Layout, columns: &[Values<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Where the text of each column lies that has some outside of slots.
+/// Refuses text that does not lie within its bytes. The fast way moves it through pointers and
+/// relies on this.
+fn check_offsets(layout: &Layout, columns: &[Values<'_>]) -> Result<()> {
+    for (field, values) in layout.fields().iter().zip(columns) {
+        let Values::Text { offsets, bytes } = *values else {
+            continue;
+        };
+        let is_within = |pair: &[u32]| pair[0] <= pair[1] && pair[1] as usize <= bytes.len();
+        // All pairs are looked at, without an end at the first bad one, because such a loop is
+        // compiled to wide comparisons.
+        let all = (offsets.windows(2)).fold(true, |all, pair| all & is_within(pair));
+        let bad = offsets.windows(2).find(|pair| !all && !is_within(pair));
+        if let Some(pair) = bad {
+            return Err(TextError::Offsets {
+                name: field.name,
+                begin: pair[0],
+                end: pair[1],
+                bytes: bytes.len(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// For each column where its text lies, or `None` if it has no text outside of slots.
 fn texts<'a>(
     columns: &[Values<'a>],
     copied: &'a [Copied],

@@ -1,46 +1,47 @@
-//! Dictionaries as text: each entry printed once, with what stands behind it, in a slot of fixed
-//! size.
+//! Prints each entry of a dictionary once, with the mark behind it, into a slot of fixed size.
 
 use super::careful::{append_integer, append_quoted, append_text};
 use super::layout::{Column, Layout, Mark};
 use crate::columns::{Values, Words};
 
-/// Slots for every code of one byte, so that looking one up needs no check.
+/// How many slots there are at least: one for every code of one byte, so that looking one up needs
+/// no check.
 pub(super) const BYTE_CODES: usize = 256;
-/// Bytes behind the text of [`Shape::Long`], for wide moves.
+/// Bytes behind the text of [`Shape::Long`], which wide moves may read.
 const PADDING_BYTES: usize = 64;
 
-/// Text of at most 15 bytes, and its length in the last byte.
+/// Text and mark of at most 15 bytes, with their length in the last byte.
 pub(super) type Narrow = [u8; 16];
-/// Text of at most 31 bytes, and its length in the last byte.
+/// Text and mark of at most 31 bytes, with their length in the last byte.
 pub(super) type Wide = [u8; 32];
 
-/// The dictionary of a column as it is printed.
+/// The printed dictionary of a column, kept from batch to batch.
 #[derive(Default)]
 pub(super) struct Dictionary {
-    /// Address and entries of what it was made from: the same in every batch of a column.
+    /// The address and the number of entries of the dictionary that it was made from, by which it
+    /// is recognized in the next batch.
     made_from: (usize, usize),
     pub(super) shape: Shape,
 }
 
-/// Where the text is.
+/// The printed entries, in the form that their lengths allow.
 #[derive(Default)]
 pub(super) enum Shape {
-    /// There is no dictionary.
+    /// The column does not have a dictionary.
     #[default]
     None,
-    /// Text and mark in 15 bytes.
+    /// Each text and its mark fit into 15 bytes.
     Narrow(Vec<Narrow>),
-    /// Text and mark in 31 bytes.
+    /// Each text and its mark fit into 31 bytes.
     Wide(Vec<Wide>),
-    /// Text of any length without mark, one after the other, and bytes behind.
+    /// Texts of any length, one after the other, without marks and with padding behind them.
     Long { offsets: Vec<u32>, bytes: Vec<u8> },
-    /// An entry cannot be printed. Whether a row has it, the careful writer will see.
+    /// Some entry cannot be printed. The careful way refuses the batch only if a row has it.
     Unprintable,
 }
 
 impl Dictionary {
-    /// Makes it for a column, unless it is there from the batch before.
+    /// Prints the dictionary of a column, unless it is there from the batch before.
     pub(super) fn update(&mut self, layout: &Layout, at: usize, values: &Values<'_>) {
         let made_from = match *values {
             Values::CodedInt64 { values, .. } => (values.as_ptr() as usize, values.len()),
@@ -51,15 +52,17 @@ impl Dictionary {
             let column = &layout.columns[at];
             self.made_from = made_from;
             self.shape = match *values {
-                Values::CodedInt64 { values, .. } => of_integers(values, column, layout.marks[at]),
-                Values::CodedText { words, .. } => of_words(words, layout, at),
+                Values::CodedInt64 { values, .. } => {
+                    from_integers(values, column, layout.marks[at])
+                }
+                Values::CodedText { words, .. } => from_words(words, layout, at),
                 _ => Shape::None,
             };
         }
     }
 }
 
-fn of_integers(values: &[i64], column: &Column, mark: Mark) -> Shape {
+fn from_integers(values: &[i64], column: &Column, mark: Mark) -> Shape {
     let mut texts = Texts::default();
     for &value in values {
         append_integer(value, column, &mut texts.bytes);
@@ -68,7 +71,7 @@ fn of_integers(values: &[i64], column: &Column, mark: Mark) -> Shape {
     texts.into_shape(mark)
 }
 
-fn of_words(words: &Words, layout: &Layout, at: usize) -> Shape {
+fn from_words(words: &Words, layout: &Layout, at: usize) -> Shape {
     let column = &layout.columns[at];
     let mut texts = Texts::default();
     for word in words.iter() {
@@ -85,7 +88,7 @@ fn of_words(words: &Words, layout: &Layout, at: usize) -> Shape {
     texts.into_shape(layout.marks[at])
 }
 
-/// Printed entries.
+/// Collects printed entries before their lengths are known.
 struct Texts {
     offsets: Vec<u32>,
     bytes: Vec<u8>,
@@ -107,6 +110,7 @@ impl Texts {
 
     fn into_shape(self, mark: Mark) -> Shape {
         let lengths = self.offsets.windows(2).map(|ends| ends[1] - ends[0]);
+        // The shorter a slot, the more of a dictionary lies in the first-level cache.
         match (lengths.max().unwrap_or(0) + mark.length) as usize {
             0..16 => Shape::Narrow(self.slots(mark)),
             16..32 => Shape::Wide(self.slots(mark)),

@@ -376,3 +376,21 @@ fn bad_batches_are_refused_and_leave_the_block_as_it_was() {
     assert_eq!(layout.options.dialect, Dialect::Tbl);
     assert_eq!(writer.finish().bytes, b"a|1|\n");
 }
+
+#[test]
+fn offsets_that_do_not_lie_within_the_text_are_refused() {
+    let columns = vec![column("text", Kind::Text)];
+    let layout = Arc::new(Layout::new(columns, Options::csv()).expect("sound columns"));
+    let mut writer = BlockWriter::new(&layout);
+    let bytes = &[b'x'; 100];
+    for (offsets, said) in [
+        (&[0, 60, 52, 100][..], "at bytes 60..52 of 100"),
+        (&[0, 101], "at bytes 0..101 of 100"),
+        (&[0, u32::MAX, 100], "at bytes 0..4294967295 of 100"),
+    ] {
+        let refused = writer.append(&[Values::Text { offsets, bytes }]);
+        let refused = refused.expect_err("refused").to_string();
+        assert!(refused.contains(said), "{refused}");
+    }
+    assert_eq!(writer.finish(), Block::default());
+}

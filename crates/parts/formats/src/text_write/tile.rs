@@ -1,15 +1,15 @@
-//! The fast way: a few dozen rows at a time, column by column.
+//! Prints a few dozen rows at a time, column by column, which is the fast way.
 //!
 //! Short values (numbers, dates, coded words) of a tile are written one column after the other,
-//! each to the end of its row's head; heads lie side by side in the first-level cache. A loop knows
+//! each to the end of its row's head. Heads lie side by side in the first-level cache. A loop knows
 //! its column's kind, and rows do not wait for each other. Then head after head is moved to the
 //! output, each followed by its long text. A row with several long texts has several heads.
 //!
-//! Text is looked through for special bytes while it is copied; a row that has one is written again
-//! by the careful writer.
+//! Text is searched for special bytes while it is copied. A row that has one is written again by
+//! the careful way.
 //!
 //! This module is `unsafe` because heads and lines are written without looking at the end of a
-//! buffer: the room that a tile can need is reserved before.
+//! buffer. The room that a tile can need is reserved before.
 
 use super::careful::Rows;
 use super::cells::{Cell, Day, Hundredths, Integer, ROOM_BYTES, Scaled, Slot, Whole};
@@ -19,10 +19,10 @@ use super::layout::{Dialect, Mark, Quote};
 use super::passages::{MOVE_BYTES, Texts};
 use crate::columns::{Codes, Kind, Values};
 
-/// Rows of a tile.
+/// How many rows are printed together, so that their heads stay in the first-level cache.
 const ROWS: usize = 64;
 
-/// What happens to a batch.
+/// How the columns of a batch are printed.
 pub(super) struct Plan<'a> {
     careful: &'a Rows<'a>,
     runs: Vec<Run<'a>>,
@@ -30,7 +30,7 @@ pub(super) struct Plan<'a> {
     heads_bytes: usize,
 }
 
-/// Short values, and the long text behind them.
+/// Columns of short values, and the column of long text behind them.
 struct Run<'a> {
     cells: Vec<(Cells<'a>, Mark)>,
     /// Bytes that a head has room for.
@@ -44,7 +44,7 @@ struct LongText<'a> {
     texts: Texts<'a>,
     mark: Mark,
     special: [u8; 4],
-    /// Whether the careful writer wants to see empty text.
+    /// Whether empty text must be quoted, which only the careful way does.
     quotes_empty: bool,
 }
 
@@ -70,7 +70,7 @@ impl Cells<'_> {
 }
 
 impl<'a> Plan<'a> {
-    /// A plan, unless the careful writer has to do it all.
+    /// Makes a plan, or returns `None` if the careful way has to print all rows.
     pub(super) fn new(careful: &'a Rows<'a>, dictionaries: &'a [Dictionary]) -> Option<Plan<'a>> {
         let layout = careful.layout;
         let mut runs = vec![Run::new(0)];
@@ -97,6 +97,8 @@ impl<'a> Plan<'a> {
             }
         }
         let heads_bytes = runs.last().map_or(0, |run| run.base + run.room * ROWS);
+        // A last column of long text has opened a run that no column came to. It would cost a move
+        // for each row.
         runs.pop_if(|run| run.cells.is_empty());
         Some(Plan {
             careful,
@@ -106,7 +108,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// What a mark takes with its spoiled bytes.
+/// What a mark takes with the bytes that its wide store overwrites.
 const MARK_BYTES: usize = size_of::<u32>();
 
 impl Run<'_> {
@@ -150,28 +152,29 @@ fn cells<'a>(
     })
 }
 
-/// The buffers of a tile.
+/// The buffers of a tile, which are used for tile after tile.
 #[derive(Default)]
 pub(super) struct Tile {
     heads: Vec<u8>,
-    /// How long the heads are, by run.
+    /// For each run the lengths of its heads.
     lengths: Vec<[u32; ROWS]>,
-    /// Where the long texts lie, by run.
-    places: Vec<[Place; ROWS]>,
+    /// For each run where its long texts lie.
+    spans: Vec<[Span; ROWS]>,
 }
 
 /// Where a text begins and how long it is.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct Span {
     from: usize,
     length: usize,
 }
 
-/// A length that no text has: the text is too close to the end of its bytes, or has to be quoted.
+/// Stands for the length of a text that only the careful way can print, because it lies too close
+/// to the end of its bytes for wide moves or has to be quoted.
 const CAREFUL: usize = usize::MAX;
 
 impl Tile {
-    /// Appends all rows of a batch.
+    /// Appends all rows of a batch. After an error `out` has the rows before the one that failed.
     pub(super) fn append(&mut self, plan: &Plan<'_>, rows: usize, out: &mut Vec<u8>) -> Result<()> {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
@@ -191,8 +194,7 @@ impl Tile {
     fn append_by_tiles(&mut self, plan: &Plan<'_>, rows: usize, out: &mut Vec<u8>) -> Result<()> {
         self.heads.resize(plan.heads_bytes + MOVE_BYTES, 0);
         self.lengths.resize(plan.runs.len(), [0; ROWS]);
-        self.places
-            .resize(plan.runs.len(), [Place::default(); ROWS]);
+        self.spans.resize(plan.runs.len(), [Span::default(); ROWS]);
         for first in (0..rows).step_by(ROWS) {
             let rows = ROWS.min(rows - first);
             let long_bytes = self.find_texts(plan, first, rows);
@@ -202,19 +204,21 @@ impl Tile {
         Ok(())
     }
 
-    /// Says where the long texts lie, and how many bytes they have together.
+    /// Finds where the long texts lie, and returns how many bytes they have together.
     #[inline(always)]
     fn find_texts(&mut self, plan: &Plan<'_>, first: usize, rows: usize) -> usize {
         let mut long_bytes = 0;
-        for (run, places) in plan.runs.iter().zip(&mut self.places) {
+        for (run, spans) in plan.runs.iter().zip(&mut self.spans) {
             let Some(text) = &run.text else { continue };
             let bytes = text.texts.bytes();
-            for (row, place) in (first..first + rows).zip(places) {
+            for (row, span) in (first..first + rows).zip(spans) {
                 let (from, length) = text.texts.place(row);
                 long_bytes += length;
+                // Whole moves read behind the text. Where they would leave its bytes, which happens
+                // at the end of a batch, the row goes the careful way.
                 let moved = length.next_multiple_of(MOVE_BYTES).max(MOVE_BYTES);
                 let careful = from + moved > bytes.len() || (length == 0 && text.quotes_empty);
-                *place = Place {
+                *span = Span {
                     from,
                     length: if careful { CAREFUL } else { length },
                 };
@@ -253,6 +257,9 @@ impl Tile {
         long_bytes: usize,
         out: &mut Vec<u8>,
     ) -> Result<()> {
+        // Reserved for the whole tile, so that the loops below need no look at the end. A row that
+        // the careful way prints may be longer than this because of its quotes, so the room is
+        // reserved again behind it.
         let heads: usize = plan.runs.iter().map(|run| run.room + MARK_BYTES).sum();
         let space = heads * rows + long_bytes + 2 * MOVE_BYTES;
         out.reserve(space);
@@ -274,20 +281,21 @@ impl Tile {
                     );
                     at += length;
                     let Some(text) = &run.text else { continue };
-                    let place = self.places[run_at][row];
-                    if place.length == CAREFUL {
+                    let span = self.spans[run_at][row];
+                    if span.length == CAREFUL {
                         careful = true;
                         break;
                     }
-                    let from = text.texts.bytes().as_ptr().add(place.from);
+                    let from = text.texts.bytes().as_ptr().add(span.from);
                     let to = to.add(length);
-                    careful |= move_text(from, place.length, to, text.special);
-                    let end = to.add(place.length);
+                    careful |= move_text(from, span.length, to, text.special);
+                    let end = to.add(span.length);
                     end.cast::<u32>().write_unaligned(text.mark.bytes);
-                    at += place.length + text.mark.length as usize;
+                    at += span.length + text.mark.length as usize;
                 }
             }
             if careful {
+                // The row is begun anew, over what was written of it.
                 // SAFETY: all before this row has been written.
                 unsafe { out.set_len(start) };
                 plan.careful.append(first + row, out)?;
@@ -304,7 +312,7 @@ impl Tile {
 /// Moves `length` bytes and some more, in whole moves.
 ///
 /// # Safety
-/// Both places have `length` bytes rounded up to whole moves, and at least one move.
+/// Both spans have `length` bytes rounded up to whole moves, and at least one move.
 #[inline(always)]
 unsafe fn move_bytes(from: *const u8, length: usize, to: *mut u8) {
     let mut moved = 0;
@@ -323,7 +331,8 @@ unsafe fn move_bytes(from: *const u8, length: usize, to: *mut u8) {
     }
 }
 
-/// The same, and says whether there may be a special byte in what was moved.
+/// Moves bytes like [`move_bytes`], and returns whether a special byte was among them. Bytes behind
+/// the text count too; then the careful way prints a row that did not need it, to the same effect.
 ///
 /// # Safety
 /// As [`move_bytes`].
@@ -350,7 +359,7 @@ unsafe fn move_text(from: *const u8, length: usize, to: *mut u8, special: [u8; 4
     }
 }
 
-/// The heads of a run, side by side.
+/// The heads of one run, which lie side by side.
 struct Heads<'a> {
     bytes: &'a mut [u8],
     room: usize,
@@ -369,7 +378,7 @@ impl Heads<'_> {
         }
     }
 
-    /// Appends a column.
+    /// Appends the cells of one column to all heads.
     ///
     /// # Safety
     /// Every head has the room of these cells left.
@@ -403,7 +412,7 @@ impl Heads<'_> {
         // SAFETY: as for the caller.
         unsafe {
             match codes {
-                // So many there are at least, and no code needs a check.
+                // There are at least this many slots, so no code needs a check.
                 Codes::U8(codes) => self.each(codes, &Slot(&slots[..BYTE_CODES])),
                 Codes::U32(codes) => self.each(codes, &Slot(slots)),
             }

@@ -117,7 +117,7 @@ fn codes_and_dictionaries_that_do_not_fit_are_found() {
     };
     assert_eq!(
         append(&[MODE], Options::default(), &[&[modes(&[0, 2], &two)]]),
-        "column mode: code 2 is not one of the 2 places in its dictionary"
+        "column mode: code 2 is not one of the 2 entries of its dictionary"
     );
     assert_eq!(
         append(
