@@ -166,6 +166,15 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
+    /// A ledger without rows, whose table is `table`.
+    pub fn empty(table: &str) -> Ledger {
+        Ledger {
+            table: table.to_owned(),
+            entries: BTreeMap::new(),
+            generation: 0,
+        }
+    }
+
     /// Creates the table `table` if it is missing.
     pub fn make(client: &Client, table: &str) -> Result<()> {
         let columns = COLUMNS.map(|(name, kind)| format!("{name} {kind}"));
@@ -182,6 +191,8 @@ impl Ledger {
             ledger: table.to_owned(),
             reason,
         };
+        // Rows of a newer version may have other meanings, so they are refused before the first is
+        // read.
         let newest = format!("SELECT max(version) FROM {table}");
         let newest = client.number("read the ledger", &newest)?;
         if newest > LEDGER_VERSION {
@@ -191,17 +202,15 @@ impl Ledger {
         }
         let names = COLUMNS.map(|(name, _)| name).join(", ");
         let sql = format!("SELECT {names} FROM {table} ORDER BY generation");
-        let mut ledger = Ledger {
-            table: table.to_owned(),
-            entries: BTreeMap::new(),
-            generation: 0,
-        };
+        let mut ledger = Ledger::empty(table);
         for values in client.rows("read the ledger", &sql)? {
             let entry = Entry::of(&values);
             let entry = entry.ok_or_else(|| {
                 wrong(format!("it has a row that is not one of ours: {values:?}"))
             })?;
             ledger.generation = ledger.generation.max(entry.generation);
+            // Rows come in the order of generations, so the last row of an archive replaces the
+            // earlier ones.
             ledger.entries.insert(entry.archive.clone(), entry);
         }
         Ok(ledger)
@@ -209,7 +218,10 @@ impl Ledger {
 
     /// Appends `entry` once, with the next generation, and remembers it.
     pub fn append(&mut self, client: &Client, patience: &Patience, mut entry: Entry) -> Result<()> {
-        entry.generation = self.generation + 1;
+        // The generation is used up even if this fails, because the row may have arrived all the
+        // same. The next entry must not take that row for its own.
+        self.generation += 1;
+        entry.generation = self.generation;
         let insert = entry.insert(&self.table);
         let there = format!(
             "SELECT count() FROM {} WHERE generation = {}",
@@ -225,8 +237,10 @@ impl Ledger {
             }
             client.query(action, &insert).map(drop)
         })?;
-        self.generation = entry.generation;
         self.entries.insert(entry.archive.clone(), entry);
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,8 @@
 mod address;
 mod error;
 mod exception;
+#[cfg(test)]
+mod fake_server;
 mod feed_rows;
 mod http;
 pub mod ledger;
@@ -23,6 +25,7 @@ pub mod private_server;
 mod quarantine;
 mod schema;
 mod sender;
+mod setup;
 mod spots;
 mod stage;
 mod status;

@@ -23,7 +23,7 @@ use crate::sender::{Block, Sender, Shared};
 use crate::table::{ServerTable, now_s};
 
 /// One sender's thread and its stage.
-struct Lane {
+struct SenderThread {
     /// Index of the server in the address.
     server: usize,
     /// The stage's name in its database.
@@ -37,7 +37,7 @@ pub(crate) struct ServerStage<'a, E> {
     archive: String,
     /// The common prefix of the names of its stages.
     tag: String,
-    lanes: Vec<Lane>,
+    senders: Vec<SenderThread>,
     /// Server and name of every stage that was created.
     made: Vec<(usize, String)>,
     blocks: Option<SyncSender<Block>>,
@@ -77,7 +77,7 @@ impl<'a, E: Encode> ServerStage<'a, E> {
             table,
             archive: archive.to_owned(),
             tag,
-            lanes: Vec::new(),
+            senders: Vec::new(),
             made: Vec::new(),
             blocks: Some(blocks),
             shared: Arc::default(),
@@ -88,9 +88,10 @@ impl<'a, E: Encode> ServerStage<'a, E> {
             rows: 0,
         };
         for number in 0..table.senders {
-            let lane = stage.start(number, &load, &taken)?;
-            stage.made.push((lane.server, lane.stage.clone()));
-            stage.lanes.push(lane);
+            // If one cannot be started, dropping `stage` ends those that were.
+            let sender = stage.start(number, &load, &taken)?;
+            stage.made.push((sender.server, sender.stage.clone()));
+            stage.senders.push(sender);
         }
         Ok(stage)
     }
@@ -100,13 +101,15 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         number: usize,
         load: &str,
         blocks: &Arc<Mutex<Receiver<Block>>>,
-    ) -> Result<Lane> {
+    ) -> Result<SenderThread> {
         let table = self.table;
         let server = number % table.clients.len();
         let client = &table.clients[server];
         let stage = format!("{}_{number}", self.tag);
         let database = &table.address.database;
         let sql = format!(
+            // Parts can only be moved between tables of one structure, so the stage copies that of
+            // the table.
             "CREATE TABLE {database}.{stage} AS {database}.{}",
             table.local
         );
@@ -133,7 +136,7 @@ impl<'a, E: Encode> ServerStage<'a, E> {
                 action: "start a thread",
                 reason: e.to_string(),
             })?;
-        Ok(Lane {
+        Ok(SenderThread {
             server,
             stage,
             thread,
@@ -160,6 +163,8 @@ impl<'a, E: Encode> ServerStage<'a, E> {
             .expect("blocks are taken until the end");
         let sent = blocks.send(block);
         stages.write += begun.elapsed().as_secs_f64();
+        // The channel closes when the last sender has ended, which before the end happens only
+        // after a failure.
         if sent.is_err() || self.shared.has_failed() {
             return Err(self.failure());
         }
@@ -173,12 +178,13 @@ impl<'a, E: Encode> ServerStage<'a, E> {
     /// Waits until all blocks have arrived, then gathers the stages of each server into one and
     /// returns those.
     fn gather(&mut self) -> Result<Vec<(usize, String)>> {
+        // The senders end when the channel is closed and empty.
         self.blocks = None;
         let mut gathered: Vec<(usize, String)> = Vec::new();
         let mut ended = Vec::new();
-        for lane in std::mem::take(&mut self.lanes) {
-            match lane.thread.join() {
-                Ok(rows) => ended.push((lane.server, lane.stage, rows)),
+        for sender in std::mem::take(&mut self.senders) {
+            match sender.thread.join() {
+                Ok(rows) => ended.push((sender.server, sender.stage, rows)),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
@@ -215,6 +221,8 @@ impl<'a, E: Encode> ServerStage<'a, E> {
             }
         }
         let rows = shares.iter().map(|share| share.rows).sum::<u64>();
+        // This is the last check before the commit. Rows that were lost or doubled while the stages
+        // were gathered show here.
         if rows != self.rows {
             return Err(Error::Torn {
                 server: self.table.address.servers.join(","),
@@ -243,6 +251,7 @@ impl<'a, E: Encode> ServerStage<'a, E> {
                 }
             };
         }
+        // The ledger knows no archive in this partition, so rows in it are from another writer.
         let mut clients = self.table.clients.iter();
         let Some(client) = clients.find(|client| client.server == share.server) else {
             return Ok(());
@@ -264,6 +273,8 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         });
         let (mut shares, table_bytes) = self.shares(&gathered)?;
         let table = self.table;
+        // The lock is held until `done` is written, so archives are swapped one after the other,
+        // and the checks below stay true until the swap.
         let mut ledger = table.ledger.lock();
         for share in &shares {
             self.check_owner(&ledger, share)?;
@@ -380,9 +391,9 @@ impl<E> Drop for ServerStage<'_, E> {
     fn drop(&mut self) {
         self.abandoned.store(true, Ordering::Relaxed);
         self.blocks = None;
-        for lane in self.lanes.drain(..) {
+        for sender in self.senders.drain(..) {
             // A sender that panicked has printed why, and holds no resources.
-            let _ended = lane.thread.join();
+            let _ended = sender.thread.join();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The table on its servers, opened for one load.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,8 +19,8 @@ use crate::ledger::{Entry, Ledger, Share, State};
 use crate::native::Encode;
 use crate::patience::Patience;
 use crate::pressure::Pressure;
-use crate::quarantine;
 use crate::schema::{self, Column, Contract};
+use crate::setup::{make_databases, make_tables};
 use crate::spots::Spots;
 use crate::stage::ServerStage;
 use crate::swap::Tables;
@@ -120,6 +120,8 @@ impl ServerTable {
             client.query("connect", "SELECT version()")?;
         }
         make_databases(&clients, address, settings)?;
+        // The lock comes before the tables and the ledger, because the process that holds it may
+        // change what is read without it.
         let lock = WriterLock::take(home, address, &patience)?;
         let local = make_tables(&clients, address, settings, contract)?;
         let mut columns = Vec::new();
@@ -154,7 +156,8 @@ impl ServerTable {
             clients,
         };
         table.finish_swaps()?;
-        table.drop_stages()?;
+        // What is still in state `swap` has lost its stages, so none is needed any more.
+        table.drop_stages(&BTreeSet::new())?;
         Ok(table)
     }
 
@@ -182,6 +185,8 @@ impl ServerTable {
 
     /// Carries out an entry in state `swap`. It may be repeated.
     pub(crate) fn carry_out(&self, entry: &Entry) -> Result<()> {
+        // Every step can be repeated, so a kill between two of them does no harm: the next writer
+        // begins again with the first.
         for share in &entry.shares {
             let client = self.client_of(&share.server)?;
             self.tables(client).swap(&self.local, share)?;
@@ -237,6 +242,8 @@ impl ServerTable {
             let found = tables.partitions(&share.stage)?;
             let whole = |rows| rows == share.rows;
             let rows = found.iter().find(|p| p.id == share.partition);
+            // A stage with fewer rows must not replace the partition, because the others would be
+            // lost.
             if !rows.is_some_and(|p| whole(p.rows)) {
                 return Ok(false);
             }
@@ -244,8 +251,21 @@ impl ServerTable {
         Ok(true)
     }
 
-    /// Drops all stages on all servers. While we hold the lock no other process has any.
-    fn drop_stages(&self) -> Result<()> {
+    /// The stages of swaps that were decided and not completed, because a server failed meanwhile.
+    fn stages_to_keep(&self) -> BTreeSet<String> {
+        let ledger = self.ledger.lock();
+        let entries = ledger.entries.values();
+        let begun = entries.filter(|entry| entry.state == State::Swap);
+        let stages = begun.flat_map(|entry| {
+            let shares = entry.shares.iter().map(|share| &share.stage);
+            shares.chain([&entry.quarantine_stage])
+        });
+        stages.cloned().collect()
+    }
+
+    /// Drops the stages on all servers, except those in `keep`. While we hold the lock no other
+    /// process has any.
+    fn drop_stages(&self, keep: &BTreeSet<String>) -> Result<()> {
         let prefix = self.stage_prefix();
         for client in &self.clients {
             let sql = format!(
@@ -256,7 +276,9 @@ impl ServerTable {
             let action = "look for stages";
             let stages = self.patience.with(|| client.rows(action, &sql))?;
             for stage in stages.iter().flatten() {
-                self.drop_stage(client, stage)?;
+                if !keep.contains(stage) {
+                    self.drop_stage(client, stage)?;
+                }
             }
         }
         Ok(())
@@ -336,7 +358,9 @@ impl<E: Encode + 'static, F: Fn(&str) -> E + Sync> Target<E::Rows> for Opened<F>
     }
 
     fn finish(&self) -> dyno_ingest::Result<()> {
-        self.table.drop_stages()?;
+        // A swap that failed half-way can only be completed from its stages, by the next writer.
+        // Without them some partitions of the archive would stay new and the others old.
+        self.table.drop_stages(&self.table.stages_to_keep())?;
         Ok(self.table.lock.lock().release()?)
     }
 }
@@ -379,98 +403,11 @@ impl Location for Servers {
     }
 }
 
-/// Creates the database if it is missing and the user is allowed to.
-fn make_databases(clients: &[Arc<Client>], address: &Address, settings: &Settings) -> Result<()> {
-    if clients.len() > 1 && settings.cluster.is_none() {
-        return Err(Error::Address {
-            reason: "it names several servers, which are the shards of a cluster: say of which one"
-                .to_owned(),
-        });
-    }
-    for client in clients {
-        let sql = format!(
-            "SELECT count() FROM system.databases WHERE name = {}",
-            quoted(&address.database)
-        );
-        if client.number("look for the database", &sql)? == 0 {
-            let sql = format!("CREATE DATABASE IF NOT EXISTS {}", address.database);
-            client.query("make the database", &sql)?;
-        }
-    }
-    Ok(())
-}
-
-/// Creates the tables that are missing, and returns the name of the one with the rows.
-fn make_tables(
-    clients: &[Arc<Client>],
-    address: &Address,
-    settings: &Settings,
-    contract: &Contract,
-) -> Result<String> {
-    let home = &clients[0];
-    Ledger::make(home, &address.full_name("_ledger"))?;
-    let quarantine = quarantine::create(&address.full_name("_quarantine"));
-    home.query("make the table of bad rows", &quarantine)?;
-    let action = "make the table";
-    let Some(cluster) = &settings.cluster else {
-        let sql = schema::create(
-            contract,
-            &address.full_name(""),
-            "",
-            settings.dictionary_types,
-        );
-        schema::make(home, action, &sql)?;
-        return Ok(address.table.clone());
-    };
-    if !cluster
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
-    {
-        return Err(Error::Address {
-            reason: "the cluster's name has strange characters".to_owned(),
-        });
-    }
-    let sql = format!(
-        "SELECT count() FROM system.clusters WHERE cluster = {}",
-        quoted(cluster)
-    );
-    let hosts = home.number("look for the cluster", &sql)?;
-    if hosts == 0 {
-        return Err(Error::Schema {
-            table: address.full_name(""),
-            reason: format!("{} knows no cluster {cluster}", home.server),
-        });
-    }
-    let local = format!("{}_local", address.table);
-    let local_as = |on_cluster: &str| {
-        let name = address.full_name("_local");
-        schema::create(contract, &name, on_cluster, settings.dictionary_types)
-    };
-    let distributed = |on_cluster: &str| {
-        format!(
-            "CREATE TABLE IF NOT EXISTS {table}{on_cluster} AS {table}_local \
-             ENGINE = Distributed({cluster}, {}, {local}, rand())",
-            address.database,
-            table = address.full_name(""),
-        )
-    };
-    // ON CLUSTER needs a coordinator. Without one, the statement is sent to each server.
-    let sql = "SELECT count() FROM system.tables WHERE database = 'system' AND name = 'zookeeper'";
-    if home.number("look for a coordinator", sql)? > 0 {
-        let on_cluster = format!(" ON CLUSTER {cluster}");
-        schema::make(home, action, &local_as(&on_cluster))?;
-        schema::make(home, action, &distributed(&on_cluster))?;
-    } else {
-        for client in clients {
-            schema::make(client, action, &local_as(""))?;
-            schema::make(client, action, &distributed(""))?;
-        }
-    }
-    Ok(local)
-}
-
 pub(crate) fn now_s() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())
 }
+
+#[cfg(test)]
+mod tests;

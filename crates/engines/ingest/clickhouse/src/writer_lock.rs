@@ -34,53 +34,25 @@ impl WriterLock {
         address: &Address,
         patience: &Patience,
     ) -> Result<WriterLock> {
+        let taking = Taking {
+            client,
+            address,
+            patience,
+            me: Process::this()?,
+        };
         let lock = format!("{}_dyno_writer", address.table);
-        let table = format!("{}.{lock}", address.database);
-        let me = Process::this()?;
-        let make = format!(
-            "CREATE TABLE {table} (writer String DEFAULT {}) ENGINE = Memory",
-            quoted(&me.text())
-        );
-        let action = "take the writer's lock";
-        loop {
-            match patience.with(|| client.query(action, &make).map(drop)) {
-                Ok(()) => break,
-                Err(Error::Refused { code: EXISTS, .. }) => {}
-                Err(other) => return Err(other),
-            }
-            let sql = format!(
-                "SELECT default_expression FROM system.columns WHERE database = {} AND table = {}",
-                quoted(&address.database),
-                quoted(&lock)
-            );
-            let owner = patience.with(|| client.rows(action, &sql))?;
-            let Some(owner) = owner.first().and_then(|row| row.first()) else {
-                continue;
-            };
-            let owner = owner.trim_matches('\'');
-            // The lock is our own; the answer to its creation was lost.
-            if owner == me.text() {
-                break;
-            }
-            if !Process::of(owner).is_some_and(|process| process.is_gone(&me)) {
-                return Err(Error::Locked {
-                    table: address.full_name(""),
-                    owner: owner.to_owned(),
-                    lock: table,
-                });
-            }
-            let sql = format!("DROP TABLE IF EXISTS {table}");
-            patience.with(|| client.query(action, &sql).map(drop))?;
-        }
+        taking.acquire(&lock)?;
         Ok(WriterLock {
             client: client.clone(),
-            table,
+            table: taking.full_name(&lock),
             released: false,
         })
     }
 
     /// Drops the lock's table, so that another load may begin.
     pub fn release(&mut self) -> Result<()> {
+        // This is set even if the drop fails. It is not tried again, because a drop whose answer
+        // was lost may have worked, and the next one would then drop the lock of another process.
         self.released = true;
         let sql = format!("DROP TABLE IF EXISTS {}", self.table);
         self.client
@@ -100,6 +72,98 @@ impl Drop for WriterLock {
             // If this fails, the next load on this machine sees that this process has ended.
             let _left_behind = self.release();
         }
+    }
+}
+
+const ACTION: &str = "take the writer's lock";
+
+/// One process that takes a lock.
+struct Taking<'a> {
+    client: &'a Client,
+    address: &'a Address,
+    patience: &'a Patience,
+    me: Process,
+}
+
+impl Taking<'_> {
+    fn full_name(&self, lock: &str) -> String {
+        format!("{}.{lock}", self.address.database)
+    }
+
+    /// Creates the table `lock`, after it has removed one that a dead process left behind.
+    fn acquire(&self, lock: &str) -> Result<()> {
+        let table = self.full_name(lock);
+        let make = format!(
+            "CREATE TABLE {table} (writer String DEFAULT {}) ENGINE = Memory",
+            quoted(&self.me.text())
+        );
+        loop {
+            match self
+                .patience
+                .with(|| self.client.query(ACTION, &make).map(drop))
+            {
+                Ok(()) => return Ok(()),
+                Err(Error::Refused { code: EXISTS, .. }) => {}
+                Err(other) => return Err(other),
+            }
+            // The owner may have released the lock since, and then it is free.
+            let Some(owner) = self.patience.with(|| self.owner(lock))? else {
+                continue;
+            };
+            // The lock is our own; the answer to its creation was lost.
+            if owner == self.me.text() {
+                return Ok(());
+            }
+            if !Process::of(&owner).is_some_and(|process| process.is_gone(&self.me)) {
+                return Err(Error::Locked {
+                    table: self.address.full_name(""),
+                    owner,
+                    lock: table,
+                });
+            }
+            self.remove_dead(lock, &owner)?;
+        }
+    }
+
+    /// The process that a lock names; `None` if there is no such lock.
+    fn owner(&self, lock: &str) -> Result<Option<String>> {
+        let sql = format!(
+            "SELECT default_expression FROM system.columns WHERE database = {} AND table = {}",
+            quoted(&self.address.database),
+            quoted(lock)
+        );
+        let rows = self.client.rows(ACTION, &sql)?;
+        let owner = rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next());
+        Ok(owner.map(|owner| owner.trim_matches('\'').to_owned()))
+    }
+
+    /// Drops the lock of the dead process `owner`.
+    ///
+    /// Several processes may find the same dead owner. The slow one must not drop the lock that the
+    /// fast one has created since it looked, because then both would hold it. So a lock of `owner`
+    /// is dropped only under a second lock, whose name follows from `owner`, by a process that has
+    /// looked again while it held that.
+    fn remove_dead(&self, lock: &str, owner: &str) -> Result<()> {
+        let hash = twox_hash::XxHash3_128::oneshot(owner.as_bytes()) as u64;
+        // The next writer drops it with the stages if we are killed before we do.
+        let guard = format!("{}_dyno_stage_dead_{hash:016x}", self.address.table);
+        self.acquire(&guard)?;
+        let removed = self.remove_if_of(lock, owner);
+        self.remove_if_of(&guard, &self.me.text())?;
+        removed
+    }
+
+    /// Drops a lock if it is the one of `owner`. Each attempt looks anew, because if the answer to
+    /// the first one was lost, another process may have created its own lock since.
+    fn remove_if_of(&self, lock: &str, owner: &str) -> Result<()> {
+        let sql = format!("DROP TABLE IF EXISTS {}", self.full_name(lock));
+        self.patience.with(|| match self.owner(lock)? {
+            Some(found) if found == owner => self.client.query(ACTION, &sql).map(drop),
+            _ => Ok(()),
+        })
     }
 }
 
@@ -171,6 +235,8 @@ impl Process {
         if self.host != me.host {
             return false;
         }
+        // Every process of an earlier boot has ended. Within one boot a number tells a process only
+        // together with its namespace and its start, because numbers are reused.
         if self.boot != me.boot {
             return true;
         }
@@ -191,29 +257,4 @@ fn start_of(pid: u32) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_is_gone_only_when_that_is_certain() {
-        let me = Process::this().expect("a process");
-        assert_eq!(Process::of(&me.text()), Some(me.clone()));
-        assert!(!me.is_gone(&me));
-        let later = Process {
-            started: me.started + 1,
-            ..me.clone()
-        };
-        assert!(later.is_gone(&me), "another process had the number");
-        let elsewhere = Process {
-            host: "elsewhere".to_owned(),
-            pid: 0,
-            ..me.clone()
-        };
-        assert!(!elsewhere.is_gone(&me));
-        let before = Process {
-            boot: "another".to_owned(),
-            ..me.clone()
-        };
-        assert!(before.is_gone(&me), "the machine was started again");
-    }
-}
+mod tests;
