@@ -11,14 +11,66 @@ use crate::tidy::tree::{File, Tree};
 
 /// Crates that an editor has gone through, by their folders.
 const EDITED: &[&str] = &[
+    "crates/dyno",
+    "crates/dyno-sql",
+    "crates/engines/ingest",
+    "crates/engines/ingest/ask",
+    "crates/engines/ingest/clickhouse",
+    "crates/engines/ingest/collect",
+    "crates/engines/ingest/feeds",
+    "crates/engines/ingest/fetch",
+    "crates/engines/ingest/watch",
+    "crates/engines/pages",
+    "crates/engines/pages/disk",
+    "crates/engines/pages/fuse",
+    "crates/engines/pages/hold",
+    "crates/engines/pages/nbd",
+    "crates/engines/pages/region",
+    "crates/engines/pages/ublk",
+    "crates/engines/pubsub",
+    "crates/engines/pubsub/broker",
+    "crates/engines/pubsub/check",
+    "crates/engines/tpch",
+    "crates/engines/tpch/arrow",
+    "crates/engines/tpch/baseline",
+    "crates/engines/tpch/files",
+    "crates/engines/txn/api",
+    "crates/engines/txn/check",
     "crates/engines/txn/core",
+    "crates/engines/txn/etcd",
+    "crates/engines/txn/log",
     "crates/engines/txn/node",
+    "crates/engines/txn/open",
+    "crates/engines/txn/postgres",
+    "crates/lab/ab",
+    "crates/lab/machine",
+    "crates/lab/measure",
+    "crates/lab/record",
+    "crates/lab/report",
+    "crates/lab/stats",
+    "crates/lab/suite",
     "crates/parts/certificates",
     "crates/parts/checksum",
+    "crates/parts/codec",
+    "crates/parts/formats",
+    "crates/parts/grouping",
     "crates/parts/http",
+    "crates/parts/io",
     "crates/parts/messages",
+    "crates/parts/net",
+    "crates/parts/objects",
     "crates/parts/ports",
+    "crates/parts/postgres",
+    "crates/parts/random",
+    "crates/parts/serve",
+    "crates/parts/sim",
     "crates/parts/soak",
+    "crates/parts/wire",
+    "crates/python",
+    "crates/readback",
+    "crates/rigs",
+    "crates/workloads/tpcc",
+    "xtask",
 ];
 
 /// The most doc comments of four words or fewer, in percent.
@@ -31,8 +83,15 @@ const SHORT_DOC_WORDS: usize = 4;
 /// Columns of a line of comment.
 const COLUMNS: usize = 100;
 /// Forms that name no actor, or deny a noun instead of the verb.
+///
+/// Written in halves, so that this file does not find itself.
 const BANNED: [&str; 6] = [
-    "nobody", "somebody", "whoever", "is no", "is none", "are none",
+    concat!("no", "body"),
+    concat!("some", "body"),
+    concat!("who", "ever"),
+    concat!("is ", "no"),
+    concat!("is ", "none"),
+    concat!("are ", "none"),
 ];
 
 /// What is counted in one crate.
@@ -63,7 +122,11 @@ impl Counts {
 
     fn add(&mut self, file: &File) {
         let text = without_tests(&file.text);
+        // The doc comments of arguments are printed as help, which has to be short.
+        let is_help = file.path.contains("/src/args/") || file.path.ends_with("/src/args.rs");
         let mut doc_words = None;
+        // The blanked form has the lines of the original, so the two can be read side by side. It
+        // ends later, with the tests, which the zip leaves out.
         for (whole, code) in text.lines().zip(file.code.lines()) {
             let line = whole.trim();
             let doc = line
@@ -73,7 +136,7 @@ impl Counts {
                 *doc_words.get_or_insert(0) += doc.split_whitespace().count();
             } else if let Some(words) = doc_words.take() {
                 self.docs += 1;
-                self.short_docs += usize::from(words <= SHORT_DOC_WORDS);
+                self.short_docs += usize::from(words <= SHORT_DOC_WORDS && !is_help);
             }
             let is_comment = line.starts_with("//");
             self.comments += usize::from(is_comment && doc.is_none() && !line.contains("SAFETY"));
@@ -125,6 +188,8 @@ pub fn table(tree: &Tree) -> String {
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (name, counts) in by_crate(tree) {
+        // A crate that was never gone through would fail at once, so the bounds hold only where
+        // they were once reached.
         if !EDITED.contains(&name) {
             continue;
         }
@@ -137,6 +202,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             findings.push(Finding::breach(name, 0, text));
         }
         let comments = counts.comments_per_1000();
+        // In a small crate a comment more or less decides, which says nothing about the code.
         if counts.code >= 1000 && comments < FEWEST_COMMENTS {
             let text = format!(
                 "has {comments} comments in 1,000 lines of code, and {FEWEST_COMMENTS} are wanted: \
@@ -166,7 +232,7 @@ fn by_crate(tree: &Tree) -> BTreeMap<&str, Counts> {
     crates
 }
 
-/// Rust outside tests.
+/// Rust sources, without files that hold only tests.
 fn sources(tree: &Tree) -> impl Iterator<Item = &File> {
     tree.files.iter().filter(|file| {
         let is_test = file.path.contains("/tests/")
@@ -227,6 +293,18 @@ mod tests {
             banned: 1,
         };
         assert_eq!(by_crate(&tree)["crates/x"], expected);
+    }
+
+    #[test]
+    fn help_may_be_short() {
+        let help = "/// Print JSON\npub json: bool,\n";
+        let tree = Tree::of(&[
+            ("crates/x/src/args.rs", help),
+            ("crates/x/src/args/y.rs", help),
+            ("crates/x/src/y.rs", help),
+        ]);
+        let counts = &by_crate(&tree)["crates/x"];
+        assert_eq!((counts.docs, counts.short_docs), (3, 1));
     }
 
     #[test]

@@ -21,10 +21,10 @@ use datafusion::object_store::{
 };
 use futures::stream::{self, BoxStream, StreamExt};
 
-/// The local files.
+/// Local files, read on the calling thread.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
-    /// Does all but reading parts of files.
+    /// Does everything except reading parts of files.
     all: LocalFileSystem,
 }
 
@@ -53,12 +53,12 @@ fn failed(location: &Path, error: io::Error) -> Error {
     }
 }
 
-/// A range of a file of `size` bytes. It comes from the file's footer, which anybody may have
-/// written, so it is compared before memory is asked for.
+/// Reads a range of a file of `size` bytes. The range comes from the file's footer, which may be
+/// damaged or hostile, so it is compared with the size before memory is allocated for it.
 fn read(file: &File, location: &Path, size: u64, range: &Range<u64>) -> Result<Bytes> {
     if range.start > range.end || range.end > size {
         let reason = format!(
-            "bytes {} to {} are asked for, it has {size}",
+            "bytes {} to {} were requested, the file has {size}",
             range.start, range.end
         );
         return Err(failed(location, io::Error::other(reason)));
@@ -69,8 +69,8 @@ fn read(file: &File, location: &Path, size: u64, range: &Range<u64>) -> Result<B
     Ok(bytes.into())
 }
 
-/// What is asked for, when it is what a scan asks for: a range, which none stands for when it is
-/// only what is known of the file.
+/// The request, if it is one that a scan makes: `Some(Some(range))` for a range, `Some(None)` for
+/// the metadata of the file. `None` for any other request, which the library answers.
 fn asked(options: &GetOptions) -> Option<Option<Range<u64>>> {
     let conditions = options.if_match.is_some()
         || options.if_none_match.is_some()
@@ -94,9 +94,13 @@ impl fmt::Display for Files {
 #[async_trait]
 impl ObjectStore for Files {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        // Conditional requests and suffix ranges stay with the library, because its rules for them
+        // are subtle and no scan of a table makes them.
         let Some(asked) = asked(&options) else {
             return self.all.get_opts(location, options).await;
         };
+        // Blocking here is deliberate: see the head of this file. A read from a slow disk holds up
+        // one of the runtime's threads, and the plan has as many partitions as there are threads.
         let file = self.open(location)?;
         let metadata = file.metadata().map_err(|error| failed(location, error))?;
         let modified = metadata.modified();

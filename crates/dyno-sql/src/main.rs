@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(Verdict::Good) => ExitCode::SUCCESS,
         Ok(Verdict::Wrong) => ExitCode::from(WRONG),
-        // Who pipes into `head` has seen enough; that is not a failure.
+        // A reader such as `head` closes the pipe when it has seen enough; that is not a failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("dyno-sql: {}", said::explain(&error));
@@ -43,23 +43,26 @@ fn run(cli: Cli) -> Result<Verdict> {
     match cli.command {
         Command::Query(args) => {
             let runtime = runtime(args.limits.limits().threads)?;
-            let result = runtime.block_on(cmd::query::run(args, io::stdout()));
+            let result = runtime.block_on(cmd::query::run(args, Box::new(io::stdout())));
+            // After a time limit or Ctrl-C the query may still compute for seconds between two
+            // points where it can be cancelled. Dropping the runtime would wait for that; the
+            // process ends it.
             runtime.shutdown_background();
             result?;
         }
         Command::Bench(args) => {
             let runtime = runtime(args.limits.limits().threads)?;
-            runtime.block_on(cmd::bench::run(args, io::stdout()))?;
+            runtime.block_on(cmd::bench::run(args, &mut io::stdout()))?;
         }
         Command::Tpch(TpchCommand::Query(args)) => {
             let runtime = runtime(args.source.limits.limits().threads)?;
-            let result = runtime.block_on(cmd::tpch::query::run(args, io::stdout()));
+            let result = runtime.block_on(cmd::tpch::query::run(args, &mut io::stdout()));
             runtime.shutdown_background();
             return result;
         }
         Command::Tpch(TpchCommand::Verify(args)) => {
             let runtime = runtime(args.source.limits.limits().threads)?;
-            let result = runtime.block_on(cmd::tpch::verify::run(args, io::stdout()));
+            let result = runtime.block_on(cmd::tpch::verify::run(args, &mut io::stdout()));
             runtime.shutdown_background();
             return result;
         }

@@ -1,4 +1,4 @@
-"""The native library, called through ctypes, and streams in the capsules of Arrow's PyCapsule interface."""
+"""Calls the native library through ctypes, and wraps streams into Arrow's PyCapsule interface."""
 
 import ctypes
 import pathlib
@@ -18,8 +18,8 @@ _library.dynolab_free_text.argtypes = [ctypes.c_void_p]
 _new = ctypes.pythonapi.PyCapsule_New
 _new.restype = ctypes.py_object
 _new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-# The destructor gets the capsule while it is being destroyed: as a number, because taking a reference
-# to the object would bring it back to life.
+# The destructor gets the capsule while it is being destroyed: as a number, because taking a
+# reference to the object would bring it back to life.
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype = ctypes.c_void_p
 _pointer.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
@@ -31,7 +31,10 @@ def _destroy(capsule):
 
 
 def tpch_stream(table, scale_factor):
-    """A capsule with the stream of a table. Raises ValueError when there is no such table or scale."""
+    """Returns a capsule with the stream of a table.
+
+    Raises ValueError when there is no such table or scale factor.
+    """
     error = ctypes.c_void_p()
     stream = _library.dynolab_tpch_stream(table.encode(), scale_factor, ctypes.byref(error))
     if not stream:

@@ -12,7 +12,10 @@ _VERSIONS = (1, 2)
 
 
 def files(table, feed="wspr"):
-    """The Parquet files of a feed in the newest committed snapshot, in the order of the archives' names."""
+    """Returns the Parquet files of a feed in the newest committed snapshot.
+
+    They are in the order of the archives' names.
+    """
     manifest_path = pathlib.Path(table) / "manifest.json"
     manifest = json.loads(manifest_path.read_text())
     if manifest.get("magic") != _MAGIC:
@@ -25,36 +28,48 @@ def files(table, feed="wspr"):
     return [pathlib.Path(table) / file["path"] for archive in wanted for file in archive["files"]]
 
 
-def _lock(table):
-    """Takes the readers' lock of a table. Closing the descriptor that this returns gives it back."""
-    path = pathlib.Path(table) / "readers.lock"
-    try:
-        # Reading is enough for a shared lock, so a user who may only read the table can take it.
-        descriptor = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
+class _ReadersLock:
+    """The readers' lock of a table, held until `close` or until nothing refers to it any more."""
+
+    def __init__(self, table):
+        self._descriptor = None
+        path = pathlib.Path(table) / "readers.lock"
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            if error.errno != errno.EROFS:
-                raise
-            # A table on a read-only mount has no writer that the lock would hold off.
-            descriptor = os.open(table, os.O_RDONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_SH)
-    return descriptor
+            # Reading is enough for a shared lock, so a user who may only read the table can take
+            # it.
+            self._descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            try:
+                self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            except OSError as error:
+                if error.errno != errno.EROFS:
+                    raise
+                # A table on a read-only mount has no writer that the lock would hold off.
+                self._descriptor = os.open(table, os.O_RDONLY)
+        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+
+    def close(self):
+        """Gives the lock back. A second call does nothing."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def __del__(self):
+        self.close()
 
 
 def read(table, feed="wspr", columns=None, filter=None):
-    """The rows of a feed in a table, as a pyarrow.RecordBatchReader over one committed snapshot.
+    """Returns a pyarrow.RecordBatchReader of a feed's rows over one committed snapshot.
 
-    `columns` is a list of names, `filter` an expression of pyarrow.dataset. While the reader is in use,
-    a writer does not remove the files of its snapshot.
+    `columns` is a list of names, `filter` an expression of pyarrow.dataset. While the reader is in
+    use, a writer does not remove the files of its snapshot.
     """
     import pyarrow
     import pyarrow.dataset
 
-    # Writers remove files that no manifest names, unless a reader holds this lock, so it is taken before
-    # the manifest is read and kept until the last batch.
-    lock = _lock(table)
+    # Writers remove files that no manifest names, unless a reader holds this lock, so it is taken
+    # before the manifest is read and kept until the last batch.
+    lock = _ReadersLock(table)
     try:
         paths = [str(path) for path in files(table, feed)]
         if not paths:
@@ -62,13 +77,16 @@ def read(table, feed="wspr", columns=None, filter=None):
         dataset = pyarrow.dataset.dataset(paths, format="parquet")
         scanner = dataset.scanner(columns=columns, filter=filter)
     except BaseException:
-        os.close(lock)
+        # A caller that keeps the exception keeps this frame, and the lock with it.
+        lock.close()
         raise
 
     def batches():
+        # A generator that is never started never runs its `finally`. A reader that is dropped
+        # unread gives the lock back all the same, because this function's reference to it goes too.
         try:
             yield from scanner.to_batches()
         finally:
-            os.close(lock)
+            lock.close()
 
     return pyarrow.RecordBatchReader.from_batches(scanner.projected_schema, batches())

@@ -6,7 +6,9 @@ TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "order
 
 
 class Stream:
-    """A table for any program that speaks Arrow's PyCapsule interface: DuckDB, Polars, pandas, pyarrow.
+    """A table for any program that speaks Arrow's PyCapsule interface.
+
+    DuckDB, Polars, pandas and pyarrow do.
 
     Each reading generates the rows again, batch by batch, so the table need not fit into memory.
     """
@@ -26,7 +28,7 @@ class Stream:
 
 
 def table(name, sf=1):
-    """The rows of a table at a scale factor, as a pyarrow.RecordBatchReader. It needs pyarrow 15 or newer."""
+    """Returns a pyarrow.RecordBatchReader of a table's rows. It needs pyarrow 15 or newer."""
     import pyarrow
 
     return pyarrow.RecordBatchReader.from_stream(Stream(name, sf))

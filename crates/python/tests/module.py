@@ -3,6 +3,9 @@
     module.py TABLE ROWS      a table of spots, and the rows that it has
 """
 
+import fcntl
+import gc
+import os
 import resource
 import sys
 
@@ -98,10 +101,33 @@ def spots_are_read_from_their_table(table, rows):
         raise AssertionError("a feed that the table does not have was read")
 
 
+def a_reader_that_is_dropped_gives_the_lock_back(table):
+    def is_free():
+        gc.collect()
+        with open(os.path.join(table, "readers.lock")) as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            return True
+
+    reader = dynolab.ingest.read(table)
+    assert not is_free(), "a reader that is in use"
+    del reader
+    assert is_free(), "a reader that was never read"
+    dynolab.ingest.read(table).read_next_batch()
+    assert is_free(), "a reader that was read in part"
+    try:
+        dynolab.ingest.read(table, feed="rbn")
+    except ValueError as error:
+        assert is_free(), error
+
+
 every_table_has_the_rows_of_the_specification()
 duckdb_finds_each_total_in_the_lines()
 polars_and_pandas_read_the_stream()
 a_stream_can_be_read_again_and_one_that_nobody_reads_is_freed()
 what_does_not_exist_is_refused()
 spots_are_read_from_their_table(sys.argv[1], int(sys.argv[2]))
+a_reader_that_is_dropped_gives_the_lock_back(sys.argv[1])
 print("every table was read")

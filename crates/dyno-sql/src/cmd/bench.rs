@@ -24,7 +24,7 @@ struct Answer {
     /// Seconds of each run, from the text of the query to the last row of its answer.
     windows: Vec<f64>,
     threads: usize,
-    /// Rows of the answer.
+    /// Rows of the answer, which may be more than `rows` repeats.
     row_count: usize,
     /// The answer itself, at most its first thousand rows.
     rows: serde_json::Value,
@@ -36,15 +36,19 @@ struct Answer {
 ///
 /// # Errors
 /// The table cannot be opened, the query fails, or two runs answer with another number of rows.
-pub async fn run(args: BenchArgs, mut out: impl Write) -> Result<()> {
+pub async fn run(args: BenchArgs, out: &mut dyn Write) -> Result<()> {
     let limits = args.limits.limits();
     let context = session::open(&args.table, limits)?;
     let mut windows = Vec::with_capacity(args.repeats);
     let mut last: Option<(Arc<dyn ExecutionPlan>, Vec<RecordBatch>)> = None;
+    // The session is opened once and outside the clock, because a program that uses the library
+    // opens its table once. Each run parses and plans anew, which a query of milliseconds feels.
     for _ in 0..args.repeats {
         let start = Instant::now();
         let ran = run_once(&context, &args.sql).await?;
         windows.push(start.elapsed().as_secs_f64());
+        // A time for a wrong answer is worthless. The caller sees the rows of the last run alone,
+        // so those of the others are at least counted.
         if let Some((_, before)) = &last {
             ensure!(
                 row_count(before) == row_count(&ran.1),
@@ -91,6 +95,8 @@ fn scanned(plan: &Arc<dyn ExecutionPlan>) -> (u64, String) {
     let children = plan.children();
     if children.is_empty() {
         let metrics = plan.metrics().unwrap_or_default();
+        // Our operators aggregate, so their output says nothing of what they read; they count it in
+        // a metric of their own. A scan of the library hands its rows on.
         let rows = metrics
             .sum_by_name("rows_scanned")
             .map(|rows| rows.as_usize())

@@ -18,9 +18,10 @@ use crate::{session, statement};
 /// # Errors
 /// The table cannot be opened; a statement cannot be parsed, planned or run; the time limit;
 /// Ctrl-C.
-pub async fn run(args: QueryArgs, out: impl Write + Send + 'static) -> Result<()> {
+pub async fn run(args: QueryArgs, out: Box<dyn Write + Send>) -> Result<()> {
     let too_late = too_late(args.time_limit)?;
-    // A query may compute for long without a pause, so that nothing else is looked at in its task.
+    // A query may compute for long without yielding. In a task of its own it does not keep the
+    // select below from noticing Ctrl-C or the time limit.
     let queries = tokio::spawn(queries(args, out));
     // Dropping the query ends its threads and removes what it spilled to disk.
     tokio::select! {
@@ -30,7 +31,7 @@ pub async fn run(args: QueryArgs, out: impl Write + Send + 'static) -> Result<()
     }
 }
 
-async fn queries(args: QueryArgs, out: impl Write) -> Result<()> {
+async fn queries(args: QueryArgs, out: Box<dyn Write + Send>) -> Result<()> {
     let context = session::open(&args.table, args.limits.limits())?;
     let mut out = BufWriter::new(out);
     let statements = statement::parse(&args.sql)?;
@@ -44,9 +45,11 @@ async fn queries(args: QueryArgs, out: impl Write) -> Result<()> {
     Ok(())
 }
 
-/// Is told the limit when it is over, by a thread of its own: all of the runtime's may be busy.
-/// Never told without one.
+/// Receives the limit, in seconds, when it has passed. A thread of its own measures it, because all
+/// threads of the runtime may be busy with the query. Without a limit nothing is ever received.
 fn too_late(limit_s: Option<u64>) -> Result<oneshot::Receiver<u64>> {
+    // Without a limit the sender is dropped at once. The receiver then returns an error, which the
+    // pattern of the select does not match, so that branch is never taken.
     let (over, told) = oneshot::channel();
     if let Some(seconds) = limit_s {
         let wait = move || {
@@ -65,6 +68,8 @@ async fn print(frame: DataFrame, args: &QueryArgs, out: &mut impl Write) -> Resu
     // SET and its like have no columns and nothing to print.
     let silent = frame.schema().fields().is_empty();
     let explained = |error| statement::explain(&error, &args.sql);
+    // Batches are printed as they come: a result may be larger than the memory that the query may
+    // use.
     let mut stream = frame.execute_stream().await.map_err(explained)?;
     if silent {
         while let Some(batch) = stream.next().await {
@@ -76,6 +81,7 @@ async fn print(frame: DataFrame, args: &QueryArgs, out: &mut impl Write) -> Resu
     let mut room = args.max_rows.unwrap_or(usize::MAX);
     while let Some(batch) = stream.next().await {
         let batch = batch.map_err(explained)?;
+        // The reader must be able to tell a complete answer from one that was cut off.
         if batch.num_rows() > room {
             writer.write(batch.slice(0, room))?;
             eprintln!(

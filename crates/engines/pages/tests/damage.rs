@@ -210,6 +210,90 @@ fn one_damaged_page_does_not_end_the_work_in_the_background() {
     assert_eq!(store.stats().expect("figures").corrupt_reads, 1);
 }
 
+/// Changes the last byte of the form of `page`, which lies in a slot: both a literal of an LZ4 block
+/// and a byte of a page that is stored as it is.
+fn damage_last_byte(store: &Store, page: u64) {
+    let entry = word(store.memory_file(), entry_at(page));
+    let (place, len) = match entry >> 1 & 7 {
+        2 => ((entry >> 39) as i64 * PAGE_BYTES as i64, PAGE_BYTES as i64),
+        _ => {
+            let place = entry >> 20 & ((1 << 33) - 1);
+            (place as i64 * 16, 4 + (entry >> 7 & 0x1fff) as i64)
+        }
+    };
+    let at = 65536 + place + len - 8;
+    let damaged = word(store.memory_file(), at) ^ 1 << 56;
+    put(store.memory_file(), at, &damaged.to_le_bytes());
+}
+
+const PACKED: u64 = 5;
+const RAW: u64 = 8;
+
+/// A store whose reads are not verified, with damage in a packed page and in one that is stored as
+/// it is.
+fn damaged_and_not_verified(folder: &std::path::Path) -> (Store, Settings) {
+    let settings = Settings {
+        verify: false,
+        backing: Some((folder.join("pages"), PAGES as u32)),
+        ..Settings::new(PAGES, 1 << 20)
+    };
+    let store = Store::create(settings.clone()).expect("memory");
+    let mut lane = store.lane().expect("memory");
+    lane.write(PACKED, &page_of(3 + 6 * PACKED)).expect("room");
+    lane.write(RAW, &page_of(5 + 6 * RAW)).expect("room");
+    for page in [PACKED, RAW] {
+        damage_last_byte(&store, page);
+        let read = lane.read(page, &mut [0; PAGE_BYTES]);
+        read.expect("reads are not verified");
+    }
+    drop(lane);
+    (store, settings)
+}
+
+#[test]
+fn the_check_of_every_page_compares_checksums_also_if_reads_do_not() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (store, _) = damaged_and_not_verified(folder.path());
+    let bad = store.check().expect("memory");
+    let bad: Vec<u64> = bad.iter().map(|bad| bad.page).collect();
+    assert_eq!(bad, [PACKED, RAW]);
+}
+
+/// The second tier and the write-back store a page with a new checksum, which must not be that of
+/// damaged bytes.
+#[test]
+fn a_damaged_page_that_reads_do_not_verify_is_not_moved_under_a_checksum_that_fits_it() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (store, settings) = damaged_and_not_verified(folder.path());
+    let mut lane = store.lane().expect("memory");
+    let mut recompressor = store.recompressor().expect("memory");
+    store.age();
+    let long = Duration::from_secs(60);
+    let packed = recompressor.pass(0, 1, long, || Duration::ZERO);
+    packed.expect("damage is not an error");
+    let which = WriteBack {
+        packed: Some(1),
+        raw: Some(1),
+    };
+    lane.write_back(0, PAGES, which).expect("a disk");
+    let file = store.memory_file().try_clone_to_owned();
+    drop((lane, recompressor));
+    drop(store);
+    let settings = Settings {
+        verify: true,
+        ..settings
+    };
+    let (store, _) = Store::reopen(file.expect("a descriptor"), settings).expect("a store");
+    let mut lane = store.lane().expect("memory");
+    for page in [PACKED, RAW] {
+        let read = lane.read(page, &mut [0; PAGE_BYTES]);
+        assert!(
+            matches!(read, Err(StoreError::Corrupt { .. })),
+            "page {page}: {read:?}"
+        );
+    }
+}
+
 #[test]
 fn memories_of_versions_1_and_2_are_read_and_upgraded() {
     let folder = tempfile::tempdir().expect("a directory");

@@ -51,7 +51,7 @@ END $$;
 
 -- Advances the sequences of several producers, or none of them. NULL: all advanced. Else, by producer:
 -- the offset of the first record of a duplicate (-1: no longer known), NULL for what would have been new.
--- The caller holds the partition's row, so nobody else moves these sequences.
+-- The caller holds the partition's row, so no other session moves these sequences.
 CREATE OR REPLACE FUNCTION pubsub.advance_producers(
     topic int, part int, base bigint,
     ids bigint[], firsts bigint[], lasts bigint[], relatives bigint[]) RETURNS bigint[]

@@ -1,4 +1,4 @@
--- Groups of consumers: who owns which partition, and how far it has been read. All in plpgsql, which keeps its
+-- Groups of consumers: which member owns which partition, and how far it has been read. All in plpgsql, which keeps its
 -- plans: functions of SQL are planned at every call.
 
 CREATE OR REPLACE FUNCTION pubsub.group_named(topic text, group_name text) RETURNS pubsub.groups
@@ -15,8 +15,8 @@ BEGIN
     RETURN found_group;
 END $$;
 
--- Hands a partition to a member (NULL: to nobody). What the former owner could have been given and did
--- not commit will come again: it is counted here, once.
+-- Hands a partition to a member, or with NULL takes it from its owner. Records that the former owner could have been
+-- given and did not commit are delivered again: they are counted here, once.
 CREATE OR REPLACE FUNCTION pubsub.hand_over(grp int, part int, new_owner text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -29,7 +29,8 @@ BEGIN
        AND p.topic_id = g.topic_id AND p.partition = part;
 END $$;
 
--- Whoever changes several cursors locks them all first, in the order in which commits do.
+-- A function that changes several cursors locks all of them first, in the order in which commits do. Otherwise the
+-- two could wait for each other.
 CREATE OR REPLACE FUNCTION pubsub.lock_assignments(grp int) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -69,9 +70,9 @@ BEGIN
     RETURN pubsub.offset_of_start(topic.name, place.partition, start);
 END $$;
 
--- Shares the partitions among those whose lease holds. Whoever owns more than a fair share is told, by
--- "wanted", what to give up; it keeps it until it releases it, or for two more leases. The caller holds the
--- group's row.
+-- Shares the partitions among the members whose leases hold. A member that owns more than a fair share is told by
+-- "wanted" what to give up. It keeps that until it releases it, or for two more leases. The caller holds the group's
+-- row.
 CREATE OR REPLACE FUNCTION pubsub.rebalance(grp int) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -56,7 +56,7 @@ BEGIN
     END IF;
 END $$;
 
--- Done. Returns the messages whose claim had run out: somebody else has them now, or will.
+-- Acknowledges messages. Returns those whose claim had run out: another worker has them now, or will.
 CREATE OR REPLACE FUNCTION pubsub.queue_ack(queue text, ids bigint[], claims bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql AS $$
 DECLARE

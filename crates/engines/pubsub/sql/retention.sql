@@ -72,7 +72,7 @@ BEGIN
 END $$;
 
 -- Applies retention to one partition. Its locks are held until the caller's transaction ends, and appends to the partition
--- wait for that: who maintains many partitions calls this for each in a transaction of its own.
+-- wait for that. A caller that maintains many partitions calls this for each in a transaction of its own.
 CREATE OR REPLACE FUNCTION pubsub.maintain_partition(topic text, part int)
 RETURNS TABLE (first_offset bigint, outcome text)
 LANGUAGE plpgsql AS $$

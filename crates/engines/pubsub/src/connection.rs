@@ -1,4 +1,4 @@
-//! A connection to the server: what producers, consumers, brokers and commands do over SQL.
+//! A connection to the server, over which producers, consumers, brokers and commands speak SQL.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,33 +11,34 @@ use crate::append::{Appended, Appends};
 use crate::client::Chain;
 use crate::error::{Code, Error, Result};
 use crate::fetch::{Fetched, Fetches};
-use crate::hearing::Heard;
+use crate::listening::Listening;
 use crate::record::Batch;
 use crate::schema::{self, Installed};
 use crate::start::Start;
 use crate::topic::{self, Partition, Topic, TopicChanges, TopicOptions};
 
-/// Plans are made when tables are empty and used when they are large, so none may go by the table's
-/// size then; and a plan made for each call would copy the bodies into itself as constants.
+/// Settings for plans. Plans are made while tables are empty and used when they are large, so none
+/// may go by a table's size. A plan that is made for each call would copy the bodies into itself as
+/// constants.
 const SETTINGS: [(&str, &str); 3] = [
     ("plan_cache_mode", "force_generic_plan"),
     ("enable_seqscan", "off"),
     ("enable_bitmapscan", "off"),
 ];
 
-/// One session of the server, owned by one thread. After an error whose retry is `Unknown`, or when
-/// [`Self::is_closed`], open another.
+/// One session of the server, used by one thread at a time. After an error whose retry is
+/// `Unknown`, or when [`Self::is_closed`], open another.
 pub struct Connection {
     client: Client,
     notices: Arc<Notices>,
     appends: Appends,
     fetches: Fetches,
     statements: HashMap<&'static str, Statement>,
-    heard: Heard,
+    listening: Listening,
 }
 
 impl Connection {
-    /// Connects.
+    /// Connects under the name `dyno-pubsub`, with no settings of the caller's.
     ///
     /// # Errors
     /// `server-lost`, `denied`, `unknown-database`, or `bad-argument` for a text that is not a
@@ -46,9 +47,9 @@ impl Connection {
         Self::open_session(dsn, "dyno-pubsub", &[])
     }
 
-    /// Connects with a name that `pg_stat_activity` shows, and with settings (name, value). Beside
-    /// them a session has those that keep plans: they are made once and go by the index. Who wants
-    /// to run large queries of their own over [`Self::client`] may reset them.
+    /// Connects with a name that `pg_stat_activity` shows, and with settings (name, value). Besides
+    /// these the session has settings that keep plans: they are made once and go by the index. A
+    /// caller that runs large queries of its own over [`Self::client`] may reset them.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -65,16 +66,16 @@ impl Connection {
             appends: Appends::default(),
             fetches: Fetches::default(),
             statements: HashMap::new(),
-            heard: Heard::default(),
+            listening: Listening::default(),
         })
     }
 
-    /// The client, for statements that this crate has none for.
+    /// The driver's client, for statements that this crate does not have.
     pub fn client(&mut self) -> &mut Client {
         &mut self.client
     }
 
-    /// A statement that is prepared once in this session.
+    /// Returns a statement, which is prepared at its first use in this session.
     pub(crate) fn prepared(&mut self, query: &'static str) -> Result<Statement> {
         if let Some(statement) = self.statements.get(query) {
             return Ok(statement.clone());
@@ -92,7 +93,7 @@ impl Connection {
         self.client.is_closed()
     }
 
-    /// Makes or migrates the schema.
+    /// Installs the schema, or migrates it to this version.
     ///
     /// # Errors
     /// See [`schema::install`].
@@ -100,7 +101,7 @@ impl Connection {
         schema::install(&mut self.client)
     }
 
-    /// Makes sure that the schema is there and known.
+    /// Checks that the schema is installed in the version that this program knows.
     ///
     /// # Errors
     /// `not-installed`, `newer-schema`.
@@ -108,7 +109,7 @@ impl Connection {
         schema::check(&mut self.client)
     }
 
-    /// Makes a topic and returns its number.
+    /// Creates a topic and returns its number.
     ///
     /// # Errors
     /// `name-taken`, `bad-argument`.
@@ -116,7 +117,7 @@ impl Connection {
         topic::create(&mut self.client, name, options)
     }
 
-    /// Changes a topic, on other clusters first where it lies on several.
+    /// Changes a topic. On a topic that lies on several clusters, the others are changed first.
     ///
     /// # Errors
     /// `unknown-topic`, `bad-argument`; `placed-elsewhere` at another cluster than the topic's
@@ -126,8 +127,8 @@ impl Connection {
         topic::alter(&mut self.client, name, changes)
     }
 
-    /// Drops a topic with all its records and groups, on other clusters first where it lies on
-    /// several.
+    /// Drops a topic with all its records and groups. On a topic that lies on several clusters, the
+    /// others are dropped first.
     ///
     /// # Errors
     /// `unknown-topic`; `placed-elsewhere` at another cluster than the topic's home. When a cluster
@@ -161,7 +162,7 @@ impl Connection {
         topic::partitions(&mut self.client, topic_id)
     }
 
-    /// The offset of a place.
+    /// The offset that a position stands for in a partition.
     ///
     /// # Errors
     /// `unknown-topic`.
@@ -169,7 +170,7 @@ impl Connection {
         topic::offset_of(&mut self.client, topic, partition, start)
     }
 
-    /// An id for a producer, which no other producer gets.
+    /// Returns a producer id, which no other producer gets.
     ///
     /// # Errors
     /// Whatever the server says.
@@ -181,8 +182,8 @@ impl Connection {
     }
 
     /// Appends a batch to a partition and commits. `epoch` is the broker's, 0 without one. After an
-    /// error whose retry is `Unknown` the same batch may be sent again: what is there already is
-    /// not appended.
+    /// error whose retry is `Unknown` the same batch may be sent again: records that are in the log
+    /// already are not appended again.
     ///
     /// # Errors
     /// `unknown-topic`, `fenced`, `sequence-gap`, `outcome-unknown`, which is also the answer when
@@ -202,8 +203,8 @@ impl Connection {
         Ok(done)
     }
 
-    /// The same without a broker, for a producer that keeps a chain over its records: it is stored
-    /// with them or not at all.
+    /// Appends a batch of a producer that keeps a chain over its records. The chain is stored with
+    /// the batch or not at all.
     pub(crate) fn append_chained(
         &mut self,
         place: (i32, i32),
@@ -221,8 +222,8 @@ impl Connection {
         Ok(done)
     }
 
-    /// Appends to several partitions in one transaction: all of them or none. In the order of the
-    /// partitions, or two writers may wait for each other.
+    /// Appends to several partitions in one transaction, all of them or none. The batches must be
+    /// ordered by partition, or two writers may wait for each other.
     ///
     /// # Errors
     /// As [`Self::append`].
@@ -242,17 +243,20 @@ impl Connection {
                 batch,
             )?);
         }
+        // An error of a commit leaves the outcome unknown, which the class of the error says. Each
+        // partition recognises its records when the caller sends them again.
         transaction.commit().map_err(failed())?;
         self.was_replicated(alone)?;
         Ok(done)
     }
 
-    /// Rows of a partition from an offset on: the first that holds it, and more while their bodies
-    /// are within the bound. None at the end of the log. Reading on where the last fetch ended is
-    /// the fast way.
+    /// Reads rows of a partition from an offset on: the one that holds it, and more while their
+    /// bodies are within the bound. There are none at the end of the log. Reading on where the last
+    /// fetch ended is fastest.
     ///
     /// # Errors
-    /// `unknown-topic`; `offset-out-of-range` for what retention took away or was not written yet.
+    /// `unknown-topic`; `offset-out-of-range` for an offset that retention has removed or that was
+    /// not written yet.
     pub fn fetch(
         &mut self,
         topic_id: i32,
@@ -264,15 +268,16 @@ impl Connection {
             .fetch(&mut self.client, (topic_id, partition), offset, most_bytes)
     }
 
-    /// Listens to appends at these places and no others.
+    /// Listens to appends to these partitions, and to no others.
     pub(crate) fn listen(&mut self, topic_id: i32, places: &[(i32, i64)]) -> Result<()> {
         let partitions = places.iter().map(|(partition, _)| *partition).collect();
-        self.heard.listen(&mut self.client, topic_id, partitions)
+        self.listening
+            .listen(&mut self.client, topic_id, partitions)
     }
 
-    /// Whether the append at this offset, the end of the partition, will be told to who listens.
-    /// False: it is there already.
-    pub(crate) fn will_be_told(
+    /// Requests a notice of the append at this offset, the end of the partition. Returns false if a
+    /// record is there already.
+    pub(crate) fn request_notice(
         &mut self,
         topic_id: i32,
         partition: i32,
@@ -287,12 +292,14 @@ impl Connection {
             )))
     }
 
-    /// Waits until something that is listened to is told, at most so long; whether it was.
-    pub(crate) fn wait_to_be_told(&mut self, wait: Duration) -> Result<bool> {
-        self.heard.wait(&mut self.client, wait)
+    /// Waits for a notice, for at most `wait`. Returns whether one came.
+    pub(crate) fn wait_for_notice(&mut self, wait: Duration) -> Result<bool> {
+        self.listening.wait(&mut self.client, wait)
     }
 
     fn was_replicated(&self, before: u64) -> Result<()> {
+        // The server answers a commit with success even if its wait for the standbys was cancelled,
+        // and only warns. A takeover could lose such a commit, so it is not acknowledged.
         if self.notices.unreplicated() == before {
             return Ok(());
         }

@@ -1,8 +1,7 @@
-//! Groups as a whole, for those that look after them: how far behind they are, setting them to
-//! another place, dropping them.
+//! Groups as a whole, for administrators: how far behind they are, resetting them, dropping them.
 
 use crate::connection::Connection;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::group::Lag;
 use crate::overview::GroupState;
 use crate::start::Start;
@@ -10,28 +9,29 @@ use crate::start::Start;
 /// Where a reset set a partition of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moved {
-    /// The partition.
+    /// The number of the partition.
     pub partition: i32,
-    /// Where the group stood; `None`: nowhere yet.
+    /// The offset that the group had committed; `None` if it had none yet.
     pub was: Option<i64>,
-    /// Where it stands now.
+    /// The offset at which the group goes on now.
     pub committed: i64,
 }
 
-/// What is to be done to a group.
+/// Which partitions of a group are reset, and to which offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reset {
-    /// The place. Beyond the end of a partition it is refused.
+    /// Where the group goes on. An offset beyond the end of a partition is refused.
     pub to: Start,
-    /// One partition alone; all of them without.
+    /// The only partition to reset; `None` stands for all of them.
     pub partition: Option<i32>,
-    /// Also where members live: they are fenced off, and go on from the new place.
+    /// Whether to reset a group with living members, too. They lose their partitions, win them
+    /// again under a new generation, and go on from the new offset.
     pub force: bool,
 }
 
 impl Connection {
-    /// Owner, cursor and lag of each partition of a group; asked of the home of a topic that lies
-    /// on several clusters, those on the others too.
+    /// Owner, cursor and lag of each partition of a group. At the home of a topic that lies on
+    /// several clusters these are the partitions of all clusters.
     ///
     /// # Errors
     /// `unknown-topic`, `unknown-group`; `server-lost` and the like when one of the clusters cannot
@@ -68,8 +68,8 @@ impl Connection {
         Ok(lags.collect())
     }
 
-    /// All groups of all topics on this server, by topic and group: one query, which reads no
-    /// record.
+    /// All groups of all topics on this server, ordered by topic and group. This is one query,
+    /// which reads no record.
     ///
     /// # Errors
     /// Whatever the server says.
@@ -123,38 +123,44 @@ impl Connection {
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// Sets a group to another place, on all clusters that its topic lies on when this is the
+    /// Resets a group to another offset, on all clusters that its topic lies on if this is the
     /// topic's home.
     ///
     /// # Errors
-    /// `unknown-topic`, `unknown-group`, `group-in-use`, `offset-out-of-range`. When a cluster
-    /// cannot be reached some partitions may be set already: call again.
+    /// `unknown-topic`, also for a partition that no cluster has; `unknown-group`, `group-in-use`,
+    /// `offset-out-of-range`. When a cluster cannot be reached some partitions may be set already:
+    /// call again.
     pub fn reset_group(&mut self, topic: &str, group: &str, reset: &Reset) -> Result<Vec<Moved>> {
+        let home = self.topic(topic)?;
         let mut moved = Vec::new();
-        // Where the partition is on another cluster, this one has nothing to set.
-        let elsewhere = match (reset.partition, self.topic(topic)?) {
-            (Some(partition), topic) if topic.share == Some(0) => !self
-                .partitions(topic.topic_id)?
-                .iter()
-                .any(|is| is.partition == partition),
-            _ => false,
-        };
-        if !elsewhere {
+        // `reset_group_here` refuses a partition that its server does not have. On a topic that
+        // lies on several clusters that says nothing, because another cluster may have it.
+        if home.share != Some(0) || self.has_partition(home.topic_id, reset.partition)? {
             moved = self.reset_group_here(topic, group, reset)?;
         }
         self.at_each_share(topic, |share, _| {
             let local = share.topic(topic)?.topic_id;
-            let has = |partition| {
-                let mut all = share.partitions(local).into_iter().flatten();
-                all.any(|is| is.partition == partition)
-            };
-            if reset.partition.is_none_or(has) {
+            if share.has_partition(local, reset.partition)? {
                 moved.extend(share.reset_group_here(topic, group, reset)?);
             }
             Ok(())
         })?;
+        if let (Some(partition), true) = (reset.partition, moved.is_empty()) {
+            let text = format_args!("topic {topic:?} has no partition {partition}");
+            return Err(Error::new(Code::UnknownTopic, text));
+        }
         moved.sort_by_key(|moved| moved.partition);
         Ok(moved)
+    }
+
+    /// Whether this server has the partition. `None` stands for all partitions of the topic, of
+    /// which each server has some.
+    fn has_partition(&mut self, topic_id: i32, partition: Option<i32>) -> Result<bool> {
+        let Some(partition) = partition else {
+            return Ok(true);
+        };
+        let all = self.partitions(topic_id)?;
+        Ok(all.iter().any(|is| is.partition == partition))
     }
 
     fn reset_group_here(&mut self, topic: &str, group: &str, reset: &Reset) -> Result<Vec<Moved>> {
@@ -181,15 +187,30 @@ impl Connection {
         Ok(moved.collect())
     }
 
-    /// Drops a group with its cursors, on all clusters that its topic lies on when this is the
-    /// topic's home. With `force` also where members live, which are told that there is no such
-    /// group.
+    /// Drops a group with its cursors, on all clusters that its topic lies on if this is the
+    /// topic's home. With `force` a group with living members is dropped, too; they are told that
+    /// the group does not exist.
     ///
     /// # Errors
-    /// `unknown-topic`, `unknown-group`, `group-in-use`.
+    /// `unknown-topic`, `unknown-group` when no cluster has it, `group-in-use`. After an error some
+    /// clusters may have dropped it already: call again.
     pub fn drop_group(&mut self, topic: &str, group: &str, force: bool) -> Result<()> {
-        self.at_each_share(topic, |share, _| share.drop_group_here(topic, group, force))?;
-        self.drop_group_here(topic, group, force)
+        let mut dropped = false;
+        // A drop that was interrupted has left the group on some of the clusters only. Those that
+        // do not have it any more must not keep the next attempt from dropping the others.
+        self.at_each_share(topic, |share, _| {
+            match share.drop_group_here(topic, group, force) {
+                Err(error) if error.kind() == Code::UnknownGroup => Ok(()),
+                done => {
+                    dropped |= done.is_ok();
+                    done
+                }
+            }
+        })?;
+        match self.drop_group_here(topic, group, force) {
+            Err(error) if error.kind() == Code::UnknownGroup && dropped => Ok(()),
+            done => done,
+        }
     }
 
     fn drop_group_here(&mut self, topic: &str, group: &str, force: bool) -> Result<()> {

@@ -1,22 +1,25 @@
 //! A partitioned log with consumer groups, and queues, in PostgreSQL.
 //!
-//! What it is: topics with partitions whose offsets have no gaps; records packed into rows that
-//! fill a page; producers whose repetitions append nothing; groups of consumers with leases and
-//! generations; queues with claims and dead letters. Acknowledged means committed, with the
-//! durability that the server has. Everything lies in the schema `pubsub`, and its SQL functions
-//! serve any driver (`docs/pubsub.md`).
+//! It has topics with partitions whose offsets have no gaps, records packed into rows that fill a
+//! page, producers whose repetitions append nothing, groups of consumers with leases and
+//! generations, and queues with claims and dead letters. A record that is acknowledged is
+//! committed, with the durability that the server has. Everything lies in the schema `pubsub`, and
+//! its SQL functions serve any driver (`docs/pubsub.md`).
 //!
-//! What it is not: a Kafka server, a log that is compacted by key. It blocks, and owns no thread
-//! but those of a [`Producer`].
+//! It is not a Kafka server, and its log is not compacted by key. Calls block, and only a
+//! [`Producer`] and the connections to brokers own threads.
 //!
 //! ```
 //! use std::time::Duration;
 //! use dyno_postgres::{Cluster, Options};
-//! use dyno_pubsub::{Connection, Consumer, ConsumerOptions, Producer, ProducerOptions, Start, Topic, TopicOptions};
+//! use dyno_pubsub::{
+//!     Connection, Consumer, ConsumerOptions, Producer, ProducerOptions, Start, TopicOptions,
+//! };
 //!
 //! # let home = tempfile::tempdir_in("/tmp")?;
 //! # let directory = home.path().join("log");
-//! let cluster = Cluster::open(&directory, Options::small())?; // or any server: Dsn::parse("postgres://...")
+//! // Or any server: Dsn::parse("postgres://...").
+//! let cluster = Cluster::open(&directory, Options::small())?;
 //! let dsn = cluster.dsn();
 //! let mut server = Connection::open(&dsn)?;
 //! server.install()?;
@@ -42,8 +45,8 @@ mod error;
 mod fetch;
 mod group;
 mod group_admin;
-mod hearing;
 pub mod key;
+mod listening;
 mod overview;
 mod placement;
 mod queue;

@@ -1,4 +1,4 @@
-//! Topics and their partitions.
+//! Topics, their settings, and their partitions.
 
 use dyno_postgres::postgres::{Client, Row};
 
@@ -6,18 +6,18 @@ use crate::error::{Code, Error, Result};
 use crate::record::Codec;
 use crate::start::Start;
 
-/// How a topic is made.
+/// The settings of a topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopicOptions {
-    /// Partitions, 1 to 1000.
+    /// How many partitions, from 1 to 1000.
     pub partitions: u32,
-    /// What clients do to bodies before they send them.
+    /// How clients compress bodies before they send them.
     pub compression: Codec,
-    /// Records are dropped when they are older than this, in milliseconds, in steps of an eighth of
-    /// it; `None`: kept.
+    /// How old records become, in milliseconds, before they are dropped in steps of an eighth of
+    /// this; `None` keeps them.
     pub retention_ms: Option<i64>,
     /// The oldest records of a partition are dropped while it is larger than this many bytes, in
-    /// steps of about an eighth of it (256 KiB at least); `None`: kept.
+    /// steps of about an eighth of it (256 KiB at least); `None` keeps them.
     pub retention_bytes: Option<i64>,
     /// The most offsets in one range, the unit in which records are dropped: 100 or more. Retention
     /// ends ranges earlier.
@@ -39,31 +39,31 @@ impl Default for TopicOptions {
     }
 }
 
-/// What changes at a topic; `None` leaves a setting as it is.
+/// The settings of a topic to change; `None` leaves a setting as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TopicChanges {
     /// More partitions than before. Keys then belong to other partitions.
     pub partitions: Option<u32>,
-    /// For what is sent from now on.
+    /// How records that are sent from now on are compressed.
     pub compression: Option<Codec>,
-    /// Milliseconds; -1: kept.
+    /// The new [`TopicOptions::retention_ms`]; -1 keeps records for ever.
     pub retention_ms: Option<i64>,
-    /// Bytes of a partition; -1: kept.
+    /// The new [`TopicOptions::retention_bytes`]; -1 keeps all records.
     pub retention_bytes: Option<i64>,
-    /// For ranges that are made from now on.
+    /// The new size of ranges, which those that exist do not change to.
     pub range_records: Option<i64>,
-    /// See [`TopicOptions`].
+    /// The new [`TopicOptions::retain_for_groups`].
     pub retain_for_groups: Option<bool>,
 }
 
-/// A topic as it is.
+/// A topic as the server has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
     /// Its number; tables and functions are named by it.
     pub topic_id: i32,
-    /// Its name.
+    /// The name, unique on the server.
     pub name: String,
-    /// How it was made.
+    /// The settings as they are now.
     pub options: TopicOptions,
     /// Which share of it this server has: 0 is the home of a topic that lies on several clusters,
     /// others have 1 and more; `None`: all of it is here. See
@@ -71,18 +71,18 @@ pub struct Topic {
     pub share: Option<i32>,
 }
 
-/// A partition as it is.
+/// A partition as the server has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
-    /// Its number.
+    /// The number of the partition, from 0.
     pub partition: i32,
     /// The first offset that retention left.
     pub first_offset: i64,
     /// The offset that the next record gets.
     pub next_offset: i64,
-    /// Raised by each broker that takes it over.
+    /// The epoch, which each broker raises when it takes the partition over.
     pub epoch: i64,
-    /// Where its broker listens, while its lease holds.
+    /// The address of its broker; `None` if no broker holds its lease.
     pub broker_address: Option<String>,
 }
 
@@ -127,8 +127,8 @@ pub(crate) fn alter(client: &mut Client, name: &str, changes: &TopicChanges) -> 
         .map_err(Error::statement(format_args!("change topic {name:?}")))
 }
 
-/// In steps, because one transaction has no room for the locks of a large topic. An interrupted
-/// drop goes on when it is called again.
+/// Drops a topic in steps, because one transaction has no room for the locks of a large topic. A
+/// drop that was interrupted goes on when it is called again.
 pub(crate) fn drop(client: &mut Client, name: &str) -> Result<()> {
     loop {
         let done = client
@@ -151,7 +151,7 @@ pub(crate) fn find(client: &mut Client, name: &str) -> Result<Topic> {
                 format_args!("there is no topic {name:?}"),
             )
         })?;
-    of_row(&row)
+    from_row(&row)
 }
 
 pub(crate) fn list(client: &mut Client) -> Result<Vec<Topic>> {
@@ -159,7 +159,7 @@ pub(crate) fn list(client: &mut Client) -> Result<Vec<Topic>> {
     let rows = client
         .query(&query, &[])
         .map_err(Error::statement("list topics"))?;
-    rows.iter().map(of_row).collect()
+    rows.iter().map(from_row).collect()
 }
 
 pub(crate) fn partitions(client: &mut Client, topic_id: i32) -> Result<Vec<Partition>> {
@@ -201,7 +201,7 @@ pub(crate) fn offset_of(
         )))
 }
 
-fn of_row(row: &Row) -> Result<Topic> {
+fn from_row(row: &Row) -> Result<Topic> {
     Ok(Topic {
         topic_id: row.get(0),
         name: row.get(1),

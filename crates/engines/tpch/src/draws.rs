@@ -1,41 +1,42 @@
-//! Many draws at once: the hot loops, written in lanes and compiled for AVX-512, for AVX2 and for
-//! any processor.
+//! Draws many random numbers at once. These are the hot loops, written in lanes and compiled for
+//! AVX-512, for AVX2 and for any processor.
 //!
-//! Unsafe code: calls into the first two after asking the processor, and one float conversion whose
-//! range is known.
+//! The code is `unsafe` where it calls into the first two after asking the processor, and in one
+//! conversion of a float whose range is known.
 
 use crate::random::{MULTIPLIER, NARROW_LIMIT, Stream, map, power, times, times_wide};
 
-/// States are made and used in blocks of this many, which stay in the first-level cache.
+/// How many states are made and then used together, so that they stay in the first-level cache.
 const BLOCK: usize = 512;
-/// Independent chains of multiplications, enough to hide the latency of one.
+/// How many independent chains of multiplications there are, enough to hide the latency of one.
 const CHAINS: usize = 16;
-/// An order has at most seven lines; eight lanes are a whole vector, and the eighth is overwritten.
+/// How many values are written for each order. An order has at most seven lines, but eight lanes
+/// are a whole vector, and the next order overwrites those that are too many.
 pub(crate) const LANES: usize = 8;
 
-/// A number that draws are turned into.
-pub(crate) trait Place: Copy + Default {
-    /// The value itself, plus an offset.
-    fn place(value: u64, low: Self) -> Self;
+/// A type of number that draws are turned into.
+pub(crate) trait Number: Copy + Default {
+    /// The drawn value plus `low`, modulo the width of the type.
+    fn from_draw(value: u64, low: Self) -> Self;
 }
 
-macro_rules! place {
+macro_rules! number {
     ($($type:ty)*) => {$(
-        impl Place for $type {
+        impl Number for $type {
             #[inline(always)]
-            fn place(value: u64, low: $type) -> $type {
+            fn from_draw(value: u64, low: $type) -> $type {
                 (value as $type).wrapping_add(low)
             }
         }
     )*};
 }
-place!(u8 u32 u64 i32 i64);
+number!(u8 u32 u64 i32 i64);
 
-/// One draw of each unit: which, and what it is mapped to.
+/// Says which draw of each unit is used, and how many values it is mapped to.
 #[derive(Clone, Copy)]
 pub(crate) struct Draw {
     stream: Stream,
-    /// Which draw of the unit, from 1.
+    /// The number of the draw within the unit, from 1.
     nth: u32,
     /// How far apart the draws for two lines of an order are.
     per_line: u32,
@@ -69,7 +70,7 @@ impl Draw {
     }
 }
 
-/// Rounds towards zero.
+/// Rounds a value below 2^31, which is not negative, towards zero.
 #[inline(always)]
 pub(crate) fn truncate(value: f64) -> u32 {
     debug_assert!((0.0..2_147_483_648.0).contains(&value));
@@ -118,18 +119,18 @@ fn has_avx512() -> bool {
 
 compiled_for_each!(
     /// One value for each unit from `first` on: low + the draw.
-    each, each_body, <T: Place>,
+    each, each_body, <T: Number>,
     (draw: &Draw, first: u64, low: T, out: &mut [T])
 );
 compiled_for_each!(
     /// One value for each line of each order from `first` on, `lines[i]` of them for the i-th
     /// order. Writes up to [`LANES`] values past the last.
-    each_line, each_line_body, <T: Place>,
+    each_line, each_line_body, <T: Number>,
     (draw: &Draw, first: u64, lines: &[u8], low: T, out: &mut [T])
 );
 compiled_for_each!(
     /// Repeats the value of each order for its lines. Writes up to [`LANES`] values past the last.
-    repeat, repeat_body, <T: Place>,
+    repeat, repeat_body, <T: Number>,
     (values: &[T], lines: &[u8], out: &mut [T])
 );
 compiled_for_each!(
@@ -143,9 +144,10 @@ compiled_for_each!(
     (work: W)
 );
 
-/// Arithmetic over whole columns, to be compiled for what the processor has.
+/// A loop over whole columns that is compiled for what the processor has.
 pub(crate) trait Work {
-    /// Does it. Implementations are `inline(always)`, or they are compiled once only.
+    /// Runs the loop. Implementations must be `inline(always)`. Otherwise they are compiled once,
+    /// for the oldest processor.
     fn work(self);
 }
 
@@ -159,9 +161,11 @@ fn states_body(state: u32, out: &mut [u32]) {
     walk(times(state, MULTIPLIER), MULTIPLIER, out);
 }
 
-/// out[i] = first x stride^i.
+/// Fills `out`, whose element i becomes first x stride^i modulo the prime.
 #[inline(always)]
-fn walk<T: Place>(first: u32, stride: u32, out: &mut [T]) {
+fn walk<T: Number>(first: u32, stride: u32, out: &mut [T]) {
+    // Each state depends on the one before, so a single chain would wait for every multiplication.
+    // Chain k has the states k, k + CHAINS and so on, which are one power apart.
     let mut chains = [0; CHAINS];
     let mut state = first;
     for chain in &mut chains {
@@ -173,32 +177,35 @@ fn walk<T: Place>(first: u32, stride: u32, out: &mut [T]) {
     let mut blocks = out.chunks_exact_mut(CHAINS);
     for block in &mut blocks {
         for (state, chain) in block.iter_mut().zip(&mut chains) {
-            *state = T::place(*chain, low);
+            *state = T::from_draw(*chain, low);
             *chain = times_wide(*chain, jump);
         }
     }
     for (state, &chain) in blocks.into_remainder().iter_mut().zip(&chains) {
-        *state = T::place(chain, low);
+        *state = T::from_draw(chain, low);
     }
 }
 
 #[inline(always)]
-fn each_body<T: Place>(draw: &Draw, first: u64, low: T, out: &mut [T]) {
+fn each_body<T: Number>(draw: &Draw, first: u64, low: T, out: &mut [T]) {
     let stride = draw.stream.stride();
     let jump = power(stride, BLOCK as u64);
     let to_draw = power(MULTIPLIER, draw.nth.into());
+    // The state of the wanted draw of the first unit. Those of the next units are strides apart.
     let mut state = times(draw.stream.before(first), to_draw);
     let mut block = [0u64; BLOCK];
     for values in out.chunks_mut(BLOCK) {
         let block = &mut block[..values.len()];
         walk(state, stride, block);
+        // Two loops, because the way to map is the same for all values and a choice for each would
+        // keep them from being vectorised.
         if draw.wide() {
             for (value, &state) in values.iter_mut().zip(&*block) {
-                *value = T::place(map::<true>(state, draw.range), low);
+                *value = T::from_draw(map::<true>(state, draw.range), low);
             }
         } else {
             for (value, &state) in values.iter_mut().zip(&*block) {
-                *value = T::place(map::<false>(state, draw.range), low);
+                *value = T::from_draw(map::<false>(state, draw.range), low);
             }
         }
         state = times(state, jump);
@@ -206,7 +213,8 @@ fn each_body<T: Place>(draw: &Draw, first: u64, low: T, out: &mut [T]) {
 }
 
 #[inline(always)]
-fn each_line_body<T: Place>(draw: &Draw, first: u64, lines: &[u8], low: T, out: &mut [T]) {
+fn each_line_body<T: Number>(draw: &Draw, first: u64, lines: &[u8], low: T, out: &mut [T]) {
+    // The powers that lead from the state before an order to the draws of its lines.
     let mut ladder = [0; LANES];
     for (line, step) in ladder.iter_mut().enumerate() {
         let nth = u64::from(draw.nth) + u64::from(draw.per_line) * line as u64;
@@ -229,10 +237,10 @@ fn each_line_body<T: Place>(draw: &Draw, first: u64, lines: &[u8], low: T, out: 
     }
 }
 
-/// Eight lines for each order, of which the next order overwrites those that it does not have:
-/// cheaper than a loop whose length cannot be predicted.
+/// Writes eight lines for each order, of which the next order overwrites those that it does not
+/// have. This is cheaper than a loop whose length cannot be predicted.
 #[inline(always)]
-fn climb<T: Place, const WIDE: bool>(
+fn climb<T: Number, const WIDE: bool>(
     states: &[u64],
     lines: &[u8],
     ladder: &[u32; LANES],
@@ -245,8 +253,9 @@ fn climb<T: Place, const WIDE: bool>(
     for (&state, &lines) in states.iter().zip(lines) {
         let mut values = [T::default(); LANES];
         for (value, &step) in values.iter_mut().zip(&ladder) {
-            *value = T::place(map::<WIDE>(times_wide(state, step), range), low);
+            *value = T::from_draw(map::<WIDE>(times_wide(state, step), range), low);
         }
+        // The caller's buffer has room for a whole vector behind the last value.
         out[at..at + LANES].copy_from_slice(&values);
         at += usize::from(lines);
     }
@@ -254,7 +263,7 @@ fn climb<T: Place, const WIDE: bool>(
 }
 
 #[inline(always)]
-fn repeat_body<T: Place>(values: &[T], lines: &[u8], out: &mut [T]) {
+fn repeat_body<T: Number>(values: &[T], lines: &[u8], out: &mut [T]) {
     let mut at = 0;
     for (&value, &lines) in values.iter().zip(lines) {
         out[at..at + LANES].copy_from_slice(&[value; LANES]);

@@ -1,114 +1,126 @@
-//! What a scan has found.
+//! The answer of a scan, which is its groups with their results.
 
 use crate::domain::Domain;
 use crate::found::Found;
-use crate::part::Part;
+use crate::partition::Partition;
 
 /// All groups that at least one row fell into, in no order.
 #[derive(Debug)]
 pub struct Answer {
     found: Found,
-    groups: Vec<Place>,
+    groups: Vec<Location>,
 }
 
-/// Where a group is.
+/// The partition that a group is in, and its number there.
 #[derive(Debug, Clone, Copy)]
-struct Place {
-    part: u32,
+struct Location {
+    partition: u32,
     at: u32,
 }
 
-/// One group of an [`Answer`]: where its results are.
+/// One group of an [`Answer`], which reads its results from there.
 #[derive(Debug, Clone, Copy)]
 pub struct Group<'a> {
     found: &'a Found,
-    place: Place,
+    location: Location,
 }
 
 impl Answer {
     pub(crate) fn new(found: Found) -> Self {
         let layout = found.layout();
-        let most = found.parts().iter().map(|part| part.places(layout)).sum();
+        // One allocation of all that can be there. Groups are found again by eight bytes each,
+        // because copying their results would need as much memory again.
+        let most = found
+            .partitions()
+            .iter()
+            .map(|partition| partition.places(layout))
+            .sum();
         let mut groups = Vec::with_capacity(most);
-        for (part, held) in (0..).zip(found.parts()) {
+        for (partition, held) in (0..).zip(found.partitions()) {
             let held = held.held(layout);
-            groups.extend(held.map(|at| Place {
-                part,
+            groups.extend(held.map(|at| Location {
+                partition,
                 at: at as u32,
             }));
         }
         Self { found, groups }
     }
 
-    /// How many groups there are.
+    /// The number of groups that at least one row fell into.
     pub fn len(&self) -> usize {
         self.groups.len()
     }
 
-    /// Whether there is none.
+    /// Whether no row fell into any group.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
-    /// The values of key `index`.
+    /// The values of key `index`, or `None` if the query has fewer keys.
     pub fn domain(&self, index: usize) -> Option<&Domain> {
         self.found.domains.get(index)
     }
 
-    /// How many keys a group has.
+    /// The number of keys that each group has.
     pub fn keys(&self) -> usize {
         self.found.domains.len()
     }
 
-    /// Group number `index`.
+    /// Group number `index`, or `None` if there are fewer.
     pub fn group(&self, index: usize) -> Option<Group<'_>> {
-        self.groups.get(index).map(|place| Group {
+        self.groups.get(index).map(|location| Group {
             found: &self.found,
-            place: *place,
+            location: *location,
         })
     }
 
-    /// The groups one by one.
+    /// All groups, in the order of [`Answer::group`].
     pub fn groups(&self) -> impl ExactSizeIterator<Item = Group<'_>> {
-        self.groups.iter().map(|place| Group {
+        self.groups.iter().map(|location| Group {
             found: &self.found,
-            place: *place,
+            location: *location,
         })
     }
 }
 
 impl Group<'_> {
-    /// For each key the number of its value in the key's domain.
+    /// For each key the number of its value in [`Answer::domain`].
     pub fn keys(&self) -> impl Iterator<Item = u32> {
         let layout = self.found.layout();
-        layout.unpack(self.part().key(layout, self.at()))
+        layout.unpack(self.partition().key(layout, self.at()))
     }
 
     /// How many rows fell into the group.
     pub fn count(&self) -> u64 {
-        self.part().totals.count(self.at())
+        self.partition().totals.count(self.at())
     }
 
-    /// The sum of value column `index`, of which sums are wanted.
+    /// The sum of value column `index`. It has no meaning if the query wants no sum of it.
     pub fn sum(&self, index: usize) -> i128 {
-        self.part().totals.sum(index, self.at())
+        self.partition().totals.sum(index, self.at())
     }
 
-    /// The least of value column `index`, of which that is wanted.
+    /// The least value of value column `index`.
+    ///
+    /// # Panics
+    /// When the query does not want it.
     pub fn least(&self, index: usize) -> i128 {
-        self.part().totals.wide().columns[index].least(self.at())
+        self.partition().totals.wide().columns[index].least(self.at())
     }
 
-    /// The greatest of value column `index`, of which that is wanted.
+    /// The greatest value of value column `index`.
+    ///
+    /// # Panics
+    /// When the query does not want it.
     pub fn most(&self, index: usize) -> i128 {
-        self.part().totals.wide().columns[index].most(self.at())
+        self.partition().totals.wide().columns[index].most(self.at())
     }
 
-    fn part(&self) -> &Part {
-        &self.found.parts()[self.place.part as usize]
+    fn partition(&self) -> &Partition {
+        &self.found.partitions()[self.location.partition as usize]
     }
 
     fn at(&self) -> usize {
-        self.place.at as usize
+        self.location.at as usize
     }
 }

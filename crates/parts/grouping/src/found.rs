@@ -1,41 +1,41 @@
-//! The groups that one thread has found.
+//! The groups that one thread has found, partitioned when there are many.
 
 use crate::GroupError;
 use crate::domain::Domain;
 use crate::layout::Layout;
-use crate::part::{Part, Scratch};
+use crate::partition::{Partition, Scratch};
 use crate::totals::Totals;
 
-/// How many parts groups are split into: one for each tag.
-const PARTS: usize = 1 << u8::BITS;
-/// From so many groups on they are split; fewer lie in a cache together.
+/// How many partitions groups are split into, which is one for each tag.
+const PARTITIONS: usize = 1 << u8::BITS;
+/// The number of groups from which on they are split. Fewer fit into a cache together.
 const SPLIT_GROUPS: usize = 1 << 17;
 
-/// Groups under combinations of numbers, one number of each key's domain.
+/// Groups by combinations of numbers, one of each key's domain.
 ///
-/// Many groups are split into parts by a tag of their keys' values. Rows then wait until they are
-/// worth fetching a part's memory for (radix partitioning: Manegold, Boncz, Kersten, "Optimizing
-/// database architecture for the new bottleneck", VLDB Journal 9, 2000), and parts of several
-/// threads are merged side by side, as a value has one tag in all of them.
+/// Many groups are split into partitions by a tag of their keys' values. Rows then wait until they
+/// are worth fetching a partition's memory for (radix partitioning: Manegold, Boncz, Kersten,
+/// "Optimizing database architecture for the new bottleneck", VLDB Journal 9, 2000). Partitions of
+/// several threads are merged in parallel, because a value has the same tag in all of them.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) domains: Vec<Domain>,
     layout: Layout,
-    /// One, or one for each tag.
-    parts: Vec<Part>,
-    /// From so many groups on they are split.
+    /// One partition of all groups, or one for each tag.
+    partitions: Vec<Partition>,
+    /// [`SPLIT_GROUPS`], which tests lower.
     pub(crate) split_groups: usize,
     scratch: Scratch,
     tags: Vec<u8>,
 }
 
 impl Found {
-    /// Nothing yet, of a scan over so many rows.
+    /// No groups yet, for a scan over so many rows.
     pub(crate) fn new(keys: usize, rows: u64, totals: Totals) -> Self {
         let layout = Layout::empty(keys, rows);
         Self {
             domains: (0..keys).map(|_| Domain::default()).collect(),
-            parts: vec![Part::new(&layout, totals)],
+            partitions: vec![Partition::new(&layout, totals)],
             layout,
             split_groups: SPLIT_GROUPS,
             scratch: Scratch::default(),
@@ -47,64 +47,70 @@ impl Found {
         &self.layout
     }
 
-    pub(crate) fn parts(&self) -> &[Part] {
-        &self.parts
+    pub(crate) fn partitions(&self) -> &[Partition] {
+        &self.partitions
     }
 
-    pub(crate) fn parts_mut(&mut self) -> (&Layout, &mut [Part]) {
-        (&self.layout, &mut self.parts)
+    pub(crate) fn partitions_mut(&mut self) -> (&Layout, &mut [Partition]) {
+        (&self.layout, &mut self.partitions)
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
         let domains: usize = self.domains.iter().map(Domain::heap_bytes).sum();
-        domains + self.parts.iter().map(Part::heap_bytes).sum::<usize>()
+        domains
+            + self
+                .partitions
+                .iter()
+                .map(Partition::heap_bytes)
+                .sum::<usize>()
     }
 
-    /// The one part that all groups are in, while they are not split.
-    pub(crate) fn whole(&mut self) -> Option<(&Layout, &mut Part)> {
-        match self.parts.as_mut_slice() {
+    /// The partition that all groups are in, or `None` if they are split.
+    pub(crate) fn whole(&mut self) -> Option<(&Layout, &mut Partition)> {
+        match self.partitions.as_mut_slice() {
             [whole] => Some((&self.layout, whole)),
             _ => None,
         }
     }
 
     pub(crate) fn is_split(&self) -> bool {
-        self.parts.len() > 1
+        self.partitions.len() > 1
     }
 
-    /// Splits the groups when they have become too many for a cache.
+    /// Splits the groups if they have become too many for a cache.
     pub(crate) fn split_if_many(&mut self) {
-        if let [whole] = self.parts.as_slice()
+        if let [whole] = self.partitions.as_slice()
             && whole.numbered() >= self.split_groups
         {
             self.split();
         }
     }
 
-    /// Splits the groups, whose layout is not dense.
+    /// Splits the groups. Their layout must not be dense, since a partition would then have room
+    /// for the groups of all others too.
     pub(crate) fn split(&mut self) {
         if self.is_split() {
             return;
         }
         let by_tag = self.by_tag();
-        let Some(whole) = self.parts.pop() else {
+        let Some(whole) = self.partitions.pop() else {
             return;
         };
         let layout = &self.layout;
-        let parts = by_tag.into_iter().map(|groups| {
-            let mut part = Part::new(layout, whole.totals.fresh());
-            part.take(layout, &whole, groups.into_iter(), |group| {
+        let partitions = by_tag.into_iter().map(|groups| {
+            let mut partition = Partition::new(layout, whole.totals.fresh());
+            partition.take(layout, &whole, groups.into_iter(), |group| {
                 whole.key(layout, group)
             });
-            part
+            partition
         });
-        self.parts = parts.collect();
+        self.partitions = partitions.collect();
     }
 
-    /// The groups of the whole for each tag.
+    /// For each tag the groups that have it, of groups that are not split.
     pub(crate) fn by_tag(&self) -> Vec<Vec<usize>> {
-        let mut by_tag = vec![Vec::new(); PARTS];
-        for whole in &self.parts {
+        let mut by_tag = vec![Vec::new(); PARTITIONS];
+        for whole in &self.partitions {
             let mut tags = Vec::new();
             let groups: Vec<usize> = whole.held(&self.layout).collect();
             let keys: Vec<u64> = groups
@@ -119,20 +125,19 @@ impl Found {
         by_tag
     }
 
-    /// The tag of each packed combination.
+    /// Fills `tags` with the tag of each packed combination.
     fn tag(&self, keys: &[u64], tags: &mut Vec<u8>) {
         tags.clear();
         tags.resize(keys.len(), 0);
         for (domain, (shift, mask)) in self.domains.iter().zip(self.layout.fields()) {
             for (tag, key) in tags.iter_mut().zip(keys) {
-                // Turned, or two keys with the same values would cancel each other out.
+                // Rotated, because two keys with the same values would otherwise cancel each other.
                 *tag = tag.rotate_left(3) ^ domain.tag((key >> shift & mask) as u32);
             }
         }
     }
 
-    /// Lets rows wait for their groups, which are split. `columns` are the values of each value
-    /// column.
+    /// Queues rows for their partitions. `columns` has the values of each value column.
     pub(crate) fn wait(&mut self, keys: &[u64], columns: &[&[i64]]) {
         let mut tags = std::mem::take(&mut self.tags);
         self.tag(keys, &mut tags);
@@ -153,7 +158,7 @@ impl Found {
         self.tags = tags;
     }
 
-    /// Rows of a length that the compiler knows are stored without a call.
+    /// Queues rows of a length that the compiler knows, which are then stored without a call.
     fn wait_rows<const N: usize>(&mut self, tags: &[u8], row: impl Fn(usize) -> [u64; N]) {
         for (at, tag) in tags.iter().enumerate() {
             self.wait_row(*tag, &row(at));
@@ -162,20 +167,20 @@ impl Found {
 
     #[inline]
     fn wait_row(&mut self, tag: u8, row: &[u64]) {
-        let part = &mut self.parts[usize::from(tag)];
-        if part.wait(row) {
-            part.add_waiting(&self.layout, &mut self.scratch);
+        let partition = &mut self.partitions[usize::from(tag)];
+        if partition.wait(row) {
+            partition.add_waiting(&self.layout, &mut self.scratch);
         }
     }
 
-    /// Adds all rows that wait, after which none comes.
+    /// Adds all rows that wait. No more may come after that.
     pub(crate) fn finish(&mut self) {
-        for part in &mut self.parts {
-            part.finish(&self.layout, &mut self.scratch);
+        for partition in &mut self.partitions {
+            partition.finish(&self.layout, &mut self.scratch);
         }
     }
 
-    /// Gives the combinations more bits when the domains have outgrown them.
+    /// Gives combinations more bits if the domains have outgrown them.
     pub(crate) fn fit(&mut self) -> Result<(), GroupError> {
         if self.layout.holds(self.domains.iter().map(Domain::size)) {
             return Ok(());
@@ -183,14 +188,15 @@ impl Found {
         let sizes: Vec<usize> = self.domains.iter().map(Domain::size).collect();
         let layout = self.layout.for_sizes(&sizes)?;
         let before = std::mem::replace(&mut self.layout, layout);
-        // The numbers of a single key stay what they are.
+        // A single key is its own combination, so its groups stay where they are.
         let same = before.is_dense() && self.layout.is_dense() && sizes.len() == 1;
-        for part in &mut self.parts {
+        for partition in &mut self.partitions {
             if same {
-                part.make_room(&self.layout);
+                partition.make_room(&self.layout);
             } else {
-                part.add_waiting(&before, &mut self.scratch);
-                part.lay_out(&before, &self.layout);
+                // Rows that wait have combinations of the old layout.
+                partition.add_waiting(&before, &mut self.scratch);
+                partition.lay_out(&before, &self.layout);
             }
         }
         Ok(())

@@ -1,15 +1,17 @@
 //! Aggregation and selection over the columns of Parquet files that never touch a string of a row.
 //!
-//! What it is: filters, keys and aggregates of a [`Query`], each a function of one column. A
-//! function of a dictionary-coded column is computed once for each entry of the dictionary; a row
-//! then costs a look-up of its code for each filter and key, and additions into an array. Columns
-//! are decoded where a row is left that the filters before have chosen; keys become values again
-//! when the groups of all files and threads are merged. Or no groups at all: a [`Selection`] hands
-//! out the chosen rows, their strings still as codes. What it is not: a query engine. It knows
-//! neither SQL nor its types; the planner of a query says what the functions are ([`Mapping`],
-//! [`Test`]), and takes other queries elsewhere.
+//! The filters, keys and aggregates of a [`Query`] are functions of one column each. A function of
+//! a dictionary-coded column is computed once for each entry of the dictionary. A row then costs a
+//! look-up of its code for each filter and key, and additions into an array. Columns are decoded
+//! only where a row is left that the filters before have chosen. Keys become values again when the
+//! groups of all files and threads are merged. A [`Selection`] has no groups: it hands out the
+//! chosen rows, with strings still as codes.
 //!
-//! Threads take row groups, each with groups of its own; memory is asked for at every row group.
+//! This is not a query engine. It knows neither SQL nor its types. The planner of a query says what
+//! the functions are ([`Mapping`], [`Test`]), and runs other queries elsewhere.
+//!
+//! Threads take row groups one by one, and each has groups of its own. Memory is accounted for at
+//! every row group.
 
 mod answer;
 mod choice;
@@ -24,7 +26,7 @@ mod layout;
 mod lens;
 mod merge;
 mod names;
-mod part;
+mod partition;
 mod query;
 mod scan;
 mod selected;

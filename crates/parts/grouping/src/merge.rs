@@ -1,4 +1,4 @@
-//! What several threads have found becomes one.
+//! Merges what several threads have found.
 
 use std::thread;
 
@@ -6,18 +6,18 @@ use crate::GroupError;
 use crate::domain::NULL;
 use crate::found::Found;
 use crate::layout::Layout;
-use crate::part::Part;
+use crate::partition::Partition;
 
-/// What another thread has found.
+/// What another thread has found, with how its numbers are mapped.
 struct Other {
     found: Found,
-    /// For each key the number here of each number there.
+    /// For each key a table from the other thread's numbers to those of the result.
     maps: Vec<Vec<u32>>,
-    /// Its groups for each tag, when they are not split.
+    /// For each tag its groups, if it has not split them itself.
     by_tag: Option<Vec<Vec<usize>>>,
 }
 
-/// Puts together what threads have found; as many merge as have scanned. None when there is none.
+/// Merges what threads have found, on as many threads. `None` if there were no threads.
 ///
 /// # Errors
 /// There are more combinations than 64 bits can tell apart, or a thread panicked.
@@ -31,25 +31,28 @@ pub(crate) fn merge(found: Vec<Found>) -> Result<Option<Found>, GroupError> {
     let mut others: Vec<Other> = found.map(|found| Other::new(&mut all, found)).collect();
     all.fit()?;
     if split {
-        // Who splits has more combinations than any dense layout, and `all` has those and its own.
+        // A thread that has split its groups had more combinations than a dense layout takes, and
+        // `all` has at least those, so its layout is not dense either.
         all.split();
         for other in &mut others {
             other.by_tag = (!other.found.is_split()).then(|| other.found.by_tag());
         }
     }
-    let (layout, parts) = all.parts_mut();
-    let share = parts.len().div_ceil(threads);
+    let (layout, partitions) = all.partitions_mut();
+    // Each thread merges some partitions of all others, and no two threads write the same one. So
+    // there are no locks.
+    let share = partitions.len().div_ceil(threads);
     let others = others.as_slice();
     thread::scope(|scope| {
-        let shares: Vec<_> = parts
+        let shares: Vec<_> = partitions
             .chunks_mut(share)
             .enumerate()
-            .map(|(nth, parts)| {
+            .map(|(nth, partitions)| {
                 scope.spawn(move || {
-                    for (tag, part) in (nth * share..).zip(parts) {
+                    for (tag, partition) in (nth * share..).zip(partitions) {
                         others
                             .iter()
-                            .for_each(|other| other.hand_over(tag, part, layout));
+                            .for_each(|other| other.hand_over(tag, partition, layout));
                     }
                 })
             })
@@ -62,7 +65,7 @@ pub(crate) fn merge(found: Vec<Found>) -> Result<Option<Found>, GroupError> {
 }
 
 impl Other {
-    /// Adds the values of the keys to those of `all`.
+    /// Adds the values of the other thread's keys to those of `all`, and keeps their numbers there.
     fn new(all: &mut Found, found: Found) -> Self {
         let maps = all
             .domains
@@ -82,22 +85,22 @@ impl Other {
         }
     }
 
-    /// Adds the groups of one tag to `part`.
-    fn hand_over(&self, tag: usize, part: &mut Part, layout: &Layout) {
+    /// Adds the groups of one tag, or all groups if none were split, to `partition`.
+    fn hand_over(&self, tag: usize, partition: &mut Partition, layout: &Layout) {
         let from = self.found.layout();
-        let key = |theirs: &Part, group| {
+        let key = |theirs: &Partition, group| {
             let numbers = from.unpack(theirs.key(from, group));
             let numbers = numbers.zip(&self.maps);
             layout.pack(numbers.map(|(number, map)| map[number as usize]))
         };
-        match (self.found.parts(), &self.by_tag) {
+        match (self.found.partitions(), &self.by_tag) {
             ([whole], Some(by_tag)) => {
                 let groups = by_tag[tag].iter().copied();
-                part.take(layout, whole, groups, |group| key(whole, group));
+                partition.take(layout, whole, groups, |group| key(whole, group));
             }
-            (parts, _) => {
-                let theirs = &parts[tag];
-                part.take(layout, theirs, theirs.held(from), |group| {
+            (partitions, _) => {
+                let theirs = &partitions[tag];
+                partition.take(layout, theirs, theirs.held(from), |group| {
                     key(theirs, group)
                 });
             }

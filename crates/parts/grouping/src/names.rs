@@ -1,30 +1,32 @@
-//! Strings to group numbers: what the codes of different files have in common.
+//! Numbers strings, so that codes of different files get numbers in common.
 
-/// Open addressing, short strings inside of the table itself.
+/// A hash table with open addressing that holds short strings itself.
 ///
-/// A general map would own each key by itself; 100,000 allocations for each thread and query are
-/// a visible part of a query of a tenth of a second, and so is a second or third miss of the
-/// caches for each look-up.
+/// A general map would own each key by itself. 100,000 allocations for each thread and query are a
+/// visible part of a query that takes a tenth of a second, and so is a second or third cache miss
+/// for each look-up.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// Its length is a power of two; at most half of the places are taken.
-    places: Vec<Place>,
-    /// Where each string ends in `bytes`; it starts where the one before ends.
+    /// The length is a power of two. At most half of the slots are taken, so that a search ends at
+    /// an empty one.
+    slots: Vec<Slot>,
+    /// Where each string ends in `bytes`. It starts where the one before ends.
     ends: Vec<usize>,
     bytes: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
-    /// The string with zeros behind it, or its first bytes.
+struct Slot {
+    /// The string with zeros behind it, or the first bytes of a longer one.
     head: [u8; HEAD_BYTES],
-    /// Its length, capped; one that is not above `HEAD_BYTES` says that `head` is the string.
+    /// The length of the string, capped. Up to `HEAD_BYTES` the string is in `head` as a whole.
     len: u32,
-    /// The number plus 1; 0 is an empty place.
+    /// The number plus 1, or 0 in an empty slot.
     number: u32,
 }
 
-/// All callsigns without a very long suffix fit, and a place has 32 bytes: half a cache line.
+/// Bytes of a string that are in the table itself. All callsigns without a very long suffix fit,
+/// and a slot has 32 bytes, which is half a cache line.
 const HEAD_BYTES: usize = 24;
 
 impl Names {
@@ -32,53 +34,53 @@ impl Names {
         self.ends.len()
     }
 
-    /// The string with this number.
+    /// The bytes of the string with this number.
     pub(crate) fn get(&self, number: usize) -> &[u8] {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[start..self.ends[number]]
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        size_of_val(self.places.as_slice()) + self.ends.capacity() * 8 + self.bytes.capacity()
+        size_of_val(self.slots.as_slice()) + self.ends.capacity() * 8 + self.bytes.capacity()
     }
 
-    /// Makes room and touches the places where these hashes belong, so that they are on their way
-    /// into the cache together.
+    /// Makes room for as many strings, and touches the slots where these hashes belong, so that
+    /// they are on their way into the cache together.
     pub(crate) fn prepare(&mut self, hashes: impl ExactSizeIterator<Item = u64>) {
-        while (self.ends.len() + hashes.len()) * 2 > self.places.len() {
+        while (self.ends.len() + hashes.len()) * 2 > self.slots.len() {
             self.grow();
         }
-        let mask = self.places.len() - 1;
-        let touched = hashes.fold(0, |sum, hash| {
-            sum ^ self.places[hash as usize & mask].number
-        });
+        let mask = self.slots.len() - 1;
+        let touched = hashes.fold(0, |sum, hash| sum ^ self.slots[hash as usize & mask].number);
         std::hint::black_box(touched);
     }
 
-    /// The number of a string with this [`Names::hash`], the next number when it is new. The
-    /// hash went through [`Names::prepare`].
+    /// The number of a string with this [`Names::hash`], which is the next number if the string is
+    /// new. The caller has passed the hash to [`Names::prepare`] before.
     pub(crate) fn number(&mut self, name: &[u8], hash: u64) -> usize {
         let head = head_of(name);
-        let mask = self.places.len() - 1;
+        let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
-            let place = &self.places[at];
-            if place.number == 0 {
+            let slot = &self.slots[at];
+            if slot.number == 0 {
                 self.bytes.extend_from_slice(name);
                 self.ends.push(self.bytes.len());
-                // Numbers stay below 2^32: each takes 64 bytes here at least, and the memory
-                // bound of a query ends it long before.
+                // Numbers stay below 2^32, because each takes at least 64 bytes here and the bound
+                // of memory ends a query long before.
                 let number = self.ends.len() as u32;
-                self.places[at] = Place {
+                self.slots[at] = Slot {
                     head,
                     len: capped(name.len()),
                     number,
                 };
                 return self.ends.len() - 1;
             }
-            let number = (place.number - 1) as usize;
-            if place.head == head
-                && place.len == capped(name.len())
+            // A short string is compared without leaving the table. Zeros behind it cannot make two
+            // strings equal, because the lengths are compared too.
+            let number = (slot.number - 1) as usize;
+            if slot.head == head
+                && slot.len == capped(name.len())
                 && (name.len() <= HEAD_BYTES || self.get(number) == name)
             {
                 return number;
@@ -88,21 +90,21 @@ impl Names {
     }
 
     fn grow(&mut self) {
-        let len = (self.places.len() * 2).max(1024);
+        let len = (self.slots.len() * 2).max(1024);
         let mask = len - 1;
-        let mut places = vec![Place::default(); len];
-        for place in self.places.iter().filter(|place| place.number != 0) {
-            let name = self.get((place.number - 1) as usize);
+        let mut slots = vec![Slot::default(); len];
+        for slot in self.slots.iter().filter(|slot| slot.number != 0) {
+            let name = self.get((slot.number - 1) as usize);
             let mut at = Self::hash(name) as usize & mask;
-            while places[at].number != 0 {
+            while slots[at].number != 0 {
                 at = (at + 1) & mask;
             }
-            places[at] = *place;
+            slots[at] = *slot;
         }
-        self.places = places;
+        self.slots = slots;
     }
 
-    /// Eight bytes at a step, multiplied and folded; callsigns are one or two steps.
+    /// Multiplies and folds eight bytes at a step. Callsigns take one or two steps.
     pub(crate) fn hash(name: &[u8]) -> u64 {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         let (words, rest) = name.as_chunks::<8>();

@@ -1,4 +1,4 @@
-//! Rows that filters choose, as codes and integers.
+//! Reads the rows that filters choose, as codes and integers.
 
 use std::sync::Arc;
 
@@ -11,48 +11,50 @@ use crate::error::{Failure, GroupError};
 use crate::query::Filter;
 use crate::scan::{RowGroup, Source};
 
-/// A selection: rows that all filters choose, and which of their columns are wanted.
+/// The rows that all filters choose, and which of their columns are wanted.
 #[derive(Debug, Clone)]
 pub struct Selection {
-    /// Which columns of a file are read; the rest of a selection names them by their place here.
+    /// The columns of a file that are read. The rest of a selection refers to them by their index
+    /// here.
     pub columns: Vec<String>,
-    /// All of them must choose a row.
+    /// The conditions, all of which must choose a row.
     pub filters: Vec<Filter>,
-    /// What is wanted of a chosen row.
+    /// The indexes of the columns that are wanted of a chosen row.
     pub wanted: Vec<usize>,
 }
 
-/// What some chosen rows have in a column.
+/// The values of some chosen rows in one column.
 #[derive(Debug, Clone, Copy)]
 pub enum Cells<'a> {
-    /// Codes of a dictionary, whose bytes are not checked to be UTF-8.
+    /// Codes of a dictionary, whose strings are not checked to be UTF-8.
     Strings(&'a StringDictionary, &'a [u32]),
-    /// Integers; those of an unsigned 64-bit column as the same bits.
+    /// Integers. Those of an unsigned column of 64 bits have the same bits.
     Ints(&'a [i64]),
 }
 
-/// Reads row groups, and keeps what the last call found.
+/// Reads row groups, and keeps what the last call has found.
 ///
-/// Columns of filters are opened with a row group, the others where a row is chosen first: a row
-/// group whose dictionary has none of the strings looked for costs no more than that dictionary.
+/// Columns of filters are opened with a row group, and the others when the first row is chosen. So
+/// a row group whose dictionary has none of the strings looked for costs no more than that
+/// dictionary.
 pub struct Selected {
     wanted: Vec<usize>,
-    /// Columns that filters look at.
+    /// For each column whether a filter looks at it.
     tested: Vec<bool>,
     columns: Vec<Column>,
     choice: Choice,
-    place: Option<Place>,
+    position: Option<Position>,
     found: Vec<Found>,
 }
 
-/// A row group, and what is left of it.
-struct Place {
+/// A row group, and how far it has been read.
+struct Position {
     file: Arc<ParquetFile>,
     kinds: Vec<(usize, ColumnKind)>,
     row_group: RowGroup,
-    /// The next range of rows.
+    /// The index of the next range of rows.
     next: usize,
-    /// The next row.
+    /// The number of the next row in the row group.
     at: usize,
     opened: Vec<bool>,
 }
@@ -64,7 +66,7 @@ struct Found {
 }
 
 impl Selected {
-    /// A reader that is at no row group yet.
+    /// Makes a reader, which must [`Selected::enter`] a row group first.
     pub fn new(selection: &Selection) -> Self {
         let columns = 0..selection.columns.len();
         let is_tested = |column| selection.filters.iter().any(|f| f.column == column);
@@ -73,18 +75,18 @@ impl Selected {
             tested: columns.clone().map(is_tested).collect(),
             columns: columns.map(|_| Column::new()).collect(),
             choice: Choice::new(&selection.filters),
-            place: None,
+            position: None,
             found: selection.wanted.iter().map(|_| Found::default()).collect(),
         }
     }
 
-    /// Goes to a row group. What was found before is gone.
+    /// Goes to a row group. What was found before is forgotten.
     ///
     /// # Errors
     /// See [`GroupError`].
     pub fn enter(&mut self, source: &Source, row_group: &RowGroup) -> Result<(), GroupError> {
         self.clear();
-        self.place = Some(Place {
+        self.position = Some(Position {
             file: Arc::clone(&source.file),
             kinds: source.columns.clone(),
             row_group: row_group.clone(),
@@ -92,24 +94,26 @@ impl Selected {
             at: 0,
             opened: vec![false; self.columns.len()],
         });
-        let possible = self.open_tested().map_err(|failure| self.placed(failure))?;
+        let possible = self
+            .open_tested()
+            .map_err(|failure| self.located(failure))?;
         if !possible {
-            self.place = None;
+            self.position = None;
         }
         Ok(())
     }
 
-    /// Reads on until about `most` chosen rows are found or the row group ends; how many there are.
-    /// None is at the end.
+    /// Reads on until about `most` chosen rows are found or the row group ends, and returns how
+    /// many were found. It returns 0 only at the end.
     ///
     /// # Errors
     /// See [`GroupError`].
     pub fn advance(&mut self, most: usize) -> Result<usize, GroupError> {
         self.clear();
-        self.read(most).map_err(|failure| self.placed(failure))
+        self.read(most).map_err(|failure| self.located(failure))
     }
 
-    /// What the rows found have in the wanted column number `index`; none when there is no such.
+    /// The values of the rows found in wanted column number `index`, or `None` if fewer are wanted.
     pub fn cells(&self, index: usize) -> Option<Cells<'_>> {
         let (column, found) = (self.wanted.get(index)?, self.found.get(index)?);
         Some(match self.columns[*column].strings() {
@@ -118,7 +122,7 @@ impl Selected {
         })
     }
 
-    /// Memory that is held, roughly.
+    /// Roughly how many bytes of memory are held.
     pub fn heap_bytes(&self) -> usize {
         let columns: usize = self.columns.iter().map(Column::heap_bytes).sum();
         let found = self.found.iter();
@@ -135,12 +139,12 @@ impl Selected {
         }
     }
 
-    /// The error with where it happened.
-    fn placed(&self, failure: Failure) -> GroupError {
-        match (failure, &self.place) {
-            (Failure::Read(source), Some(place)) => GroupError::Read {
-                path: place.file.path().to_owned(),
-                row_group: place.row_group.index,
+    /// Adds the file and the row group to an error.
+    fn located(&self, failure: Failure) -> GroupError {
+        match (failure, &self.position) {
+            (Failure::Read(source), Some(position)) => GroupError::Read {
+                path: position.file.path().to_owned(),
+                row_group: position.row_group.index,
                 source,
             },
             (Failure::Read(error), None) => GroupError::Caller(error.into()),
@@ -157,21 +161,28 @@ impl Selected {
         Ok(self.choice.is_possible(&self.columns)?)
     }
 
-    /// Opens a column where the row group is being read.
+    /// Opens a column at the current row of the row group, unless it is open.
     fn open(&mut self, index: usize) -> Result<(), Failure> {
-        if let Some(place) = &mut self.place
-            && !place.opened[index]
+        if let Some(position) = &mut self.position
+            && !position.opened[index]
         {
             let column = &mut self.columns[index];
-            column.open(&place.file, place.row_group.index, place.kinds[index])?;
-            column.pass(place.at);
-            place.opened[index] = true;
+            column.open(
+                &position.file,
+                position.row_group.index,
+                position.kinds[index],
+            )?;
+            // Rows before the current one were passed while it was not open.
+            column.pass(position.at);
+            position.opened[index] = true;
         }
         Ok(())
     }
 
     fn read(&mut self, most: usize) -> Result<usize, Failure> {
         let mut found = 0;
+        // Block by block, so that the buffers of what was found have a bound, and at least until
+        // one row is found, because 0 means the end.
         while found == 0 || found + BLOCK_ROWS <= most {
             let Some((rows, left)) = self.next_block() else {
                 break;
@@ -186,33 +197,32 @@ impl Selected {
         Ok(found)
     }
 
-    /// Rows of the next block, and rows left of its range with it. The place is at its beginning
-    /// then.
+    /// Moves to the next block, and returns its rows and how many rows its range has left with it.
     fn next_block(&mut self) -> Option<(usize, usize)> {
         loop {
-            let place = self.place.as_ref()?;
-            let range = place.row_group.rows.get(place.next)?;
-            if place.at < range.start {
-                self.pass(range.start - place.at);
-            } else if place.at < range.end {
-                let left = range.end - place.at;
+            let position = self.position.as_ref()?;
+            let range = position.row_group.rows.get(position.next)?;
+            if position.at < range.start {
+                self.pass(range.start - position.at);
+            } else if position.at < range.end {
+                let left = range.end - position.at;
                 return Some((left.min(BLOCK_ROWS), left));
-            } else if let Some(place) = &mut self.place {
-                place.next += 1;
+            } else if let Some(position) = &mut self.position {
+                position.next += 1;
             }
         }
     }
 
     fn pass(&mut self, rows: usize) {
-        if let Some(place) = &mut self.place {
-            place.at += rows;
+        if let Some(position) = &mut self.position {
+            position.at += rows;
         }
         for column in &mut self.columns {
             column.pass(rows);
         }
     }
 
-    /// Takes the wanted columns of the chosen rows of a block.
+    /// Reads the wanted columns of the chosen rows of a block.
     fn take(&mut self, rows: usize, count: usize) -> Result<(), Failure> {
         for index in 0..self.wanted.len() {
             let wanted = self.wanted[index];

@@ -1,11 +1,12 @@
-//! Several writes at once through io_uring. Has `unsafe`: the kernel reads memory of ours while a
-//! write goes on. That memory is owned by the ring from submission to completion, never touched in
-//! between, and leaked rather than freed if the kernel will not say that it is done.
+//! Several writes in flight at once through io_uring. Has `unsafe`: the kernel reads memory of ours
+//! while a write is in flight. That memory belongs to the ring from submission to completion, is
+//! never touched in between, and is leaked rather than freed if the kernel does not say that it is
+//! done.
 //!
-//! Where each write is to be stable when it ends, an fdatasync is linked to it. The kernel ends a
-//! write with O_DSYNC in a thread of its own that is bound to the core of the device's interrupt: a
-//! thread that spins there for the end keeps it from coming, by up to milliseconds. The thread for
-//! an fdatasync runs on any core.
+//! If each write must be stable when it ends, an fdatasync is linked to it. The kernel would finish
+//! a write with O_DSYNC in a thread of its own that is bound to the core of the device's interrupt:
+//! a thread that spins on that core while it waits delays the end by up to milliseconds. The thread
+//! for an fdatasync runs on any core.
 
 use std::io;
 use std::path::Path;
@@ -18,42 +19,43 @@ use crate::error::IoError;
 use crate::opening::{Access, Caching, Opening, Syncing};
 use crate::queue::{Completion, Queue, QueuedSink, Request};
 
-/// The kernel takes a little less than 2 GiB a write; the rest of a longer one follows.
+/// The most bytes of one write; the kernel accepts a little less than 2 GiB. The rest of a longer
+/// block follows in another write.
 const MOST_BYTES: usize = 1 << 30;
 
 /// A file and the kernel's two queues for it.
 pub struct Ring {
     ring: IoUring,
     file: BlockFile,
-    /// When a write is stable.
+    /// When a write counts as stable.
     syncing: Syncing,
-    /// A slot for each write that goes on; twice its number is the kernel's name for the write, and
-    /// one more that for the fdatasync behind it.
-    slots: Vec<Option<Going>>,
+    /// A slot for each write in flight. Twice the slot's number names the write to the kernel, and
+    /// one more names the fdatasync after it.
+    slots: Vec<Option<InFlight>>,
     in_flight: usize,
 }
 
-/// A write that goes on.
+/// A write in flight, and what is known of its end.
 #[derive(Debug)]
-struct Going {
+struct InFlight {
     request: Request,
-    /// Bytes that the kernel was asked to write.
-    asked: u32,
-    /// What the kernel has said of the write, and of the fdatasync.
+    /// Bytes that the kernel was told to write.
+    requested: u32,
+    /// What the kernel has reported of the write, and of the fdatasync.
     written: Option<i32>,
     synced: Option<i32>,
 }
 
-impl Going {
-    /// The bytes that are written, and stable if that was asked for; none before all of it has
+impl InFlight {
+    /// The bytes that are written, and stable if that was requested; `None` until both parts have
     /// ended.
     fn outcome(&self) -> Option<io::Result<usize>> {
         let (written, synced) = (self.written?, self.synced?);
         let Ok(bytes) = u32::try_from(written) else {
             return Some(Err(io::Error::from_raw_os_error(-written)));
         };
-        // After a write that was cut short there is no fdatasync, but there is one after the rest.
-        let whole = bytes == self.asked;
+        // After a short write the kernel cancels the fdatasync; the one after the rest covers both.
+        let whole = bytes == self.requested;
         Some(match synced {
             0.. => Ok(bytes as usize),
             _ if synced == -libc::ECANCELED && !whole => Ok(bytes as usize),
@@ -66,8 +68,8 @@ impl Going {
 pub type UringSink = QueuedSink<Ring>;
 
 impl UringSink {
-    /// Creates `path`, emptying an old file; `block_bytes` is rounded up to the alignment, `depth`
-    /// blocks are in flight at most (at least one).
+    /// Creates `path`, emptying an old file. `block_bytes` is rounded up to the alignment; at most
+    /// `depth` blocks (at least one) are in flight.
     ///
     /// # Errors
     /// [`IoError::UringRefused`], [`IoError::DirectRefused`] where the file system has no direct
@@ -79,7 +81,7 @@ impl UringSink {
 }
 
 impl Ring {
-    /// Queues for `file`, for at most `depth` writes at once (at least one).
+    /// Makes queues for `file`, for at most `depth` writes (at least one) in flight.
     ///
     /// # Errors
     /// [`IoError::UringRefused`] when the kernel has no io_uring, or keeps it from this process.
@@ -87,7 +89,7 @@ impl Ring {
         Self::syncing(file, depth, Syncing::AtSync)
     }
 
-    /// Opens a file, with queues as of [`Ring::new`].
+    /// Opens a file and makes queues for it, as [`Ring::new`] does.
     ///
     /// # Errors
     /// As [`BlockFile::open_with`] and [`Ring::new`].
@@ -164,18 +166,19 @@ impl Queue for Ring {
         let free = self.slots.iter().position(Option::is_none);
         let slot = free.expect("the caller holds fewer writes in flight than the depth");
         let (offset_bytes, rest) = request.rest();
-        let asked = rest.len().min(MOST_BYTES) as u32;
+        let requested = rest.len().min(MOST_BYTES) as u32;
         let descriptor = types::Fd(self.file.descriptor());
         let name = 2 * slot as u64;
-        let write = opcode::Write::new(descriptor, rest.as_ptr(), asked)
+        let write = opcode::Write::new(descriptor, rest.as_ptr(), requested)
             .offset(offset_bytes)
             .build()
             .user_data(name);
         let stable = self.syncing == Syncing::EachWrite;
-        // The memory lies in a box, so the address stays as the request moves into its slot.
-        self.slots[slot] = Some(Going {
+        // The memory is in a box, so its address stays the same when the request moves into its
+        // slot.
+        self.slots[slot] = Some(InFlight {
             request,
-            asked,
+            requested,
             written: None,
             synced: (!stable).then_some(0),
         });
@@ -204,15 +207,15 @@ impl Queue for Ring {
         loop {
             let entry = self.ring.completion().next()?;
             let (name, result) = (entry.user_data(), entry.result());
-            let place = self.slots.get_mut((name / 2) as usize);
-            let place = place.expect("the kernel reports what it was given, by its name");
-            let going = place.as_mut().expect("each of it once");
+            let slot = self.slots.get_mut((name / 2) as usize);
+            let slot = slot.expect("the kernel reports only the names that it was given");
+            let in_flight = slot.as_mut().expect("the kernel reports each of them once");
             match name % 2 {
-                0 => going.written = Some(result),
-                _ => going.synced = Some(result),
+                0 => in_flight.written = Some(result),
+                _ => in_flight.synced = Some(result),
             }
-            if let Some(outcome) = going.outcome()
-                && let Some(Going { request, .. }) = place.take()
+            if let Some(outcome) = in_flight.outcome()
+                && let Some(InFlight { request, .. }) = slot.take()
             {
                 self.in_flight -= 1;
                 return Some(Completion { request, outcome });
@@ -235,9 +238,12 @@ impl Drop for Ring {
     fn drop(&mut self) {
         loop {
             match self.wait() {
+                // The results are of no interest any more, but the kernel must be done with the
+                // memory.
                 Ok(Some(_)) => {}
                 Ok(None) => return,
-                // The kernel may still read what is in the slots: better lost than reused.
+                // The kernel may still read the memory in the slots, so it is leaked and not
+                // reused.
                 Err(_) => return std::mem::forget(std::mem::take(&mut self.slots)),
             }
         }
@@ -260,13 +266,13 @@ mod tests {
     use crate::AlignedBuffer;
 
     fn outcome(written: i32, synced: i32) -> Result<usize, Option<i32>> {
-        let going = Going {
+        let in_flight = InFlight {
             request: Request::new(AlignedBuffer::zeroed(8192), 0, 8192),
-            asked: 8192,
+            requested: 8192,
             written: Some(written),
             synced: Some(synced),
         };
-        let ended = going.outcome().expect("both have ended");
+        let ended = in_flight.outcome().expect("both have ended");
         ended.map_err(|error| error.raw_os_error())
     }
 

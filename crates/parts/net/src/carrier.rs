@@ -1,4 +1,4 @@
-//! What frames travel on: a Unix socket or TCP, listening and connected.
+//! The sockets that frames travel on, listening and connected: Unix sockets, TCP, and TLS over TCP.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::net::sockopt;
 use rustls::{ClientConfig, ServerConfig, ServerConnection};
 
 use crate::port::{Link, TlsLink, is_later};
@@ -14,21 +15,28 @@ use crate::tls::TlsStream;
 use crate::unix::{self, BoundListener};
 use crate::{Address, NetError};
 
-/// A connected carrier. Clones are the same connection, so one thread can read while another
-/// writes.
+/// How long a peer of TCP may be silent before the system probes it.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
+/// The time between two probes.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// Probes without an answer after which the system ends the connection.
+const KEEPALIVE_PROBES: u32 = 6;
+
+/// A connected socket whose calls wait. Clones are the same connection, so one thread can read
+/// while another writes.
 #[derive(Debug)]
 pub enum Stream {
-    /// Over a Unix socket.
+    /// A connection over a Unix socket, within this machine.
     Unix(UnixStream),
-    /// Over TCP, without delay.
+    /// A connection over TCP in the clear, with TCP_NODELAY and keepalive probes.
     Tcp(TcpStream),
-    /// TLS over TCP.
+    /// A connection in TLS over TCP, with TCP_NODELAY and keepalive probes.
     Tls(TlsStream),
 }
 
 impl Stream {
-    /// Connects to `address`; every address that a host name stands for is tried. A listener that
-    /// accepts nothing, be it over a Unix socket, is waited for no longer than `timeout`.
+    /// Connects to `address`. Every address that a host name stands for is tried. A listener that
+    /// accepts nothing, even at a Unix socket, is waited for no longer than `timeout`.
     pub fn connect(address: &Address, timeout: Duration) -> Result<Stream, NetError> {
         let failed = |error| NetError::io("connect to", address, error);
         match address {
@@ -40,7 +48,7 @@ impl Stream {
                 for place in (host.as_str(), *port).to_socket_addrs().map_err(failed)? {
                     match TcpStream::connect_timeout(&place, timeout) {
                         Ok(stream) => {
-                            stream.set_nodelay(true).map_err(failed)?;
+                            prepare(&stream).map_err(failed)?;
                             return Ok(Stream::Tcp(stream));
                         }
                         Err(error) => last = error,
@@ -51,7 +59,7 @@ impl Stream {
         }
     }
 
-    /// The same in TLS, for an address of TCP; a Unix socket needs none and gets none.
+    /// Connects in TLS, for an address of TCP. A Unix socket needs none, and stays in the clear.
     pub fn connect_tls(
         address: &Address,
         timeout: Duration,
@@ -69,8 +77,8 @@ impl Stream {
         }
     }
 
-    /// TLS from here on, as the end that listens, on a connection of TCP that began in the clear.
-    /// Hands are shaken with the first read or write; clones made before go on in the clear.
+    /// Begins TLS, as the listening end, on a connection of TCP that was in the clear so far. The
+    /// handshake happens with the first read or write; clones made before stay in the clear.
     pub fn accept_tls(self, config: Arc<ServerConfig>) -> io::Result<Stream> {
         match self {
             Stream::Tcp(socket) => Ok(Stream::Tls(TlsStream::server(socket, config)?)),
@@ -87,10 +95,10 @@ impl Stream {
         })
     }
 
-    /// Ends both directions; reads and writes on every clone return. A connection that is down
-    /// already stays so.
+    /// Ends both directions; reads and writes on every clone return. A connection that has ended
+    /// stays so.
     pub fn shutdown(&self) {
-        // The only failure is that there is no connection any more, which is what is wanted.
+        // The only failure is that the connection has ended already, which is what is wanted.
         let _ = match self {
             Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
@@ -98,9 +106,9 @@ impl Stream {
         };
     }
 
-    /// Ends reading alone: readers get what has come, then the end; writing goes on.
+    /// Ends only reading: readers get what has come, then the end; writing goes on.
     pub fn shutdown_read(&self) {
-        // See above.
+        // As in `shutdown`.
         let _ = match self {
             Stream::Unix(stream) => stream.shutdown(Shutdown::Read),
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Read),
@@ -108,7 +116,7 @@ impl Stream {
         };
     }
 
-    /// How long a read may wait; None: for ever.
+    /// How long a read may wait; `None` sets no limit.
     pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => stream.set_read_timeout(timeout),
@@ -117,7 +125,7 @@ impl Stream {
         }
     }
 
-    /// How long a write may wait without any progress; None: for ever.
+    /// How long a write may wait without any progress; `None` sets no limit.
     pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => stream.set_write_timeout(timeout),
@@ -126,7 +134,7 @@ impl Stream {
         }
     }
 
-    /// The socket's descriptor.
+    /// The descriptor of the socket, that of TCP for TLS.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         match self {
             Stream::Unix(stream) => stream.as_fd(),
@@ -180,13 +188,25 @@ impl Write for Stream {
     }
 }
 
-/// A place where connections arrive. The file of a Unix socket goes with it, unless another
-/// listener has taken the path meanwhile.
+/// A socket at which connections arrive. The file of a Unix socket goes away with it, unless
+/// another listener has taken the path meanwhile.
 #[derive(Debug)]
 pub struct Listener {
     kind: Kind,
     address: Address,
     tls: Option<Arc<ServerConfig>>,
+}
+
+/// Sets the options that every connection of TCP has: nothing is held back to be sent with more,
+/// and the system probes a peer that is silent.
+fn prepare(socket: &TcpStream) -> io::Result<()> {
+    socket.set_nodelay(true)?;
+    // A peer whose machine lost power or network says nothing, just as one that has nothing to say.
+    // Without probes an idle connection to it would keep its place until this process ends.
+    sockopt::set_tcp_keepidle(socket, KEEPALIVE_IDLE)?;
+    sockopt::set_tcp_keepintvl(socket, KEEPALIVE_INTERVAL)?;
+    sockopt::set_tcp_keepcnt(socket, KEEPALIVE_PROBES)?;
+    Ok(sockopt::set_socket_keepalive(socket, true)?)
 }
 
 fn peer_of(socket: &TcpStream) -> String {
@@ -203,7 +223,7 @@ enum Kind {
 }
 
 impl Listener {
-    /// Listens at `address`. The socket that a dead listener left is replaced. An ordinary file at
+    /// Listens at `address`. The socket file of a dead listener is replaced. An ordinary file at
     /// the path, and the socket of a living listener however busy it is, stay as they are and are
     /// an error.
     pub fn bind(address: &Address) -> Result<Listener, NetError> {
@@ -235,12 +255,12 @@ impl Listener {
         self
     }
 
-    /// Where it listens, with the port that the system chose.
+    /// The address, with the port that the system chose if it was 0.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// From now on nothing waits here: for [`Listener::accept_now`].
+    /// Makes [`Listener::accept_now`], and accept, return at once.
     pub(crate) fn set_nonblocking(&self) -> io::Result<()> {
         match &self.kind {
             Kind::Unix(listener) => listener.socket().set_nonblocking(true),
@@ -248,7 +268,7 @@ impl Listener {
         }
     }
 
-    /// The descriptor that tells of connections.
+    /// The descriptor that becomes readable when a connection arrives.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         match &self.kind {
             Kind::Unix(listener) => listener.as_fd(),
@@ -256,7 +276,7 @@ impl Listener {
         }
     }
 
-    /// The next connection that is there, not blocking; None: there is none now.
+    /// The next connection that is there, in non-blocking mode; `None` if none is.
     pub(crate) fn accept_now(&self) -> io::Result<Option<(Link, String)>> {
         let accepted = match &self.kind {
             Kind::Unix(listener) => listener.socket().accept().and_then(|(socket, _)| {
@@ -265,7 +285,7 @@ impl Listener {
             }),
             Kind::Tcp(listener) => listener.accept().and_then(|(socket, peer)| {
                 socket.set_nonblocking(true)?;
-                socket.set_nodelay(true)?;
+                prepare(&socket)?;
                 let link = match &self.tls {
                     Some(config) => {
                         let state = ServerConnection::new(Arc::clone(config))
@@ -290,7 +310,7 @@ impl Listener {
             Kind::Unix(listener) => Ok(Stream::Unix(listener.socket().accept()?.0)),
             Kind::Tcp(listener) => {
                 let stream = listener.accept()?.0;
-                stream.set_nodelay(true)?;
+                prepare(&stream)?;
                 match &self.tls {
                     Some(config) => {
                         let stream = TlsStream::server(stream, Arc::clone(config))?;
@@ -299,6 +319,32 @@ impl Listener {
                     None => Ok(Stream::Tcp(stream)),
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::sockopt::{socket_keepalive, tcp_keepidle};
+
+    use super::*;
+
+    #[test]
+    fn the_system_probes_silent_peers_on_every_connection_of_tcp() {
+        let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap()).unwrap();
+        let wait = Duration::from_secs(5);
+        let client = Stream::connect(listener.address(), wait).unwrap();
+        let served = listener.accept().unwrap();
+        let _polling = Stream::connect(listener.address(), wait).unwrap();
+        listener.set_nonblocking().unwrap();
+        let (polled, _) = listener.accept_now().unwrap().expect("a connection");
+        for socket in [
+            client.descriptor(),
+            served.descriptor(),
+            polled.descriptor(),
+        ] {
+            assert!(socket_keepalive(socket).unwrap());
+            assert_eq!(tcp_keepidle(socket).unwrap(), Duration::from_secs(60));
         }
     }
 }

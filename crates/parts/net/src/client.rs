@@ -1,5 +1,5 @@
 //! The fast client: one connection, many requests under way, one thread. It polls for answers and
-//! sleeps only after a spin budget.
+//! sleeps only after it has spun for a while.
 
 use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 use crate::port::{CoarseInstant, coarse_now};
 use crate::{Address, Carrier, Closed, FrameRef, Head, NetError, Port, PortOptions, SendError};
 
-/// How often deadlines are looked at: an answer may be called late by this much.
+/// How often deadlines are checked: a late answer may be reported this much later.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How often it is polled before the clock is read: that costs as much as a look at a ring.
+/// Polls between two reads of the clock, which costs as much as a look at a ring.
 const LOOKS: u32 = 16;
 
-/// The bounds of a client.
+/// The limits of a client.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
-    /// Those of its connection.
+    /// The limits of its connection.
     pub port: PortOptions,
-    /// Requests under way at most.
+    /// Requests under way at most; a further one is refused.
     pub window: usize,
-    /// How long one request may wait for its answer; None: as long as the connection lives.
+    /// How long one request may wait for its answer; `None` waits as long as the connection lives.
     pub answer_wait: Option<Duration>,
     /// How long to spin for an answer before sleeping.
     pub spin: Duration,
@@ -38,12 +38,12 @@ impl Default for ClientOptions {
     }
 }
 
-/// What became of a request.
+/// The outcome of one request.
 #[derive(Debug)]
 pub struct Answered<'a> {
-    /// What the request was sent with.
+    /// The token that the request was sent with.
     pub token: u64,
-    /// The answer, or why there is none.
+    /// The answer, or the reason why none came.
     pub result: Result<FrameRef<'a>, NetError>,
 }
 
@@ -54,8 +54,9 @@ struct Entry {
     until: Option<CoarseInstant>,
 }
 
-/// Requests under way, by id. A place is the id's remainder by the number of places, of which there
-/// are at least twice as many as requests; an id comes back only after four billion others.
+/// Requests under way, by id. A request's slot is the remainder of its id by the number of slots,
+/// which is at least twice the number of requests; an id is used again only after four billion
+/// others.
 #[derive(Debug)]
 struct Window {
     places: Vec<Option<Entry>>,
@@ -74,7 +75,7 @@ impl Window {
         }
     }
 
-    /// The id for one more; there is room.
+    /// Enters a request and returns its id. The caller has checked that there is room.
     fn add(&mut self, token: u64, until: Option<CoarseInstant>) -> u32 {
         loop {
             self.last = self.last.wrapping_add(1);
@@ -92,7 +93,7 @@ impl Window {
         }
     }
 
-    fn take(&mut self, request: u32) -> Option<Entry> {
+    fn remove(&mut self, request: u32) -> Option<Entry> {
         let at = self.place(request);
         let found = self.places[at].take_if(|entry| entry.request == request);
         self.count -= usize::from(found.is_some());
@@ -103,7 +104,7 @@ impl Window {
         request as usize & (self.places.len() - 1)
     }
 
-    /// Takes out every entry that `leaves`, and gives its token.
+    /// Removes every entry that `leaves` selects, and returns their tokens.
     fn drain(&mut self, leaves: impl Fn(&Entry) -> bool) -> Vec<u64> {
         let mut tokens = Vec::new();
         for place in &mut self.places {
@@ -116,8 +117,9 @@ impl Window {
     }
 }
 
-/// A connection to a server, used by one thread. A dead connection stays dead: connecting again is
-/// the user's decision, who alone knows what to do about requests whose outcome is unknown.
+/// A connection to a server, used by one thread. A dead connection stays dead: whether to connect
+/// again is for the user to decide, because only the user knows what to do about requests whose
+/// outcome is unknown.
 #[derive(Debug)]
 pub struct Client {
     port: Port,
@@ -125,19 +127,19 @@ pub struct Client {
     window: Window,
     answer_wait: Option<Duration>,
     spin: Duration,
-    /// When deadlines are looked at again.
-    next_look: CoarseInstant,
+    /// When deadlines are checked again.
+    next_check: CoarseInstant,
     dead: Option<NetError>,
 }
 
 impl Client {
-    /// Connects: to a ring if there is one ([`Port::connect`]).
+    /// Connects, and moves to a ring if the server offers one ([`Port::connect`]).
     pub fn connect(address: &Address, options: &ClientOptions) -> Result<Client, NetError> {
         let port = Port::connect(address, &options.port)?;
         Ok(Client::over(port, options))
     }
 
-    /// A client over a connection that there is.
+    /// Makes a client of a connection that exists already.
     pub fn over(port: Port, options: &ClientOptions) -> Client {
         Client {
             address: port.peer().to_owned(),
@@ -145,7 +147,7 @@ impl Client {
             window: Window::new(options.window),
             answer_wait: options.answer_wait,
             spin: options.spin,
-            next_look: coarse_now().after(TICK),
+            next_check: coarse_now().after(TICK),
             dead: None,
         }
     }
@@ -155,24 +157,25 @@ impl Client {
         self.port.carrier()
     }
 
-    /// The server's address.
+    /// The server's address, for messages.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Requests under way.
+    /// Requests that wait for their answers now.
     pub fn unanswered(&self) -> usize {
         self.window.count
     }
 
-    /// Why the connection has ended; None while it lives.
+    /// Why the connection has ended; `None` while it lives.
     pub fn ended(&self) -> Option<&NetError> {
         self.dead.as_ref()
     }
 
-    /// Asks, and goes on: the frame goes out with the next [`Client::flush`] or [`Client::poll`].
-    /// `token` comes back with the answer. It never waits: a full window is [`NetError::Full`], and
-    /// a server that reads too slowly [`NetError::Send`]; in both cases nothing was sent.
+    /// Sends a request and returns: the frame goes out with the next [`Client::flush`] or
+    /// [`Client::poll`]. `token` comes back with the answer. It never waits: a full window is
+    /// [`NetError::Full`], and a server that reads too slowly is [`NetError::Send`]; in both cases
+    /// nothing was sent.
     pub fn send(
         &mut self,
         verb: u8,
@@ -197,7 +200,7 @@ impl Client {
             request,
         };
         self.port.send(head, body).map_err(|source| {
-            self.window.take(request);
+            self.window.remove(request);
             let address = self.address.clone();
             match source {
                 SendError::Ended => NetError::Closed { address },
@@ -210,18 +213,18 @@ impl Client {
         })
     }
 
-    /// Hands on what was sent, as much as can be now.
+    /// Hands on what was sent, as much as possible now.
     pub fn flush(&mut self) -> Result<(), NetError> {
         match self.port.flush() {
             Ok(_) => Ok(()),
-            // The next poll tells everybody who waits.
+            // The requests under way get the reason from the next poll.
             Err(why) => Err(self.die(why)),
         }
     }
 
-    /// Sends what waits, and gives every answer that is there to `on_answer`, once for each
-    /// request: late ones too, and, when the connection ends, all that are left. The answer is
-    /// their number.
+    /// Sends what waits, and passes every answer that is there to `on_answer`, once for each
+    /// request; also the late ones and, if the connection ends, all that are left. Returns their
+    /// number.
     pub fn poll(&mut self, mut on_answer: impl FnMut(Answered<'_>)) -> Result<usize, NetError> {
         if let Some(dead) = self.dead.clone() {
             self.fail_all(&dead, &mut on_answer);
@@ -230,8 +233,8 @@ impl Client {
         let window = &mut self.window;
         let mut count = 0;
         let polled = self.port.poll(|frame, _| {
-            // An answer without a waiting call came after its deadline.
-            if let Some(entry) = window.take(frame.head.request) {
+            // A frame without a waiting request is an answer that came after its deadline.
+            if let Some(entry) = window.remove(frame.head.request) {
                 count += 1;
                 on_answer(Answered {
                     token: entry.token,
@@ -251,7 +254,7 @@ impl Client {
         Ok(count)
     }
 
-    /// Polls until there are answers: spins for the budget, then sleeps. 0: none came within
+    /// Polls until answers come: spins for a while, then sleeps. Returns 0 if none came within
     /// `wait`.
     pub fn wait(
         &mut self,
@@ -276,7 +279,7 @@ impl Client {
         }
     }
 
-    /// Asks one thing and waits; the answer's body is put into `into`. It is for a client with
+    /// Sends one request and waits; the body of the answer is put into `into`. For a client with
     /// nothing else under way ([`NetError::Full`] otherwise).
     pub fn call(
         &mut self,
@@ -309,17 +312,16 @@ impl Client {
         })
     }
 
-    /// Sleeps until the server has said something, or takes more; at most `wait`.
+    /// Sleeps until the server has sent something, or takes more; at most `wait`.
     pub fn sleep(&mut self, wait: Duration) -> Result<(), NetError> {
         self.port.sleep(wait).map_err(|why| self.die(why))
     }
 
-    /// For who sleeps without holding the client: see [`Port::sleep`] for the steps.
+    /// For callers that sleep without holding the client: see [`Port::sleep`] for the steps.
     pub(crate) fn announce_sleep(&mut self) -> bool {
         self.dead.is_none() && self.port.announce_sleep().unwrap_or(false)
     }
 
-    /// The sleep is over.
     pub(crate) fn woke(&mut self) {
         self.port.woke();
         self.port.event();
@@ -349,10 +351,10 @@ impl Client {
 
     fn give_up_late(&mut self, wait: Duration, on_answer: &mut impl FnMut(Answered<'_>)) -> usize {
         let now = coarse_now();
-        if now < self.next_look {
+        if now < self.next_check {
             return 0;
         }
-        self.next_look = now.after(TICK);
+        self.next_check = now.after(TICK);
         let late = self
             .window
             .drain(|entry| entry.until.is_some_and(|until| until <= now));
@@ -379,9 +381,9 @@ mod tests {
         window.last = u32::MAX - 2;
         let ids: Vec<u32> = (0..4).map(|token| window.add(token, None)).collect();
         assert_eq!(window.count, 4);
-        assert_eq!(window.take(ids[2]).map(|entry| entry.token), Some(2));
-        assert!(window.take(ids[2]).is_none());
-        assert!(window.take(ids[3].wrapping_add(8)).is_none());
+        assert_eq!(window.remove(ids[2]).map(|entry| entry.token), Some(2));
+        assert!(window.remove(ids[2]).is_none());
+        assert!(window.remove(ids[3].wrapping_add(8)).is_none());
         let mut left = window.drain(|_| true);
         left.sort_unstable();
         assert_eq!((left, window.count), (vec![0, 1, 3], 0));

@@ -1,10 +1,10 @@
 //! How two ends that speak over a socket find out that they are on one host, and move to a ring.
 //! The verbs from [`FIRST_RESERVED`] on belong to this crate (FORMAT.md, "Rings").
 //!
-//! The server says, over the connection that there is, the name of an abstract Unix socket and a
+//! The server sends, over the connection that exists, the name of an abstract Unix socket and a
 //! nonce. Such a socket can be reached only within one host (and one network namespace), so a
-//! client that brings the nonce to it is the client and is here. It is answered with the memory of
-//! a ring.
+//! client that brings the nonce to it is the same client and is on this host. It is answered with
+//! the memory of a ring.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,33 +13,33 @@ use std::time::Duration;
 
 use crate::port::{CoarseInstant, coarse_now};
 
-/// The first verb that users must not take.
+/// The first verb that users of the crate must not take.
 pub const FIRST_RESERVED: u8 = 240;
 /// Asks whether the server offers a ring, and where.
 pub const DISCOVER: u8 = 240;
-/// Over the abstract socket: asks for the memory of the ring.
+/// Asks for the memory of the ring, over the abstract socket.
 pub const JOIN: u8 = 241;
-/// The flag of an answer.
+/// The flag that marks an answer.
 pub const ANSWER: u8 = 1;
 
-/// The version of what is said here.
+/// The version of these messages.
 const VERSION: u16 = 1;
-/// How every name begins, so that a server cannot send its clients to the socket of another
-/// program.
+/// How every name begins. A client accepts no other, so that a server cannot send it to the socket
+/// of another program.
 const NAME_START: &str = "dyno-ring-";
 /// Random bytes in a name and in a nonce.
 const RANDOM_BYTES: usize = 16;
-/// Offers that are not taken up yet; the oldest goes first.
+/// Offers that no client has taken up yet; beyond this the oldest is dropped.
 const MOST_OFFERS: usize = 1024;
-/// A reason that a server gives, in bytes at most.
+/// The longest reason that is accepted from a server, in bytes.
 const MOST_REASON: usize = 200;
 
-/// Where a client may get a ring.
+/// Where a client may get a ring, and the proof that it was told so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     /// The name of the abstract Unix socket.
     pub name: String,
-    /// To be shown there, once.
+    /// To be shown at the socket, once.
     pub nonce: [u8; RANDOM_BYTES],
 }
 
@@ -48,7 +48,7 @@ pub fn discover_request() -> [u8; 2] {
     VERSION.to_le_bytes()
 }
 
-/// The body of its answer: an offer, or why there is none.
+/// The body of the answer: an offer, or the reason why there is none.
 pub fn discover_answer(offer: Result<&Offer, &str>) -> Vec<u8> {
     match offer {
         Ok(offer) => [&[0][..], &offer.nonce, offer.name.as_bytes()].concat(),
@@ -56,9 +56,9 @@ pub fn discover_answer(offer: Result<&Offer, &str>) -> Vec<u8> {
     }
 }
 
-/// What an answer says; the error is the reason why there is no ring.
+/// Decodes such an answer. The error is the server's reason, or says that the answer is malformed.
 pub fn read_discover_answer(body: &[u8]) -> Result<Offer, String> {
-    let wrong = || "the server's answer about rings is not understood".to_owned();
+    let wrong = || "the server's answer about rings is malformed".to_owned();
     let (status, rest) = body.split_first().ok_or_else(wrong)?;
     if *status != 0 {
         return Err(reason(rest));
@@ -75,12 +75,12 @@ pub fn read_discover_answer(body: &[u8]) -> Result<Offer, String> {
     })
 }
 
-/// The body of an answer to a request to join: a ring comes with it, or why none does.
+/// The body of an answer to a request to join: a ring comes with it, or the reason why none does.
 pub fn join_answer(result: Result<(), &str>) -> Vec<u8> {
     result.map_or_else(refusal, |()| vec![0])
 }
 
-/// What it says.
+/// Decodes such an answer; the error is the reason.
 pub fn read_join_answer(body: &[u8]) -> Result<(), String> {
     match body {
         [0] => Ok(()),
@@ -93,7 +93,8 @@ fn refusal(reason: &str) -> Vec<u8> {
     [&[1][..], reason.as_bytes()].concat()
 }
 
-/// A reason as it may be printed: it comes from the other side.
+/// A reason as it may be printed: it comes from the other side, so it is cut and stripped of
+/// control characters.
 fn reason(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_REASON)]);
     text.chars().filter(|c| !c.is_control()).collect()
@@ -108,7 +109,7 @@ pub struct Offers {
 }
 
 impl Offers {
-    /// None yet, under a new name; each will be good for `wait`.
+    /// No offers yet, under a new random name. Each will be valid for `wait`.
     pub fn new(wait: Duration) -> io::Result<Offers> {
         let hex: String = random()?.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Offers {
@@ -118,12 +119,11 @@ impl Offers {
         })
     }
 
-    /// The name of the abstract socket.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A new offer.
+    /// Makes an offer with a fresh nonce, and drops those that have expired.
     pub fn make(&mut self) -> io::Result<Offer> {
         let nonce = random()?;
         let now = coarse_now();
@@ -139,8 +139,8 @@ impl Offers {
         })
     }
 
-    /// Whether this is the nonce of an open offer, which is then taken up.
-    pub fn take(&mut self, nonce: &[u8]) -> bool {
+    /// Whether this is the nonce of a valid offer, which then counts as taken.
+    pub fn redeem(&mut self, nonce: &[u8]) -> bool {
         let now = coarse_now();
         let found = self
             .open
@@ -168,14 +168,14 @@ mod tests {
             read_discover_answer(&discover_answer(Ok(&offer))),
             Ok(offer.clone())
         );
-        assert!(!offers.take(&offer.nonce[1..]));
-        assert!(offers.take(&offer.nonce));
-        assert!(!offers.take(&offer.nonce));
+        assert!(!offers.redeem(&offer.nonce[1..]));
+        assert!(offers.redeem(&offer.nonce));
+        assert!(!offers.redeem(&offer.nonce));
         let first = offers.make().unwrap();
         for _ in 0..MOST_OFFERS {
             offers.make().unwrap();
         }
-        assert!(!offers.take(&first.nonce));
+        assert!(!offers.redeem(&first.nonce));
         assert_eq!(offers.open.len(), MOST_OFFERS);
     }
 

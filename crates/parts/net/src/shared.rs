@@ -1,6 +1,6 @@
-//! One connection for many threads, without threads of its own: of those who wait for answers one
-//! polls the connection for all, and hands that duty on when its own answer has come. It spins for
-//! a budget, then sleeps.
+//! One connection for many threads, without threads of its own: one of the threads that wait for
+//! answers polls the connection for all, and hands that duty on when its own answer has come. It
+//! spins for a while, then sleeps.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,25 +16,25 @@ use crate::client::Answered;
 use crate::port::sleep::wait_one;
 use crate::{Address, Answer, Carrier, Client, ClientOptions, Frame, NetError};
 
-/// The longest single sleep, so that deadlines are looked at.
+/// The longest single sleep, so that deadlines are checked.
 const MOST_SLEEP: Duration = Duration::from_millis(50);
-/// How often a waiting thread looks at its own answer before it looks at the clock.
+/// How often a waiting thread looks for its own answer before it reads the clock.
 const LOOKS: u32 = 64;
 
-/// A connection that many threads use; clones share it. A thread that waits for an answer polls it,
-/// so a [`Ticket`] without a waiting thread is answered only when others wait.
+/// A connection that many threads use; clones share it. It is polled by a thread that waits for an
+/// answer, so a [`Ticket`] that no thread waits for is answered only while others wait.
 #[derive(Debug, Clone)]
 pub struct SharedClient(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Whether one thread polls for all. It is changed under the lock, and read without it by
-    /// threads that spin.
+    /// Whether a thread polls for all. It changes under the lock, and is read without it by threads
+    /// that spin.
     led: AtomicBool,
-    /// Threads that want the lock in order to send; who polls lets them go first.
+    /// Threads that want the lock in order to send; the polling thread lets them go first.
     senders: AtomicUsize,
-    /// The client's descriptor, to be slept on without the lock.
+    /// A duplicate of the client's descriptor, so that a thread can sleep on it without the lock.
     descriptor: OwnedFd,
     carrier: Carrier,
     address: String,
@@ -45,21 +45,21 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     client: Client,
-    waiting: HashMap<u64, Arc<Place>>,
+    waiting: HashMap<u64, Arc<PendingReply>>,
     last: u64,
 }
 
-/// Where one answer comes.
+/// Where one answer arrives, and the thread that waits for it.
 #[derive(Debug, Default)]
-struct Place {
+struct PendingReply {
     done: AtomicBool,
-    inside: Mutex<Inside>,
+    state: Mutex<ReplyState>,
 }
 
 #[derive(Debug, Default)]
-struct Inside {
+struct ReplyState {
     answer: Option<Answer>,
-    /// The thread that sleeps until the answer has come, or until it has to poll itself.
+    /// The thread that sleeps until its answer has come, or until it has to poll itself.
     sleeper: Option<Thread>,
 }
 
@@ -67,11 +67,11 @@ struct Inside {
 #[derive(Debug)]
 pub struct Ticket {
     shared: Arc<Shared>,
-    place: Arc<Place>,
+    reply: Arc<PendingReply>,
 }
 
 impl SharedClient {
-    /// Connects: to a ring if there is one ([`crate::Port::connect`]).
+    /// Connects, and moves to a ring if the server offers one ([`crate::Port::connect`]).
     pub fn connect(address: &Address, options: &ClientOptions) -> Result<SharedClient, NetError> {
         SharedClient::over(Client::connect(address, options)?, options)
     }
@@ -103,31 +103,32 @@ impl SharedClient {
         &self.0.carrier
     }
 
-    /// The server's address.
+    /// The server's address, for messages.
     pub fn address(&self) -> &str {
         &self.0.address
     }
 
-    /// Requests under way.
+    /// Requests that wait for their answers now.
     pub fn unanswered(&self) -> usize {
         self.0.lock().client.unanswered()
     }
 
-    /// Why the connection has ended; None while it lives.
+    /// Why the connection has ended; `None` while it lives.
     pub fn ended(&self) -> Option<NetError> {
         self.0.lock().client.ended().cloned()
     }
 
-    /// Asks, and goes on. With the window full it waits for room, at most as long as for an answer.
+    /// Sends a request and returns. With the window full it waits for room, at most as long as for
+    /// an answer.
     pub fn begin(&self, verb: u8, flags: u8, body: &[&[u8]]) -> Result<Ticket, NetError> {
         let began = Instant::now();
         loop {
             let full = match self.0.try_begin(verb, flags, body) {
                 Err(full @ (NetError::Full { .. } | NetError::Send { .. })) => full,
                 done => {
-                    return done.map(|place| Ticket {
+                    return done.map(|reply| Ticket {
                         shared: Arc::clone(&self.0),
-                        place,
+                        reply,
                     });
                 }
             };
@@ -142,23 +143,23 @@ impl SharedClient {
         }
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub fn call(&self, verb: u8, flags: u8, body: &[&[u8]]) -> Answer {
         self.begin(verb, flags, body)?.wait()
     }
 }
 
 impl Ticket {
-    /// Whether the answer is there: [`Ticket::wait`] will not wait.
+    /// Whether the answer has come, so that [`Ticket::wait`] returns at once.
     pub fn is_done(&self) -> bool {
-        self.place.done.load(Ordering::Acquire)
+        self.reply.done.load(Ordering::Acquire)
     }
 
-    /// Waits for the answer, polling for all threads if no other thread does.
+    /// Waits for the answer, and polls for all threads if no other thread does.
     pub fn wait(self) -> Answer {
         loop {
             if self.is_done() {
-                let answer = self.place.lock().answer.take();
+                let answer = self.reply.lock().answer.take();
                 return answer.unwrap_or_else(|| {
                     Err(NetError::Closed {
                         address: self.shared.address.clone(),
@@ -166,14 +167,14 @@ impl Ticket {
                 });
             }
             match self.shared.lead() {
-                true => self.shared.poll_until_done(&self.place),
+                true => self.shared.poll_until_done(&self.reply),
                 false => self.follow(),
             }
         }
     }
 
-    /// Another thread polls: spins until the answer has come, then sleeps until woken to have a
-    /// look.
+    /// Waits while another thread polls: spins until the answer has come, then sleeps until it is
+    /// woken.
     fn follow(&self) {
         let began = Instant::now();
         while began.elapsed() < self.shared.spin {
@@ -185,25 +186,30 @@ impl Ticket {
             }
         }
         {
-            // Who leads hands the lead on under this lock, so either it sees the sleeper or the
-            // sleeper sees that no thread polls.
+            // The polling thread hands its duty on under this lock, so either it sees this sleeper,
+            // or the sleeper sees that no thread polls.
             let _state = self.shared.lock();
             if !self.shared.led.load(Ordering::Relaxed) {
                 return;
             }
-            let mut inside = self.place.lock();
-            if inside.answer.is_some() {
+            let mut state = self.reply.lock();
+            if state.answer.is_some() {
                 return;
             }
-            inside.sleeper = Some(thread::current());
+            state.sleeper = Some(thread::current());
         }
         thread::park_timeout(MOST_SLEEP);
-        self.place.lock().sleeper = None;
+        self.reply.lock().sleeper = None;
     }
 }
 
 impl Shared {
-    fn try_begin(&self, verb: u8, flags: u8, body: &[&[u8]]) -> Result<Arc<Place>, NetError> {
+    fn try_begin(
+        &self,
+        verb: u8,
+        flags: u8,
+        body: &[&[u8]],
+    ) -> Result<Arc<PendingReply>, NetError> {
         self.senders.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock();
         self.senders.fetch_sub(1, Ordering::Relaxed);
@@ -215,28 +221,28 @@ impl Shared {
         } = &mut *state;
         *last += 1;
         client.send(verb, flags, body, *last)?;
-        let place = Arc::new(Place::default());
-        waiting.insert(*last, Arc::clone(&place));
+        let reply = Arc::new(PendingReply::default());
+        waiting.insert(*last, Arc::clone(&reply));
         if client.flush().is_err() {
-            // The place gets the reason, as those of all who wait.
+            // This reply gets the reason, as do those of all waiting threads.
             state.poll();
         }
-        Ok(place)
+        Ok(reply)
     }
 
-    /// Becomes the thread that polls. Returns false if another thread is.
+    /// Becomes the polling thread. Returns false if another thread is.
     fn lead(&self) -> bool {
         let _state = self.lock();
         !self.led.swap(true, Ordering::Relaxed)
     }
 
-    /// Polls for everybody until this answer has come, then hands the lead on.
-    fn poll_until_done(&self, place: &Place) {
+    /// Polls for all threads until this answer has come, then hands the duty on.
+    fn poll_until_done(&self, reply: &PendingReply) {
         let began = Instant::now();
         loop {
             let mut state = self.lock();
             state.poll();
-            if place.done.load(Ordering::Acquire) {
+            if reply.done.load(Ordering::Acquire) {
                 return self.hand_on(&state);
             }
             if began.elapsed() < self.spin {
@@ -248,7 +254,8 @@ impl Shared {
         }
     }
 
-    /// Who takes a lock again at once that others wait for gets it before they are awake.
+    /// A thread that releases a lock and takes it again at once gets it before the threads that
+    /// wait for it are awake. So the polling thread pauses until the senders have had it.
     fn let_senders_go_first(&self) {
         for _ in 0..LOOKS {
             std::hint::spin_loop();
@@ -264,15 +271,14 @@ impl Shared {
         if state.client.ended().is_none() && state.client.announce_sleep() {
             let interest = state.client.interest();
             drop(state);
-            // A failed wait is a short one: who leads looks again.
+            // A wait that fails is only a short one: the polling thread looks again.
             let _ = wait_one(self.descriptor.as_fd(), interest, MOST_SLEEP);
             state = self.lock();
         }
         state.client.woke();
     }
 
-    /// For a thread that cannot send: polls once if no thread does, or leaves time to the one that
-    /// does.
+    /// For a thread that cannot send: polls once if no thread does, or yields to the one that does.
     fn make_room(&self) {
         if self.lead() {
             let mut state = self.lock();
@@ -289,48 +295,49 @@ impl Shared {
     /// Stops polling, and wakes a sleeping thread to go on with it.
     fn hand_on(&self, state: &State) {
         self.led.store(false, Ordering::Relaxed);
-        for place in state.waiting.values() {
-            if let Some(sleeper) = place.lock().sleeper.take() {
+        for reply in state.waiting.values() {
+            if let Some(sleeper) = reply.lock().sleeper.take() {
                 sleeper.unpark();
                 return;
             }
         }
     }
 
-    /// No call here panics in the middle of a change.
+    /// A panic cannot leave the state inconsistent, because no code under this lock panics in the
+    /// middle of a change.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
 }
 
 impl State {
-    /// Gives out what has come.
+    /// Delivers the answers that have come.
     fn poll(&mut self) -> usize {
         let waiting = &mut self.waiting;
         let polled = self.client.poll(|Answered { token, result }| {
-            if let Some(place) = waiting.remove(&token) {
-                place.fill(result.map(|frame| Frame {
+            if let Some(reply) = waiting.remove(&token) {
+                reply.fill(result.map(|frame| Frame {
                     head: frame.head,
                     body: Bytes::copy_from_slice(frame.body),
                 }));
             }
         });
-        // The end of the connection was given to everybody who waits.
+        // The end of the connection was delivered to every waiting reply.
         polled.unwrap_or(0)
     }
 }
 
-impl Place {
+impl PendingReply {
     fn fill(&self, answer: Answer) {
-        let mut inside = self.lock();
-        inside.answer = Some(answer);
+        let mut state = self.lock();
+        state.answer = Some(answer);
         self.done.store(true, Ordering::Release);
-        if let Some(sleeper) = inside.sleeper.take() {
+        if let Some(sleeper) = state.sleeper.take() {
             sleeper.unpark();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inside> {
-        self.inside.lock()
+    fn lock(&self) -> MutexGuard<'_, ReplyState> {
+        self.state.lock()
     }
 }

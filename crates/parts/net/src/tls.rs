@@ -1,6 +1,6 @@
 //! TLS over a TCP connection that one thread reads while another writes.
 //!
-//! rustls keeps one state for both directions, which a lock guards; nothing waits for the socket
+//! rustls keeps one state for both directions, guarded by a lock. No thread waits for the socket
 //! while it holds that lock, so a peer that does not read cannot keep its own bytes from being
 //! read.
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
 
-/// Bytes that are read from the socket at once.
+/// The most bytes that are read from the socket at once.
 const READ_BYTES: usize = 32 << 10;
 
 /// One end of a TLS connection; clones share it.
@@ -19,9 +19,10 @@ const READ_BYTES: usize = 32 << 10;
 pub struct TlsStream {
     socket: Arc<TcpStream>,
     state: Arc<Mutex<rustls::Connection>>,
-    /// What came from the socket and is not decrypted yet. Held by the one who reads.
+    /// Bytes from the socket that are not decrypted yet. Locked by the thread that reads.
     arrived: Arc<Mutex<Arrived>>,
-    /// Records go out in the order in which they were made. Held by the one who writes.
+    /// Records that are about to be sent. The lock, held by the thread that writes, keeps them in
+    /// the order in which they were made.
     order: Arc<Mutex<Vec<u8>>>,
 }
 
@@ -33,7 +34,7 @@ struct Arrived {
 }
 
 impl TlsStream {
-    /// The end of who connects. `host` is the name or number that the peer's certificate must have.
+    /// The connecting end. `host` is the name or number that the peer's certificate must have.
     pub fn client(
         socket: TcpStream,
         config: Arc<ClientConfig>,
@@ -45,13 +46,13 @@ impl TlsStream {
         TlsStream::shake_hands(socket, state.into())
     }
 
-    /// The end of who listens. Hands are shaken with the first read or write.
+    /// The listening end. The handshake happens with the first read or write.
     pub fn server(socket: TcpStream, config: Arc<ServerConfig>) -> io::Result<TlsStream> {
         let state = ServerConnection::new(config).map_err(broken)?;
-        Ok(TlsStream::of(socket, state.into()))
+        Ok(TlsStream::from_parts(socket, state.into()))
     }
 
-    fn of(socket: TcpStream, state: rustls::Connection) -> TlsStream {
+    fn from_parts(socket: TcpStream, state: rustls::Connection) -> TlsStream {
         TlsStream {
             socket: Arc::new(socket),
             state: Arc::new(Mutex::new(state)),
@@ -64,15 +65,15 @@ impl TlsStream {
         while state.is_handshaking() {
             state.complete_io(&mut &socket)?;
         }
-        Ok(TlsStream::of(socket, state))
+        Ok(TlsStream::from_parts(socket, state))
     }
 
-    /// The socket below.
+    /// The TCP socket below, for its options and its shutdown.
     pub fn socket(&self) -> &TcpStream {
         &self.socket
     }
 
-    /// Sends what the state has to send.
+    /// Sends the records that the state has ready.
     fn flush_state(&self) -> io::Result<()> {
         let mut out = self.order.lock();
         {
@@ -86,7 +87,7 @@ impl TlsStream {
         sent
     }
 
-    /// Decrypts some of what has arrived. False: more has to come from the socket first.
+    /// Decrypts some of what has arrived. Returns false if more has to come from the socket first.
     fn decrypt(&self, arrived: &mut Arrived) -> io::Result<bool> {
         if arrived.from == arrived.until {
             return Ok(false);
@@ -97,7 +98,8 @@ impl TlsStream {
             arrived.from += state.read_tls(&mut bytes)?;
             let processed = state.process_new_packets();
             if let Err(error) = processed {
-                // The peer is told why, if it can be.
+                // The alert tells the peer why; if it cannot be sent, the connection ends all the
+                // same.
                 drop(state);
                 self.flush_state().ok();
                 return Err(broken(error));
@@ -127,8 +129,8 @@ impl Read for TlsStream {
             let count = (&*self.socket).read(&mut arrived.bytes)?;
             (arrived.from, arrived.until) = (0, count);
             if count == 0 {
-                // Frames say where they end, so a stream that was cut without a goodbye is told
-                // from one that ended by the frame that is torn.
+                // Frames say where they end, so a stream that was cut off without a TLS goodbye is
+                // recognised by the torn frame at its end.
                 return Ok(0);
             }
         }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use dyno_io::{Durability, Existing, IoError, Output, Sink};
 
 use crate::error::ObjectError;
-use crate::lanes::Lanes;
 use crate::part::Uploader;
 use crate::store::Store;
 use crate::upload::Object;
+use crate::workers::Workers;
 
-/// The most parts that stores take.
+/// The most parts of one object that stores accept.
 const MOST_PARTS: u16 = 10_000;
 
-/// Stores refuse parts below 5 MiB; this is the usual length.
+/// The least and the default length of a part. Stores refuse parts below 5 MiB.
 const LEAST_PART_BYTES: usize = 8 << 20;
 
 /// How an object is uploaded. Memory: `in_flight` + 1 parts.
@@ -23,7 +23,7 @@ pub struct Sending {
     pub part_bytes: usize,
     /// Parts at once, each with a thread and a connection.
     pub in_flight: usize,
-    /// About how long the object will be, when that is known.
+    /// The approximate length of the object, if it is known.
     pub expected_bytes: Option<u64>,
     /// What to do about an object with the same key.
     pub existing: Existing,
@@ -40,9 +40,9 @@ impl Default for Sending {
     }
 }
 
-/// Collects bytes into parts and uploads them while more are written; what fits into one part is
-/// sent at the end in one request. The object appears at `finish`. Dropped before, or after an
-/// error, the upload is aborted, so that no parts stay behind.
+/// Collects bytes into parts and uploads them while more are written. What fits into one part is
+/// sent at the end in one request. The object appears at `finish`. If the sink is dropped before,
+/// or after an error, the upload is aborted, so that no parts stay behind.
 #[derive(Debug)]
 pub struct ObjectSink {
     object: Object,
@@ -50,16 +50,16 @@ pub struct ObjectSink {
     in_flight: usize,
     part: Vec<u8>,
     written_bytes: u64,
-    upload: Option<(String, Lanes)>,
+    upload: Option<(String, Workers)>,
     closed: bool,
 }
 
 impl ObjectSink {
-    /// Begins an object; asks the store whether there is one already where that matters.
+    /// Begins an object. If it must not replace another one, asks the store for that first.
     ///
     /// # Errors
-    /// [`ObjectError::Exists`] when there is and it may not be replaced, else why the store could
-    /// not be asked.
+    /// [`ObjectError::Exists`] if there is one and it may not be replaced, or why the store cannot
+    /// be asked.
     pub fn create(store: &Arc<Store>, key: &str, sending: &Sending) -> Result<Self, ObjectError> {
         let object = Object {
             store: store.clone(),
@@ -69,6 +69,7 @@ impl ObjectSink {
         if sending.existing == Existing::Refuse {
             object.refuse_existing()?;
         }
+        // One part in ten is kept in reserve, because the expected length is an estimate.
         let least = sending
             .expected_bytes
             .unwrap_or(0)
@@ -87,17 +88,19 @@ impl ObjectSink {
         })
     }
 
-    /// As it is shown: `s3://bucket/key`.
+    /// The name of the object in messages: `s3://BUCKET/KEY`.
     pub fn name(&self) -> String {
         self.object.name()
     }
 
     fn append(&mut self, mut bytes: &[u8]) -> Result<(), ObjectError> {
         while !bytes.is_empty() {
-            // A full part is sent when more follows: the last one is sent by the end.
+            // A full part is sent only when more follows, so that the last part is never empty and
+            // an object of one part needs only one request.
             if self.part.len() == self.part_bytes {
                 self.send_part()?;
             }
+            // A small object does not allocate a whole part.
             if self.part.capacity() < self.part_bytes && self.part.len() + bytes.len() > 64 << 10 {
                 self.part.reserve_exact(self.part_bytes - self.part.len());
             }
@@ -117,19 +120,19 @@ impl ObjectSink {
                 key: self.object.key.clone(),
                 upload_id: upload_id.clone(),
             };
-            self.upload = Some((upload_id, Lanes::start(uploader, self.in_flight)));
+            self.upload = Some((upload_id, Workers::start(uploader, self.in_flight)));
         }
-        let Some((_, lanes)) = &mut self.upload else {
+        let Some((_, workers)) = &mut self.upload else {
             return Ok(());
         };
-        if lanes.parts() == usize::from(MOST_PARTS) {
+        if workers.parts() == usize::from(MOST_PARTS) {
             return Err(ObjectError::TooLong {
                 object: self.object.name(),
                 most_parts: MOST_PARTS,
                 part_bytes: self.part_bytes,
             });
         }
-        self.part = lanes.put(std::mem::take(&mut self.part))?;
+        self.part = workers.put(std::mem::take(&mut self.part))?;
         Ok(())
     }
 
@@ -139,8 +142,8 @@ impl ObjectSink {
             return Ok(self.written_bytes);
         }
         self.send_part()?;
-        if let Some((upload_id, lanes)) = &mut self.upload {
-            let digests = lanes.finish()?;
+        if let Some((upload_id, workers)) = &mut self.upload {
+            let digests = workers.finish()?;
             self.object
                 .complete(upload_id, &digests, self.written_bytes)?;
         }
@@ -148,7 +151,7 @@ impl ObjectSink {
         Ok(self.written_bytes)
     }
 
-    /// Runs `work`; after an error nothing more goes, and what was uploaded is taken back.
+    /// Runs `work`. After an error the sink is closed and the upload aborted.
     fn guarded<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, ObjectError>,
@@ -164,11 +167,11 @@ impl ObjectSink {
     }
 
     fn give_up(&mut self, cause: ObjectError) -> ObjectError {
-        let Some((upload_id, lanes)) = self.upload.take() else {
+        let Some((upload_id, workers)) = self.upload.take() else {
             return cause;
         };
-        // Parts that arrive after the abort would stay.
-        drop(lanes);
+        // Parts that arrive after the abort would stay, so the uploads in progress are waited for.
+        drop(workers);
         match self.object.abort(&upload_id) {
             Ok(()) => cause,
             Err(abort) => ObjectError::Orphan {
@@ -189,7 +192,7 @@ impl Sink for ObjectSink {
         self.written_bytes
     }
 
-    /// Completes the object, whatever the durability: a store has one. Nothing may follow.
+    /// Completes the object, after which nothing can be written. A store has only one durability.
     fn finish(&mut self, _durability: Durability) -> Result<u64, IoError> {
         let written_bytes = self.guarded(Self::complete)?;
         self.closed = true;
@@ -206,7 +209,8 @@ impl Output for ObjectSink {
 impl Drop for ObjectSink {
     fn drop(&mut self) {
         let object = self.object.name();
-        // No caller is left to be told. The bucket's rule for stale uploads removes what stays.
+        // There is no caller to return an error to. If the abort fails, a lifecycle rule of the
+        // bucket for incomplete uploads has to remove the parts.
         let _ = self.give_up(ObjectError::Closed { object });
     }
 }

@@ -1,4 +1,4 @@
-//! Signed requests to one bucket, tried again when that may help.
+//! Sends signed requests to one bucket, and retries those that may succeed later.
 
 use std::sync::Arc;
 use std::thread::sleep;
@@ -13,13 +13,14 @@ use crate::access::Access;
 use crate::error::ObjectError;
 use crate::retry::Retry;
 
-/// A signed address is good for so long; each attempt has a new one.
+/// How long a signed URL is valid. Each attempt has a new one.
 pub(crate) const SIGNED_FOR: Duration = Duration::from_secs(900);
 
-/// More of an answer is not read: the longest that matter are a few hundred bytes.
+/// The longest answer that is read. Those that matter have a few hundred bytes.
 const MOST_ANSWER_BYTES: u64 = 1 << 20;
 
-/// A bucket that can be written. Shared by all objects of a job; it keeps connections open.
+/// A bucket that objects are written to. All objects of a job share it, and it keeps connections
+/// open.
 pub struct Store {
     agent: ureq::Agent,
     access: Access,
@@ -36,7 +37,7 @@ pub(crate) struct Call<'a> {
     pub body: Option<&'a [u8]>,
 }
 
-/// What the store answered, whatever the status.
+/// An answer of the store, of any status.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub status: u16,
@@ -54,7 +55,7 @@ impl Reply {
         (200..300).contains(&self.status) && self.code() == ""
     }
 
-    /// The store's code of an error, empty without one.
+    /// The code of the store's error; empty if there is no error.
     pub fn code(&self) -> &str {
         match self.text.contains("<Error>") {
             true => element(&self.text, "Code").unwrap_or("Unknown"),
@@ -67,7 +68,12 @@ impl Reply {
         matches!(self.status, 408 | 429 | 500 | 502 | 503 | 504)
             || matches!(
                 code,
-                "InternalError" | "SlowDown" | "RequestTimeout" | "ServiceUnavailable"
+                "InternalError"
+                    | "SlowDown"
+                    | "RequestTimeout"
+                    | "ServiceUnavailable"
+                    // Another writer was changing the object at this moment.
+                    | "ConditionalRequestConflict"
             )
     }
 }
@@ -85,7 +91,8 @@ impl Store {
             None => {
                 let text = format!("https://s3.{region}.amazonaws.com");
                 let url = Url::parse(&text).map_err(|e| fail("AWS_REGION", e.to_string()))?;
-                // A name with dots is not covered by the certificate of the bucket's own host.
+                // The certificate for the hosts of buckets covers one label, so not a name with
+                // dots.
                 let style = match bucket.contains('.') {
                     true => UrlStyle::Path,
                     false => UrlStyle::VirtualHost,
@@ -102,8 +109,8 @@ impl Store {
             None => Credentials::new(&*access.key, &*access.secret),
         };
         Ok(Arc::new(Self {
-            // A redirect means the wrong region: its answer says so, and a signature is for one
-            // host.
+            // Redirects are not followed. They mean that the region is wrong, which the answer
+            // says, and a signature is valid for one host only.
             agent: dyno_http::agent(&Settings {
                 whole: retry.attempt_timeout,
                 ..Settings::default()
@@ -115,13 +122,13 @@ impl Store {
         }))
     }
 
-    /// As it is shown.
+    /// The name of the object in messages: `s3://BUCKET/KEY`.
     pub(crate) fn name(&self, key: &str) -> String {
         format!("s3://{}/{key}", self.bucket.name())
     }
 
-    /// Sends what `call` makes, anew for each attempt, until the store answers something else than
-    /// "try again".
+    /// Sends the request that `call` makes, anew for each attempt, until the store answers anything
+    /// but a passing error. So the store may get a request several times.
     pub(crate) fn send<'a>(
         &self,
         action: &'static str,
@@ -132,6 +139,8 @@ impl Store {
         loop {
             let last = attempt >= self.retry.attempts;
             match self.attempt(call()) {
+                // After the last attempt the answer is returned as it is, because it says more than
+                // a count of attempts.
                 Ok(reply) if last || !reply.is_passing() => return Ok(reply),
                 Err(Failure { lasting, reason }) if last || lasting => {
                     return Err(ObjectError::Unreachable {
@@ -143,6 +152,7 @@ impl Store {
                 }
                 Ok(_) | Err(_) => {}
             }
+            // The waits grow, so that a store that asks for less is not asked more often.
             sleep(self.retry.wait(attempt));
             attempt += 1;
         }
@@ -175,7 +185,7 @@ impl Store {
         })
     }
 
-    /// The error that `reply` is.
+    /// The error that an unsuccessful `reply` stands for.
     pub(crate) fn refusal(&self, action: &'static str, key: &str, reply: &Reply) -> ObjectError {
         let object = self.name(key);
         let status = reply.status;
@@ -202,7 +212,7 @@ impl Store {
         }
     }
 
-    /// Foreign text, short and without secrets.
+    /// Text of the store, shortened and without secrets.
     fn shown(&self, text: &str) -> String {
         let short: String = text.chars().filter(|c| !c.is_control()).take(300).collect();
         self.access.redact(&short)
@@ -218,7 +228,8 @@ impl std::fmt::Debug for Store {
     }
 }
 
-/// The text of the first element of that name. Answers of a store are flat and small.
+/// The text of the first XML element of that name. The answers of a store are flat and small, so
+/// they need no parser.
 pub(crate) fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = xml.split_once(&format!("<{name}>"))?;
     Some(rest.split_once(&format!("</{name}>"))?.0.trim())

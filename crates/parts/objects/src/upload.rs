@@ -1,4 +1,4 @@
-//! The requests that make an object.
+//! The requests that write an object.
 
 use std::sync::Arc;
 
@@ -48,7 +48,9 @@ impl Object {
         })
     }
 
-    /// Credentials that may write but not look get 403, and then the write itself tells.
+    /// Fails if the object is known to exist, so that a long upload ends before it begins. Any
+    /// other answer passes: credentials that may write but not look get 403, and the condition of
+    /// the write itself decides later.
     pub fn refuse_existing(&self) -> Result<(), ObjectError> {
         let object = self.name();
         match self.head()?.status {
@@ -57,7 +59,18 @@ impl Object {
         }
     }
 
-    /// The whole object in one request.
+    /// Fails unless the store says that there is no such object.
+    fn require_absent(&self) -> Result<(), ObjectError> {
+        let object = self.name();
+        let reply = self.head()?;
+        match reply.status {
+            404 => Ok(()),
+            200..300 => Err(ObjectError::Exists { object }),
+            _ => Err(self.refusal("look at", &reply)),
+        }
+    }
+
+    /// Writes the whole object in one request, and compares what the store then has with `bytes`.
     pub fn put(&self, bytes: &[u8]) -> Result<(), ObjectError> {
         const ACTION: &str = "write";
         let store = &*self.store;
@@ -72,17 +85,21 @@ impl Object {
                 headers,
                 body: Some(bytes),
             }
-        })?;
-        let etag = hex(&md5);
-        if reply.is_success() {
-            check_etag(&reply, &etag, self.name())?;
-            return self.check(&etag, bytes.len() as u64);
+        });
+        let (etag, len_bytes) = (hex(&md5), bytes.len() as u64);
+        match reply {
+            Ok(reply) if reply.is_success() => {
+                check_etag(&reply, &etag, self.name())?;
+                self.check(&etag, len_bytes)
+            }
+            Ok(reply) => self.unless_done(self.refusal(ACTION, &reply), &etag, len_bytes),
+            Err(error) => self.unless_done(error, &etag, len_bytes),
         }
-        self.unless_done(self.refusal(ACTION, &reply), &etag, bytes.len() as u64)
     }
 
-    /// Sends with the condition that no such object exists, where that is wanted. A store that
-    /// knows no conditions is asked beforehand, which leaves a gap but no better way.
+    /// Sends the request with the condition that no such object exists, if existing objects are to
+    /// be refused. A store that does not implement conditions is asked for the object beforehand.
+    /// Then another writer may still come in between, which such a store cannot prevent.
     fn conditionally<'a>(
         &self,
         action: &'static str,
@@ -97,13 +114,18 @@ impl Object {
         if condition.is_empty() || !unknown {
             return Ok(reply);
         }
-        self.refuse_existing()?;
+        // From here on nothing but this look protects an object that is there, so an answer other
+        // than 404 must not count as its absence.
+        self.require_absent()?;
         self.store.send(action, &self.key, || call(&[]))
     }
 
+    /// Begins an upload in parts, and returns its identifier.
     pub fn begin(&self) -> Result<String, ObjectError> {
         const ACTION: &str = "begin";
         let store = &*self.store;
+        // If the answer to an attempt is lost, its upload cannot be aborted, because its identifier
+        // is not known. It has no parts and costs nothing.
         let reply = store.send(ACTION, &self.key, || Call {
             method: Method::POST,
             url: CreateMultipartUpload::new(&store.bucket, Some(&store.credentials), &self.key)
@@ -117,7 +139,7 @@ impl Object {
         }
     }
 
-    /// Makes the parts one object, and looks at it.
+    /// Makes the parts one object, and compares what the store then has with them.
     pub fn complete(
         &self,
         upload_id: &str,
@@ -149,8 +171,9 @@ impl Object {
         }
     }
 
-    /// An earlier attempt may have been carried out and its answer lost; then the object is there,
-    /// and the repeated request fails because of it.
+    /// Returns `error` unless the store has exactly what was sent. An earlier attempt may have been
+    /// carried out and its answer lost. Then the object is there, and the repeated request fails
+    /// because of it.
     fn unless_done(
         &self,
         error: ObjectError,
@@ -170,10 +193,14 @@ impl Object {
         }
     }
 
-    /// Whether the store holds what was sent.
+    /// Fails unless the store has what was sent. Credentials that may write but not look cannot
+    /// find out; the store has confirmed the write to them, and that has to do.
     fn check(&self, etag: &str, len_bytes: u64) -> Result<(), ObjectError> {
         const ACTION: &str = "look again at";
         let reply = self.head()?;
+        if reply.status == 403 {
+            return Ok(());
+        }
         if !reply.is_success() {
             return Err(self.refusal(ACTION, &reply));
         }
@@ -189,7 +216,8 @@ impl Object {
         check_etag(&reply, etag, self.name()).map(drop)
     }
 
-    /// An upload that is gone needs no abort.
+    /// Aborts an upload, so that the store removes its parts. An upload that is gone counts as
+    /// aborted.
     pub fn abort(&self, upload_id: &str) -> Result<(), ObjectError> {
         const ACTION: &str = "abort";
         let store = &*self.store;

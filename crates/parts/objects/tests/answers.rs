@@ -17,8 +17,8 @@ use dyno_objects::{Access, ObjectError, ObjectSink, Retry, Sending, Store};
 const SECRET: &str = "a-secret-that-must-not-be-shown";
 const TOKEN: &str = "a-token-that-must-not-be-shown";
 
-/// Plays `answers` (status line rest, headers, body), one a connection. Gives the requests' first
-/// lines.
+/// Plays `answers` (status line rest, headers, body), one for each connection. An empty status
+/// closes the connection instead, so that the answer is lost. Returns the requests' methods.
 fn play(
     answers: Vec<(&'static str, &'static str, String)>,
 ) -> (Arc<Store>, JoinHandle<Vec<String>>) {
@@ -49,6 +49,9 @@ fn play(
             reader.read_exact(&mut vec![0; body_bytes]).unwrap();
             let verb = first.split(' ').next().unwrap();
             lines.push(format!("{verb}{conditional}"));
+            if status.is_empty() {
+                continue;
+            }
             let len = match verb {
                 "HEAD" => String::new(),
                 _ => format!("content-length: {}\r\n", body.len()),
@@ -129,6 +132,21 @@ fn passing_trouble_is_waited_out() {
     assert_eq!(player.join().unwrap(), ["PUT", "PUT", "PUT", "HEAD"]);
 }
 
+/// A store answers so while it decides between two conditional writes.
+#[test]
+fn a_conflict_with_another_writer_is_waited_out() {
+    let conflict = error("ConditionalRequestConflict", "another request is under way");
+    let (store, player) = play(vec![
+        ("404 None", "", none()),
+        ("409 Conflict", "", conflict),
+        ("200 OK", ABC, none()),
+        ("200 OK", ABC_HEAD, none()),
+    ]);
+    assert_eq!(write_abc(&store, Existing::Refuse).unwrap(), 3);
+    let asked = ["HEAD", "PUT if new", "PUT if new", "HEAD"];
+    assert_eq!(player.join().unwrap(), asked);
+}
+
 #[test]
 fn lasting_trouble_ends_after_the_attempts() {
     let slow = || ("503 Slow Down", "", error("SlowDown", "less"));
@@ -154,6 +172,57 @@ fn a_lost_answer_is_found_out() {
     ]);
     assert_eq!(write_abc(&store, Existing::Refuse).unwrap(), 3);
     let asked = ["HEAD", "PUT if new", "PUT if new", "HEAD"];
+    assert_eq!(player.join().unwrap(), asked);
+}
+
+/// The object is there, and no attempt to write it was ever answered.
+#[test]
+fn an_object_whose_every_answer_is_lost_is_found_out() {
+    let lost = || ("", "", none());
+    let (store, player) = play(vec![
+        ("404 None", "", none()),
+        lost(),
+        lost(),
+        lost(),
+        ("200 OK", ABC_HEAD, none()),
+    ]);
+    assert_eq!(write_abc(&store, Existing::Refuse).unwrap(), 3);
+    let put = "PUT if new";
+    assert_eq!(player.join().unwrap(), ["HEAD", put, put, put, "HEAD"]);
+}
+
+/// Without conditions only the look before the write protects an object that is there.
+#[test]
+fn a_store_without_conditions_that_does_not_say_what_it_has_is_not_written_to() {
+    let denied = || ("403 Forbidden", "", none());
+    let (store, player) = play(vec![
+        ("404 None", "", none()),
+        (
+            "501 Not Implemented",
+            "",
+            error("NotImplemented", "a header"),
+        ),
+        denied(),
+        denied(),
+    ]);
+    let failed = write_abc(&store, Existing::Refuse).unwrap_err().to_string();
+    assert!(
+        failed.starts_with("cannot look at s3://lake/a: access denied"),
+        "{failed}"
+    );
+    let asked = ["HEAD", "PUT if new", "HEAD", "HEAD"];
+    assert_eq!(player.join().unwrap(), asked);
+}
+
+#[test]
+fn credentials_that_may_write_but_not_look_are_enough() {
+    let (store, player) = play(vec![
+        ("403 Forbidden", "", none()),
+        ("200 OK", ABC, none()),
+        ("403 Forbidden", "", none()),
+    ]);
+    assert_eq!(write_abc(&store, Existing::Refuse).unwrap(), 3);
+    let asked = ["HEAD", "PUT if new", "HEAD"];
     assert_eq!(player.join().unwrap(), asked);
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use postgres::Client;
 use postgres::error::DbError;
+use postgres::{Client, Config};
 
 use crate::class::Class;
 use crate::dsn::Dsn;
@@ -15,7 +15,7 @@ use crate::tls;
 
 /// The driver's default, which would leave a dead peer unnoticed for two hours.
 const DRIVER_KEEPALIVE_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
-pub(crate) const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -98,6 +98,16 @@ impl Notices {
     }
 }
 
+/// Has the system probe a silent server early, unless the connection string has values of its own.
+pub(crate) fn set_keepalives(config: &mut Config) {
+    // The driver does not tell whether the caller set the value, so its default counts as not set.
+    if config.get_keepalives_idle() == DRIVER_KEEPALIVE_IDLE {
+        config.keepalives_idle(KEEPALIVE_IDLE);
+        config.keepalives_interval(KEEPALIVE_INTERVAL);
+        config.keepalives_retries(KEEPALIVE_RETRIES);
+    }
+}
+
 /// Connects.
 ///
 /// # Errors
@@ -113,12 +123,7 @@ pub fn connect(dsn: &Dsn, session: &Session) -> Result<Client, PgError> {
     } else if config.get_connect_timeout().is_none() {
         config.connect_timeout(CONNECT_TIMEOUT);
     }
-    // The driver does not tell whether the caller set the value, so its default counts as not set.
-    if config.get_keepalives_idle() == DRIVER_KEEPALIVE_IDLE {
-        config.keepalives_idle(KEEPALIVE_IDLE);
-        config.keepalives_interval(KEEPALIVE_INTERVAL);
-        config.keepalives_retries(KEEPALIVE_RETRIES);
-    }
+    set_keepalives(&mut config);
     let mut options = config.get_options().unwrap_or_default().to_owned();
     if !session.settings.is_empty() {
         options = format!("{options} {}", session.options());

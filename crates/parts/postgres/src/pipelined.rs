@@ -9,7 +9,7 @@ use postgres::config::Host;
 use tokio_postgres::{Client, Config, Error, NoTls};
 
 use crate::class::Class;
-use crate::connect::{CONNECT_TIMEOUT, KEEPALIVE_IDLE, Session};
+use crate::connect::{CONNECT_TIMEOUT, Session, set_keepalives};
 use crate::dsn::{Dsn, SslMode};
 use crate::error::PgError;
 use crate::tls;
@@ -44,7 +44,8 @@ pub async fn connect_pipelined(dsn: &Dsn, session: &Session) -> Result<(Client, 
 /// The asynchronous driver's configuration. It is built anew, because the blocking driver's cannot
 /// be converted.
 fn config(dsn: &Dsn, session: &Session) -> Config {
-    let from = dsn.config();
+    let mut from = dsn.config();
+    set_keepalives(&mut from);
     let mut config = Config::new();
     for host in from.get_hosts() {
         match host {
@@ -77,7 +78,17 @@ fn config(dsn: &Dsn, session: &Session) -> Config {
         .or(from.get_connect_timeout().copied())
         .unwrap_or(CONNECT_TIMEOUT);
     config.connect_timeout(wait);
-    config.keepalives_idle(KEEPALIVE_IDLE.min(from.get_keepalives_idle()));
+    config.keepalives(from.get_keepalives());
+    config.keepalives_idle(from.get_keepalives_idle());
+    if let Some(interval) = from.get_keepalives_interval() {
+        config.keepalives_interval(interval);
+    }
+    if let Some(retries) = from.get_keepalives_retries() {
+        config.keepalives_retries(retries);
+    }
+    if let Some(wait) = from.get_tcp_user_timeout() {
+        config.tcp_user_timeout(*wait);
+    }
     let options = format!(
         "{} {}",
         from.get_options().unwrap_or_default(),
@@ -93,4 +104,45 @@ fn config(dsn: &Dsn, session: &Session) -> Config {
         _ => tokio_postgres::config::SslMode::Require,
     });
     config
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn of(dsn: &str) -> Config {
+        let dsn = Dsn::parse(dsn).expect("a connection string");
+        config(&dsn, &Session::default())
+    }
+
+    #[test]
+    fn a_dead_server_is_noticed_as_soon_as_on_a_blocking_connection() {
+        let config = of("host=db");
+        assert!(config.get_keepalives());
+        assert_eq!(config.get_keepalives_idle(), Duration::from_secs(30));
+        let probes = (
+            config.get_keepalives_interval(),
+            config.get_keepalives_retries(),
+        );
+        assert_eq!(probes, (Some(Duration::from_secs(10)), Some(3)));
+    }
+
+    #[test]
+    fn the_connection_strings_own_keepalives_are_kept() {
+        let config = of(
+            "host=db keepalives=1 keepalives_idle=60 keepalives_interval=7 \
+                         keepalives_retries=2 tcp_user_timeout=9",
+        );
+        assert_eq!(config.get_keepalives_idle(), Duration::from_secs(60));
+        let probes = (
+            config.get_keepalives_interval(),
+            config.get_keepalives_retries(),
+            config.get_tcp_user_timeout().copied(),
+        );
+        let seconds = |count| Some(Duration::from_secs(count));
+        assert_eq!(probes, (seconds(7), Some(2), seconds(9)));
+        assert!(!of("host=db keepalives=0").get_keepalives());
+    }
 }

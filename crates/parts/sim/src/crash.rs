@@ -90,6 +90,8 @@ impl Content {
     /// The process is gone: of its writes in flight some were begun, and none is known to be
     /// stable.
     pub fn settle_in_flight(&mut self, random: &mut Random) {
+        // The kernel goes on without the process: a write that it was given is done or was never
+        // begun, but not torn, because the machine did not fail.
         let numbers: Vec<u64> = self.in_flight.iter().map(|entry| entry.0).collect();
         for number in numbers {
             if let Some((offset, bytes)) = self.withdraw(number)
@@ -121,6 +123,8 @@ impl Content {
         for (_, offset, bytes) in std::mem::take(&mut self.in_flight) {
             self.unsynced.push(Change::Write { offset, bytes });
         }
+        // Each change is decided by itself, in the order in which they were made, so that a later
+        // one that survives covers an earlier one.
         for change in std::mem::take(&mut self.unsynced) {
             match (random.below(3), &change) {
                 (0, _) => {}
@@ -133,6 +137,8 @@ impl Content {
     fn tear(&mut self, offset: usize, bytes: &[u8], random: &mut Random) {
         let mut at = 0;
         while at < bytes.len() {
+            // Sectors are those of the disk and not of the write, so a write that begins inside one
+            // may leave half of it.
             let sector_end = (offset + at + 1).next_multiple_of(SECTOR_BYTES) - offset;
             let end = sector_end.min(bytes.len());
             let written = match random.below(4) {
@@ -170,39 +176,41 @@ fn apply(content: &mut Vec<u8>, change: &Change) {
 
 /// A change of a name that is not synced. Files go by number.
 #[derive(Debug, Clone)]
-pub(crate) enum Naming {
-    Give {
+pub(crate) enum NameChange {
+    Create {
         path: PathBuf,
         file: usize,
     },
-    Move {
+    Rename {
         from: PathBuf,
         to: PathBuf,
         file: usize,
     },
-    Take {
+    Remove {
         path: PathBuf,
     },
 }
 
-impl Naming {
+impl NameChange {
     pub fn path(&self) -> &PathBuf {
         match self {
-            Self::Give { path, .. } | Self::Take { path } => path,
-            Self::Move { to, .. } => to,
+            Self::Create { path, .. } | Self::Remove { path } => path,
+            Self::Rename { to, .. } => to,
         }
     }
 
     pub fn apply(&self, names: &mut BTreeMap<PathBuf, usize>) {
         match self {
-            Self::Give { path, file } => {
+            Self::Create { path, file } => {
                 names.insert(path.clone(), *file);
             }
-            Self::Take { path } => {
+            Self::Remove { path } => {
                 names.remove(path);
             }
-            Self::Move { from, to, file } => {
+            Self::Rename { from, to, file } => {
                 names.insert(to.clone(), *file);
+                // After a crash that lost an earlier change, the old name may stand for another
+                // file, which this rename did not touch.
                 if names.get(from) == Some(file) {
                     names.remove(from);
                 }

@@ -10,7 +10,7 @@ use dyno_io::{
 };
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::crash::{Change, Content, Naming};
+use crate::crash::{Change, Content, NameChange};
 use crate::file::SimFile;
 use crate::queue::SimQueue;
 use dyno_random::Random;
@@ -20,12 +20,12 @@ use dyno_random::Random;
 pub enum Failure {
     /// One step fails with EIO.
     Once {
-        /// Its number.
+        /// Number of the step, from 0.
         step: u64,
     },
     /// That step fails with EIO, and all after it.
     From {
-        /// Its number.
+        /// Number of the first step that fails, from 0.
         step: u64,
     },
 }
@@ -53,12 +53,12 @@ pub struct Faults {
 pub enum Lie {
     /// The write of this step is nowhere.
     Lost {
-        /// Its number.
+        /// Number of the step, from 0.
         step: u64,
     },
     /// The write of this step is one block further on.
     Misdirected {
-        /// Its number.
+        /// Number of the step, from 0.
         step: u64,
     },
 }
@@ -75,14 +75,14 @@ pub(crate) struct State {
     pub files: Vec<Content>,
     pub names: BTreeMap<PathBuf, usize>,
     stable_names: BTreeMap<PathBuf, usize>,
-    unsynced_names: Vec<Naming>,
+    unsynced_names: Vec<NameChange>,
     steps: u64,
     crashed: bool,
     pub next_write: u64,
 }
 
 impl Disk {
-    /// An empty disk.
+    /// An empty disk, whose random faults come from `seed`.
     pub fn new(seed: u64, faults: Faults) -> Self {
         Self(Arc::new(Mutex::new(State {
             faults,
@@ -97,7 +97,7 @@ impl Disk {
         })))
     }
 
-    /// Puts a file there that is stable already. Not a step.
+    /// Puts a file there that is stable already. This is not a step.
     pub fn put(&self, path: &Path, bytes: &[u8]) {
         let mut state = self.state();
         let file = state.files.len();
@@ -119,6 +119,8 @@ impl Disk {
         state.step("create", path)?;
         let file = match state.names.get(path) {
             Some(&file) => {
+                // An old file keeps its number, so that handles that are open on it see the cut, as
+                // they do on a real file system.
                 state.files[file].change(Change::Length(0));
                 file
             }
@@ -126,7 +128,7 @@ impl Disk {
                 let file = state.files.len();
                 state.files.push(Content::default());
                 let path = path.to_path_buf();
-                state.rename(Naming::Give { path, file });
+                state.change_name(NameChange::Create { path, file });
                 file
             }
         };
@@ -157,7 +159,7 @@ impl Disk {
     }
 
     /// Flips the bits of `mask` in one stable byte, as a rotting disk does. False when there is no
-    /// such byte. Not a step.
+    /// such byte. This is not a step.
     pub fn damage(&self, path: &Path, offset_bytes: usize, mask: u8) -> bool {
         let mut state = self.state();
         let Some(&file) = state.names.get(path) else {
@@ -174,7 +176,7 @@ impl Disk {
         there
     }
 
-    /// Other faults from now on. Steps go on counting.
+    /// Replaces the faults from now on. Steps go on counting.
     pub fn set_faults(&self, faults: Faults) {
         self.state().faults = faults;
     }
@@ -183,6 +185,8 @@ impl Disk {
     /// was written is seen, but not stable; of the writes in flight some are.
     pub fn after_kill(&self, seed: u64) -> Self {
         let state = self.state();
+        // The seeds of a kill and of a crash are turned apart, so that one number in a test does
+        // not lose the same things in both.
         let mut random = Random::new(seed ^ 0x1656_67b1_9e37_79f9);
         let survive = |content: &Content| {
             let mut content = content.clone();
@@ -210,12 +214,12 @@ impl Disk {
         Some(state.files[file].seen.clone())
     }
 
-    /// All names, in order.
+    /// All names that users see, in order of the paths.
     pub fn names(&self) -> Vec<PathBuf> {
         self.state().names.keys().cloned().collect()
     }
 
-    /// Steps so far.
+    /// How many steps were taken so far, failed ones included.
     pub fn steps(&self) -> u64 {
         self.state().steps
     }
@@ -226,9 +230,11 @@ impl Disk {
         let state = self.state();
         let mut random = Random::new(seed ^ 0xc2b2_ae3d_27d4_eb4f);
         let mut names = state.stable_names.clone();
-        for naming in &state.unsynced_names {
+        // Changes of names survive each on its own, so one that depends on a lost one may survive
+        // as well. That is weaker than what ext4 and XFS promise.
+        for change in &state.unsynced_names {
             if random.one_in(2) {
-                naming.apply(&mut names);
+                change.apply(&mut names);
             }
         }
         let survive = |content: &Content| {
@@ -251,7 +257,8 @@ impl Disk {
         })))
     }
 
-    /// A test that panicked with the lock held shows its own panic; the state is still a state.
+    /// Locks the state. A test that panicked with the lock held shows its own panic, because this
+    /// lock knows no poison.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock()
     }
@@ -262,6 +269,8 @@ impl State {
     pub fn step(&mut self, action: &'static str, path: &Path) -> Result<(), IoError> {
         let step = self.steps;
         self.steps += 1;
+        // A crash comes before the fault of the same step: what a dead machine would have answered
+        // is not seen.
         self.crashed |= self.faults.crash_step == Some(step);
         let failing = match self.faults.failure {
             Some(Failure::Once { step: at }) => step == at,
@@ -281,6 +290,7 @@ impl State {
 
     /// Whether the step just taken is a lie, and where its bytes go if anywhere.
     pub fn lie(&self, offset: usize) -> Option<Option<usize>> {
+        // The step of this write was counted just before.
         let now = self.steps.checked_sub(1)?;
         match self.faults.lie? {
             Lie::Lost { step } => (step == now).then_some(None),
@@ -295,7 +305,7 @@ impl State {
         self.crashed
     }
 
-    /// Bytes that still fit.
+    /// Bytes that may still be written; without a limit the most there can be.
     pub fn room_bytes(&self) -> u64 {
         let Some(space_bytes) = self.faults.space_bytes else {
             return u64::MAX;
@@ -304,9 +314,9 @@ impl State {
         space_bytes.saturating_sub(used.sum::<usize>() as u64)
     }
 
-    fn rename(&mut self, naming: Naming) {
-        naming.apply(&mut self.names);
-        self.unsynced_names.push(naming);
+    fn change_name(&mut self, change: NameChange) {
+        change.apply(&mut self.names);
+        self.unsynced_names.push(change);
     }
 }
 
@@ -328,10 +338,12 @@ impl FileSystem for Disk {
             return Err(IoError::system(ACTION, to, source));
         };
         let (from, to) = (from.to_path_buf(), to.to_path_buf());
+        // The check and the rename are one step, as with RENAME_NOREPLACE: no other writer comes
+        // between them.
         if existing == Existing::Refuse && state.names.contains_key(&to) {
             return Err(IoError::Exists { path: to });
         }
-        state.rename(Naming::Move { from, to, file });
+        state.change_name(NameChange::Rename { from, to, file });
         Ok(())
     }
 
@@ -343,18 +355,18 @@ impl FileSystem for Disk {
             return Err(IoError::system("remove", path, source));
         }
         let path = path.to_path_buf();
-        state.rename(Naming::Take { path });
+        state.change_name(NameChange::Remove { path });
         Ok(())
     }
 
     fn sync_directory(&self, directory: &Path) -> Result<(), IoError> {
         let mut state = self.state();
         state.step("sync the directory", directory)?;
-        for naming in std::mem::take(&mut state.unsynced_names) {
-            if naming.path().parent() == Some(directory) {
-                naming.apply(&mut state.stable_names);
+        for change in std::mem::take(&mut state.unsynced_names) {
+            if change.path().parent() == Some(directory) {
+                change.apply(&mut state.stable_names);
             } else {
-                state.unsynced_names.push(naming);
+                state.unsynced_names.push(change);
             }
         }
         Ok(())

@@ -12,8 +12,8 @@ use dyno_random::Random;
 pub struct SimQueue {
     file: SimFile,
     depth: usize,
-    /// With the number of those that are stable when they end.
-    going: Vec<(Request, Option<Result<u64, IoError>>)>,
+    /// Writes that have not ended, with the number of those that are stable when they end.
+    pending: Vec<(Request, Option<Result<u64, IoError>>)>,
     random: Random,
 }
 
@@ -23,14 +23,16 @@ impl SimQueue {
         Self {
             file,
             depth,
-            going: Vec::new(),
+            pending: Vec::new(),
             random: Random::new(seed),
         }
     }
 
     fn end_one(&mut self) -> Completion {
-        let at = self.random.below(self.going.len());
-        let (request, begun) = self.going.swap_remove(at);
+        // Any of the pending writes ends next, because a device may reorder what it was given at
+        // once.
+        let at = self.random.below(self.pending.len());
+        let (request, begun) = self.pending.swap_remove(at);
         let (offset_bytes, rest) = request.rest();
         let written = match begun {
             Some(begun) => begun.and_then(|number| self.file.end(number)),
@@ -54,33 +56,33 @@ impl Queue for SimQueue {
     }
 
     fn in_flight(&self) -> usize {
-        self.going.len()
+        self.pending.len()
     }
 
     fn submit(&mut self, request: Request) -> Result<(), IoError> {
-        assert!(self.going.len() < self.depth, "more writes than places");
+        assert!(self.pending.len() < self.depth, "more writes than places");
         let (offset_bytes, rest) = request.rest();
         let stable = self.file.is_stable();
         let begun = stable.then(|| self.file.begin(offset_bytes, rest));
-        self.going.push((request, begun));
+        self.pending.push((request, begun));
         Ok(())
     }
 
     fn poll(&mut self) -> Option<Completion> {
         let looks = self.file.slow_one_in();
-        (!self.going.is_empty() && self.random.one_in(looks)).then(|| self.end_one())
+        (!self.pending.is_empty() && self.random.one_in(looks)).then(|| self.end_one())
     }
 
     fn wait(&mut self) -> Result<Option<Completion>, IoError> {
-        Ok((!self.going.is_empty()).then(|| self.end_one()))
+        Ok((!self.pending.is_empty()).then(|| self.end_one()))
     }
 }
 
 impl Drop for SimQueue {
-    /// The kernel carries out what it was given.
+    /// Ends the writes that are pending, because the kernel carries out what it was given.
     fn drop(&mut self) {
-        while !self.going.is_empty() {
-            // Who drops a queue asks no more how its writes ended.
+        while !self.pending.is_empty() {
+            // The owner has dropped the queue, so nothing asks how these writes ended.
             let _ = self.end_one();
         }
     }

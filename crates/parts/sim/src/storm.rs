@@ -7,9 +7,9 @@ use dyno_random::Random;
 /// that a test can then ask whether the system comes to rest.
 #[derive(Debug, Clone, Copy)]
 pub struct Storm {
-    /// When it is over.
+    /// When it is over, in true time.
     pub until_ns: u64,
-    /// A random node that is up crashes about this often; 0: never.
+    /// A random node that is up crashes about this often; with 0 none does.
     pub crash_every_ns: u64,
     /// The longest a node stays down.
     pub down_ns: u64,
@@ -23,17 +23,24 @@ pub struct Storm {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Stroke {
+pub(crate) enum StormEvent {
     Crash,
     Start(NodeId),
     Cut,
     Heal(NodeId, Option<NodeId>),
 }
 
-/// What a stroke does to the world.
+impl StormEvent {
+    /// Whether it makes something go wrong, rather than end.
+    pub fn begins_a_fault(self) -> bool {
+        matches!(self, Self::Crash | Self::Cut)
+    }
+}
+
+/// What a storm's event does to the world.
 #[derive(Debug, Default)]
-pub(crate) struct Blow {
-    pub next: [Option<(u64, Stroke)>; 2],
+pub(crate) struct Fault {
+    pub next: [Option<(u64, StormEvent)>; 2],
     pub crash: Option<NodeId>,
     pub start: Option<NodeId>,
     /// Links to cut, or to heal.
@@ -41,57 +48,58 @@ pub(crate) struct Blow {
 }
 
 impl Storm {
-    pub(crate) fn first(&self, now_ns: u64, random: &mut Random) -> Vec<(u64, Stroke)> {
-        let crash = self.later(self.crash_every_ns, now_ns, Stroke::Crash, random);
-        let cut = self.later(self.cut_every_ns, now_ns, Stroke::Cut, random);
+    pub(crate) fn first(&self, now_ns: u64, random: &mut Random) -> Vec<(u64, StormEvent)> {
+        let crash = self.later(self.crash_every_ns, now_ns, StormEvent::Crash, random);
+        let cut = self.later(self.cut_every_ns, now_ns, StormEvent::Cut, random);
         [crash, cut].into_iter().flatten().collect()
     }
 
-    pub(crate) fn blow(
+    pub(crate) fn fault(
         &self,
-        stroke: Stroke,
+        event: StormEvent,
         now_ns: u64,
         nodes: usize,
         up: &[NodeId],
         random: &mut Random,
-    ) -> Blow {
-        match stroke {
-            Stroke::Crash => self.crash(now_ns, up, random),
-            Stroke::Start(node) => Blow {
+    ) -> Fault {
+        match event {
+            StormEvent::Crash => self.crash(now_ns, up, random),
+            StormEvent::Start(node) => Fault {
                 start: Some(node),
-                ..Blow::default()
+                ..Fault::default()
             },
-            Stroke::Cut => self.cut(now_ns, nodes, random),
-            Stroke::Heal(from, to) => Blow {
+            StormEvent::Cut => self.cut(now_ns, nodes, random),
+            StormEvent::Heal(from, to) => Fault {
                 cuts: links(from, to, nodes, None),
-                ..Blow::default()
+                ..Fault::default()
             },
         }
     }
 
-    fn crash(&self, now_ns: u64, up: &[NodeId], random: &mut Random) -> Blow {
-        let again = self.later(self.crash_every_ns, now_ns, Stroke::Crash, random);
+    fn crash(&self, now_ns: u64, up: &[NodeId], random: &mut Random) -> Fault {
+        let again = self.later(self.crash_every_ns, now_ns, StormEvent::Crash, random);
         let open: Vec<NodeId> = up
             .iter()
             .copied()
             .filter(|n| n.0 < self.spare_from)
             .collect();
+        // When every node is down or spared, the storm goes on and tries again later.
         let Some(&node) = open.get(random.below(open.len())) else {
-            return Blow {
+            return Fault {
                 next: [again, None],
-                ..Blow::default()
+                ..Fault::default()
             };
         };
         let up_ns = self.end_of(now_ns, self.down_ns, random);
-        Blow {
-            next: [again, Some((up_ns, Stroke::Start(node)))],
+        Fault {
+            next: [again, Some((up_ns, StormEvent::Start(node)))],
             crash: Some(node),
-            ..Blow::default()
+            ..Fault::default()
         }
     }
 
-    fn cut(&self, now_ns: u64, nodes: usize, random: &mut Random) -> Blow {
-        let again = self.later(self.cut_every_ns, now_ns, Stroke::Cut, random);
+    fn cut(&self, now_ns: u64, nodes: usize, random: &mut Random) -> Fault {
+        let again = self.later(self.cut_every_ns, now_ns, StormEvent::Cut, random);
         let (from, to) = (NodeId(random.below(nodes)), NodeId(random.below(nodes)));
         // A node drawn twice is cut from all others, both ways.
         let to = (from != to).then_some(to);
@@ -101,10 +109,10 @@ impl Storm {
             Cut::Hold
         };
         let heal_ns = self.end_of(now_ns, self.cut_ns, random);
-        Blow {
-            next: [again, Some((heal_ns, Stroke::Heal(from, to)))],
+        Fault {
+            next: [again, Some((heal_ns, StormEvent::Heal(from, to)))],
             cuts: links(from, to, nodes, Some(cut)),
-            ..Blow::default()
+            ..Fault::default()
         }
     }
 
@@ -112,15 +120,16 @@ impl Storm {
         &self,
         every_ns: u64,
         now_ns: u64,
-        stroke: Stroke,
+        event: StormEvent,
         random: &mut Random,
-    ) -> Option<(u64, Stroke)> {
+    ) -> Option<(u64, StormEvent)> {
         let at_ns = now_ns.saturating_add(random.between(every_ns / 2, every_ns / 2 + every_ns));
-        (every_ns > 0 && at_ns < self.until_ns).then_some((at_ns.max(now_ns + 1), stroke))
+        (every_ns > 0 && at_ns < self.until_ns).then_some((at_ns.max(now_ns + 1), event))
     }
 
     fn end_of(&self, now_ns: u64, most_ns: u64, random: &mut Random) -> u64 {
         let at_ns = now_ns.saturating_add(random.between(1, most_ns.max(1)));
+        // What began inside the storm ends with it at the latest, and never before it began.
         at_ns.min(self.until_ns.max(now_ns + 1))
     }
 }

@@ -7,7 +7,7 @@ use crate::clock::{ClockFaults, SimClock};
 use crate::events::EventQueue;
 use crate::network::{Cut, Link, Network, NodeId};
 use crate::rare::Rare;
-use crate::storm::{Storm, Stroke};
+use crate::storm::{Storm, StormEvent};
 use crate::trace::Trace;
 use dyno_random::Random;
 
@@ -17,11 +17,11 @@ const MOST_PENDING: usize = 1 << 20;
 /// What a simulation is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Decides everything.
+    /// Decides everything that is random in the run.
     pub seed: u64,
     /// Every link that is not set otherwise.
     pub link: Link,
-    /// Every node's clock.
+    /// What every node's clock may do wrong.
     pub clock: ClockFaults,
     /// Whether a message that was sent before its receiver crashed reaches the receiver's next
     /// life.
@@ -33,7 +33,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Nothing goes wrong with `seed`, but messages take their time and overtake each other.
+    /// Settings in which nothing goes wrong, but messages take their time and overtake each other.
     pub fn calm(seed: u64) -> Self {
         Self {
             seed,
@@ -49,30 +49,30 @@ impl Settings {
 /// Something that happens to a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<M, T> {
-    /// A message arrives.
+    /// A message arrives at a node that is up.
     Message {
-        /// Who sent it.
+        /// The node that sent it.
         from: NodeId,
-        /// Who gets it.
+        /// The node that gets it.
         to: NodeId,
-        /// What it says.
+        /// The content, as it was given to [`World::send`].
         message: M,
     },
-    /// A timer runs out.
+    /// A timer of a node runs out.
     Timer {
-        /// Whose it is.
+        /// The node that set it.
         node: NodeId,
         /// What it was set for.
         timer: T,
     },
     /// A storm crashed the node: its memory is gone, its disk is [`crate::Disk::after_crash`].
     Crash {
-        /// Which.
+        /// The node that is down now.
         node: NodeId,
     },
     /// A storm starts the node again.
     Start {
-        /// Which.
+        /// The node that is up again.
         node: NodeId,
     },
 }
@@ -81,10 +81,10 @@ pub enum Event<M, T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimerId(u64);
 
-/// What became of messages.
+/// What became of the messages of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Given to the network.
+    /// Messages that were given to the network.
     pub sent: u64,
     /// Handed to their receiver, second copies included.
     pub arrived: u64,
@@ -92,7 +92,7 @@ pub struct Counts {
     pub lost: u64,
     /// Lost because too many were on the way: 2^20.
     pub overflowed: u64,
-    /// Crashes.
+    /// Crashes of nodes that were up.
     pub crashes: u64,
 }
 
@@ -108,7 +108,11 @@ enum Pending<M, T> {
         node: NodeId,
         timer: T,
     },
-    Stroke(Stroke),
+    Storm {
+        /// Number of the storm that it belongs to.
+        storm: u64,
+        event: StormEvent,
+    },
 }
 
 #[derive(Debug)]
@@ -116,7 +120,7 @@ struct Node {
     name: String,
     clock: SimClock,
     up: bool,
-    /// Grows with each crash.
+    /// Number of the crash that began this life; a message of an older life is late.
     life: u64,
     timers: BTreeSet<u64>,
 }
@@ -133,6 +137,8 @@ pub struct World<M, T> {
     /// Messages that wait for their link to heal.
     held: Vec<Pending<M, T>>,
     storm: Option<Storm>,
+    /// How many storms were set.
+    storms: u64,
     random: Random,
     rare: Rare,
     trace: Trace,
@@ -151,6 +157,7 @@ impl<M: Clone, T> World<M, T> {
             network: Network::new(settings.link, Random::fork(seed, "network")),
             held: Vec::new(),
             storm: None,
+            storms: 0,
             random: Random::fork(seed, "world"),
             rare: if settings.rare {
                 Rare::seeded(seed)
@@ -162,7 +169,7 @@ impl<M: Clone, T> World<M, T> {
         }
     }
 
-    /// A node that is up.
+    /// Adds a node, which is up. Its name also decides what its clock does under this seed.
     pub fn add_node(&mut self, name: &str) -> NodeId {
         let node = NodeId(self.nodes.len());
         let random = Random::fork(self.settings.seed, &format!("clock of {name}"));
@@ -181,17 +188,17 @@ impl<M: Clone, T> World<M, T> {
         (0..self.nodes.len()).map(NodeId)
     }
 
-    /// A node's name.
+    /// The name that the node was added under.
     pub fn name(&self, node: NodeId) -> &str {
         &self.nodes[node.0].name
     }
 
-    /// True time; no node knows it.
+    /// True time, which no node knows.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// What the node's clock shows.
+    /// What the clock of the node shows now.
     pub fn wall_ns(&mut self, node: NodeId) -> u64 {
         self.nodes[node.0].clock.wall_ns(self.now_ns)
     }
@@ -206,7 +213,7 @@ impl<M: Clone, T> World<M, T> {
         &mut self.rare
     }
 
-    /// What happened so far.
+    /// What happened so far, as a hash and as lines.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
@@ -227,12 +234,16 @@ impl<M: Clone, T> World<M, T> {
             return;
         }
         self.counts.sent += 1;
+        // The draw comes before the look at cuts, so that a cut changes only which messages arrive
+        // and not the delays of all that are sent later.
         let arrivals = self.network.arrivals(self.now_ns, from, to);
         if self.network.cut_of(from, to) == Some(Cut::Lose) || arrivals[0].is_none() {
             self.lose(from, to, "sent");
             return;
         }
         for at_ns in arrivals.into_iter().flatten() {
+            // A system that sends without end would fill the memory of the test. The messages are
+            // lost and counted, so that the test can say so.
             if self.queue.len() + self.held.len() >= MOST_PENDING {
                 self.counts.overflowed += 1;
                 continue;
@@ -257,6 +268,8 @@ impl<M: Clone, T> World<M, T> {
         let owner = &mut self.nodes[node.0];
         let at_ns = now_ns.saturating_add(owner.clock.stretch_ns(now_ns, for_ns));
         let number = self.queue.push(at_ns, Pending::Timer { node, timer });
+        // A timer of a node that is down is never handed out: it stays in the queue without an
+        // owner.
         if owner.up {
             owner.timers.insert(number);
         }
@@ -304,6 +317,8 @@ impl<M: Clone, T> World<M, T> {
             match pending {
                 Pending::Message { from: f, to: t, .. } if (f, t) == (from, to) => {
                     let [first, _] = self.network.arrivals(now, from, to);
+                    // A message that was held is not lost on its second way: TCP would send it
+                    // again.
                     self.queue.push(first.unwrap_or(now), pending);
                 }
                 other => self.held.push(other),
@@ -311,7 +326,7 @@ impl<M: Clone, T> World<M, T> {
         }
     }
 
-    /// Heals everything.
+    /// Heals every direction between all nodes.
     pub fn heal_all(&mut self) {
         for from in self.nodes() {
             for to in self.nodes() {
@@ -330,6 +345,7 @@ impl<M: Clone, T> World<M, T> {
         let down = &mut self.nodes[node.0];
         if down.up {
             down.up = false;
+            // Messages that are on the way were sent to the life that ends here.
             down.life += 1;
             down.timers.clear();
             self.counts.crashes += 1;
@@ -345,10 +361,14 @@ impl<M: Clone, T> World<M, T> {
             .add(self.now_ns, format_args!("start {}", node.0));
     }
 
-    /// From now on faults happen by themselves, in place of an earlier storm's.
+    /// From now on faults happen by themselves, in place of an earlier storm's. Nodes that the
+    /// earlier storm crashed still start again, and its cuts heal.
     pub fn set_storm(&mut self, storm: Storm) {
-        for (at_ns, stroke) in storm.first(self.now_ns, &mut self.random) {
-            self.queue.push(at_ns, Pending::Stroke(stroke));
+        self.storms += 1;
+        let number = self.storms;
+        for (at_ns, event) in storm.first(self.now_ns, &mut self.random) {
+            let storm = number;
+            self.queue.push(at_ns, Pending::Storm { storm, event });
         }
         self.storm = Some(storm);
     }
@@ -379,6 +399,8 @@ impl<M: Clone, T> World<M, T> {
                     self.held.push(pending);
                     return None;
                 }
+                // Cuts are looked at again when the message arrives, so that they also catch what
+                // is on the way.
                 let node = &self.nodes[to.0];
                 let reached = node.up && (node.life == life || self.settings.late_messages);
                 if !reached || self.network.cut_of(from, to).is_some() {
@@ -388,35 +410,49 @@ impl<M: Clone, T> World<M, T> {
                 self.counts.arrived += 1;
                 match pending {
                     Pending::Message { message, .. } => Some(Event::Message { from, to, message }),
-                    Pending::Timer { .. } | Pending::Stroke(_) => None,
+                    Pending::Timer { .. } | Pending::Storm { .. } => None,
                 }
             }
             Pending::Timer { node, timer } => {
+                // A timer that was cancelled, or whose node crashed, is still in the queue, but it
+                // has left the set of its node.
                 let alive = self.nodes[node.0].timers.remove(&number);
                 alive.then_some(Event::Timer { node, timer })
             }
-            Pending::Stroke(stroke) => self.strike(stroke),
+            Pending::Storm { storm, event } => self.on_storm_event(storm, event),
         }
     }
 
-    fn strike(&mut self, stroke: Stroke) -> Option<Event<M, T>> {
+    fn on_storm_event(&mut self, number: u64, event: StormEvent) -> Option<Event<M, T>> {
         let storm = self.storm?;
-        let up: Vec<NodeId> = self.nodes().filter(|&node| self.is_up(node)).collect();
-        let blow = storm.blow(stroke, self.now_ns, self.nodes.len(), &up, &mut self.random);
-        for (at_ns, next) in blow.next.into_iter().flatten() {
-            self.queue.push(at_ns, Pending::Stroke(next));
+        // The chain of faults of an earlier storm ends here. Otherwise each call of `set_storm`
+        // would add one, and crashes would come as often as all storms together have them.
+        if number != self.storms && event.begins_a_fault() {
+            return None;
         }
-        for &(from, to, cut) in &blow.cuts {
+        let up: Vec<NodeId> = self.nodes().filter(|&node| self.is_up(node)).collect();
+        let fault = storm.fault(event, self.now_ns, self.nodes.len(), &up, &mut self.random);
+        for (at_ns, next) in fault.next.into_iter().flatten() {
+            self.queue.push(
+                at_ns,
+                Pending::Storm {
+                    storm: number,
+                    event: next,
+                },
+            );
+        }
+        for &(from, to, cut) in &fault.cuts {
             match cut {
                 Some(cut) => self.cut(from, to, cut),
                 None => self.heal(from, to),
             }
         }
-        if let Some(node) = blow.crash {
+        if let Some(node) = fault.crash {
             self.crash(node);
             return Some(Event::Crash { node });
         }
-        let node = blow.start.filter(|&node| !self.is_up(node))?;
+        // The test may have started the node itself in the meantime.
+        let node = fault.start.filter(|&node| !self.is_up(node))?;
         self.start(node);
         Some(Event::Start { node })
     }

@@ -187,3 +187,26 @@ fn a_crash_takes_timers_and_what_arrives_meanwhile() {
         assert_eq!(world.now_ns(), if late { 1_000 } else { 10_000 });
     }
 }
+
+#[test]
+fn a_new_storm_takes_the_place_of_the_earlier_one() {
+    let mut world = Gossip::new(Settings::calm(3));
+    for name in ["a", "b", "c"] {
+        world.add_node(name);
+    }
+    let storm = Storm {
+        until_ns: 1_000_000_000,
+        crash_every_ns: 10_000_000,
+        down_ns: 1_000_000,
+        cut_every_ns: 0,
+        cut_ns: 0,
+        spare_from: 3,
+    };
+    for _ in 0..5 {
+        world.set_storm(storm);
+    }
+    while world.next_until(2_000_000_000).is_some() {}
+    // One storm crashes a node about a hundred times in this time.
+    let crashes = world.counts().crashes;
+    assert!((50..150).contains(&crashes), "{crashes}");
+}

@@ -50,7 +50,7 @@ pub(super) fn run(
 
     let mut watch = Watch::start(params, &dsn.text(), table, scratch)?;
     let mut producer = Producer::start(params, &dsn.text(), scratch)?;
-    let mut blows = Blows::new(params, rows);
+    let mut kills = Kills::new(params, rows);
     let mut seen = Seen::default();
     let began = Instant::now();
     let (mut there, mut moved_at) = (0, began);
@@ -70,8 +70,9 @@ pub(super) fn run(
             let reason = format!("nothing is committed any more at {there} of {rows} rows");
             return Err(failed("the chain", reason));
         }
-        if blows.is_next(there) {
-            blows.strike(&mut watch, &mut producer, &mut server)?;
+        if kills.is_next(there) {
+            kills.kill_next(&mut watch, &mut producer, &mut server)?;
+            // A chain commits nothing while it recovers, so its time without progress starts anew.
             moved_at = Instant::now();
         }
         thread::sleep(LOOK_EVERY);
@@ -81,28 +82,28 @@ pub(super) fn run(
         seconds,
         commits: seen.commits,
         delays: seen.percentiles(&dsn)?,
-        killed: blows.told(),
+        killed: kills.told(),
     })
 }
 
 /// The schedule of kills: at random row counts, each of another process than the last.
-struct Blows {
+struct Kills {
     /// Row counts of the table at which a process is killed, in descending order.
     at_rows: Vec<u64>,
-    struck: [u64; 3],
+    done: [u64; 3],
     turn: usize,
 }
 
-impl Blows {
-    fn new(params: &ChainParams, rows: u64) -> Blows {
+impl Kills {
+    fn new(params: &ChainParams, rows: u64) -> Kills {
         let mut random = Random::new(params.seed);
         // Never in the last tenth, because nothing would be left to cut off.
         let most = (rows * 9 / 10).max(1);
         let mut at_rows: Vec<u64> = (0..params.kills).map(|_| random.bits() % most).collect();
         at_rows.sort_unstable_by(|a, b| b.cmp(a));
-        Blows {
+        Kills {
             at_rows,
-            struck: [0; 3],
+            done: [0; 3],
             turn: 0,
         }
     }
@@ -111,7 +112,7 @@ impl Blows {
         self.at_rows.last().is_some_and(|rows| there >= *rows)
     }
 
-    fn strike(
+    fn kill_next(
         &mut self,
         watch: &mut Watch,
         producer: &mut Producer,
@@ -125,13 +126,13 @@ impl Blows {
             1 => watch.kill()?,
             _ => server.crash()?,
         }
-        self.struck[self.turn % 3] += 1;
+        self.done[self.turn % 3] += 1;
         self.turn += 1;
         Ok(())
     }
 
     fn told(&self) -> String {
-        let [watch, producer, server] = self.struck;
+        let [watch, producer, server] = self.done;
         format!("watch {watch}, producer {producer}, server {server} times")
     }
 }

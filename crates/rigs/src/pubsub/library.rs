@@ -99,14 +99,14 @@ impl Library {
         let fair = self.partitions.div_ceil(self.readers);
         let least = usize::from(self.readers <= self.partitions);
         let until = Instant::now() + SETTLE_MAX;
-        let mut came = Vec::new();
+        let mut pending = Vec::new();
         while !(least..=fair).contains(&consumer.assigned().len()) {
             if Instant::now() > until {
                 return Err(FlowError::Way("the group does not settle".to_string()));
             }
-            came.extend(poll(consumer)?);
+            pending.extend(poll(consumer)?);
         }
-        Ok(came)
+        Ok(pending)
     }
 
     fn start_broker(&self, socket: &Path) -> Result<BrokerProcess, FlowError> {
@@ -193,9 +193,9 @@ impl Way for Library {
         };
         let group = format!("group-{group}");
         let mut consumer = Consumer::open(self.address()?, TOPIC, &group, options)?;
-        let came = self.settle(&mut consumer)?;
+        let pending = self.settle(&mut consumer)?;
         Ok(Box::new(LibraryReader {
-            came,
+            pending,
             consumer: Some(consumer),
             cursors: self.cursors,
             committed_at: Instant::now(),
@@ -221,6 +221,8 @@ impl LibraryWriter {
     /// Waits until at most `most` batches are unacknowledged.
     fn settle(&mut self, most: usize, done: &mut dyn FnMut(usize)) -> Result<(), FlowError> {
         while let Some((count, receipt)) = self.under_way.front() {
+            // A receipt whose outcome is known is taken even below the bound, so that a latency
+            // ends when the answer came and not when the window is full.
             if self.under_way.len() <= most && receipt.outcome().is_none() {
                 break;
             }
@@ -262,7 +264,7 @@ fn poll(consumer: &mut Consumer) -> Result<Vec<Message>, FlowError> {
 
 struct LibraryReader {
     /// Messages that arrived before the flow began, which are returned first.
-    came: Vec<Message>,
+    pending: Vec<Message>,
     consumer: Option<Consumer>,
     cursors: Cursors,
     committed_at: Instant,
@@ -273,9 +275,9 @@ impl Reader for LibraryReader {
         let Some(consumer) = &mut self.consumer else {
             return Ok(0);
         };
-        let messages = match self.came.is_empty() {
+        let messages = match self.pending.is_empty() {
             true => poll(consumer)?,
-            false => std::mem::take(&mut self.came),
+            false => std::mem::take(&mut self.pending),
         };
         for message in &messages {
             each(message.partition.unsigned_abs(), &message.value);

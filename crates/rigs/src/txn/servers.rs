@@ -192,6 +192,8 @@ impl EtcdNodes {
             children: Vec::new(),
             ports,
         };
+        // All nodes are started before any is waited for, because none can serve while a majority
+        // is missing.
         for number in 0..count {
             let log = folder.join(format!("n{number}.log"));
             let command = nodes.command(number, folder);
@@ -288,12 +290,16 @@ fn wait(child: &mut Child, log: &Path, ports: &[u16]) -> Result<()> {
     let open = |port: &u16| TcpStream::connect(("127.0.0.1", *port)).is_ok();
     while !ports.iter().all(open) {
         if let Ok(Some(status)) = child.try_wait() {
+            // The last line of its log is the reason in most cases, such as a directory that is in
+            // use.
             let said = fs::read_to_string(log).unwrap_or_default();
             let last = said.lines().last().unwrap_or_default();
             return Err(unavailable(format!("a server ended with {status}: {last}")));
         }
         if Instant::now() > until {
-            return Err(unavailable(format!("a server listens not on {ports:?}")));
+            return Err(unavailable(format!(
+                "nothing listens on the ports {ports:?} after {START:?}"
+            )));
         }
         thread::sleep(LOOK);
     }

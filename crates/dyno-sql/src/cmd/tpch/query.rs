@@ -17,7 +17,7 @@ use crate::statement;
 use crate::tpch::open::{Tables, open};
 use crate::tpch::text;
 
-/// What `--json` prints.
+/// The JSON object that `--json` prints.
 #[derive(Serialize)]
 struct Report {
     scale_factor: f64,
@@ -25,19 +25,19 @@ struct Report {
     queries: Vec<Ran>,
 }
 
-/// One query, run.
+/// One query and what its runs came to.
 #[derive(Serialize)]
 struct Ran {
-    /// `q01` to `q22`.
+    /// Name of the query, `q01` to `q22`.
     query: String,
     /// Of each run, from the text of the query to the last row of its answer.
     seconds: Vec<f64>,
-    /// Rows of the answer.
+    /// Rows of the last run's answer.
     rows: usize,
     /// Whether the answer is the published one, where that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     correct: Option<bool>,
-    /// Where it first differs.
+    /// Where the answer first differs from the published one.
     #[serde(skip_serializing_if = "Option::is_none")]
     difference: Option<String>,
 }
@@ -48,10 +48,12 @@ struct Ran {
 /// # Errors
 /// The tables cannot be opened or lack one that is needed; a query fails; Ctrl-C; answers are asked
 /// for at another scale factor than 1.
-pub async fn run(args: TpchQueryArgs, out: impl Write) -> Result<Verdict> {
+pub async fn run(args: TpchQueryArgs, out: &mut dyn Write) -> Result<Verdict> {
     let queries = chosen(&args)?;
     let limits = args.source.limits.limits();
     let tables = open(&args.directory, args.source.files, limits).await?;
+    // Refused before the first query runs: an hour later would be too late to learn that a table is
+    // missing.
     check_present(&args, &tables, &queries)?;
     let scale = scale(&args, &tables).await?;
     let mut out = BufWriter::new(out);
@@ -128,7 +130,7 @@ async fn run_one(
     tables: &Tables,
     query: &Query,
     scale: &Scale,
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> Result<Ran> {
     let sql = query.sql(scale);
     let mut seconds = Vec::with_capacity(args.repeats);
@@ -171,7 +173,7 @@ fn print(
     ran: &Ran,
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> Result<()> {
     let line = format!(
         "{} {:9.3} s {:6} rows",
@@ -193,7 +195,7 @@ fn print(
         (Some(_), None) => writeln!(out, "{line}  ok")?,
         (Some(_), Some(difference)) => writeln!(out, "{line}  differs: {difference}")?,
     }
-    // One line after the other while the next query runs.
+    // Flushed, so that each line is seen while the next query runs.
     out.flush()?;
     Ok(())
 }

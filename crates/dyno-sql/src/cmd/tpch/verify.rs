@@ -13,7 +13,7 @@ use crate::tpch::checks::{self, Check, State};
 use crate::tpch::open::{Tables, open};
 use crate::tpch::same_rows;
 
-/// What `--json` prints.
+/// The JSON object that `--json` prints.
 #[derive(Serialize)]
 struct Report {
     scale_factor: f64,
@@ -27,7 +27,7 @@ struct Report {
 ///
 /// # Errors
 /// The tables cannot be opened or read; the scale factor is unclear; Ctrl-C.
-pub async fn run(args: TpchVerifyArgs, mut out: impl Write) -> Result<Verdict> {
+pub async fn run(args: TpchVerifyArgs, out: &mut dyn Write) -> Result<Verdict> {
     let limits = args.source.limits.limits();
     let tables = open(&args.directory, args.source.files, limits).await?;
     let scale = match args.source.sf {
@@ -35,7 +35,7 @@ pub async fn run(args: TpchVerifyArgs, mut out: impl Write) -> Result<Verdict> {
         None => tables.scale().await?,
     };
     let checks = tokio::select! {
-        checks = all(&args, &tables, scale, &mut out) => checks?,
+        checks = all(&args, &tables, scale, out) => checks?,
         // Dropping a query ends its threads and removes what it spilled to disk.
         _ = tokio::signal::ctrl_c() => bail!("interrupted"),
     };
@@ -68,7 +68,7 @@ async fn all(
     args: &TpchVerifyArgs,
     tables: &Tables,
     scale: Scale,
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> Result<Vec<Check>> {
     let threads = args.source.limits.limits().threads;
     let generator = Generator::new(scale);
@@ -113,8 +113,8 @@ fn absent(table: Table) -> Check {
     }
 }
 
-/// A line as soon as there is one to show, and what is wrong below it.
-fn show(args: &TpchVerifyArgs, check: Option<&Check>, out: &mut impl Write) -> Result<()> {
+/// Prints a check as soon as it is done, and what is wrong below it.
+fn show(args: &TpchVerifyArgs, check: Option<&Check>, out: &mut dyn Write) -> Result<()> {
     let Some(check) = check.filter(|_| !args.json) else {
         return Ok(());
     };

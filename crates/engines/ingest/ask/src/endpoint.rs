@@ -12,32 +12,32 @@ use url::Url;
 
 use crate::error::{AskError, shown};
 
-/// More of an answer is not read.
+/// The longest answer that is read; a longer one is an error.
 const MOST_ANSWER_BYTES: u64 = 4 << 20;
 
-/// Who said something.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// What holds for the whole conversation.
+    /// Instructions for the whole conversation.
     System,
-    /// Who asks.
+    /// The person who asks, here our program.
     User,
-    /// The model.
+    /// The model that answers.
     Assistant,
 }
 
-/// Something said.
+/// One message of a conversation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Message {
-    /// By whom.
+    /// The author of the message.
     pub role: Role,
-    /// The words.
+    /// The text of the message.
     pub content: String,
 }
 
 impl Message {
-    /// Said by `role`.
+    /// Makes a message whose author is `role`.
     pub fn new(role: Role, content: impl Into<String>) -> Self {
         Message {
             role,
@@ -46,41 +46,52 @@ impl Message {
     }
 }
 
-/// What the model is asked for.
+/// A request for the next message of a conversation.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
-    /// The conversation so far.
+    /// The conversation so far, the oldest message first.
     pub messages: &'a [Message],
-    /// Tokens it may write at most.
+    /// The most tokens that the model may write.
     pub most_tokens: u32,
-    /// Goes on to write after it would have ended; for measurements. Servers that do not know the
-    /// word ignore it.
+    /// Makes the model write on after the end of its answer, for measurements. Servers that do not
+    /// know the option ignore it.
     pub ignore_end: bool,
 }
 
-/// What it wrote.
+/// The answer of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// The words.
+    /// The text of the answer.
     pub text: String,
-    /// It was cut at the most tokens.
+    /// Whether the answer was cut because it reached the most tokens.
     pub cut: bool,
-    /// Tokens read and written, as the endpoint counts them; 0 where it does not.
+    /// Tokens read and written, as the server counts them; 0 if it does not.
     pub usage: Usage,
 }
 
-/// Tokens of a completion.
+/// Tokens read and written for a completion, as the server counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct Usage {
-    /// Of the conversation.
+    /// Tokens of the conversation, which the model read.
     #[serde(default)]
     pub prompt_tokens: u64,
-    /// Of the answer.
+    /// Tokens of the answer, which the model wrote.
     #[serde(default)]
     pub completion_tokens: u64,
 }
 
-/// A server, the model we want of it, and the key it wants of us. Threads share it.
+impl Usage {
+    /// Adds the tokens of another completion. The counts are what a server says, so their sum stops
+    /// at the largest number instead of overflowing.
+    pub(crate) fn add(&mut self, other: Usage) {
+        self.prompt_tokens = self.prompt_tokens.saturating_add(other.prompt_tokens);
+        self.completion_tokens = self
+            .completion_tokens
+            .saturating_add(other.completion_tokens);
+    }
+}
+
+/// A server, the model to use there, and the key that the server requires. Threads share it.
 pub struct Endpoint {
     agent: ureq::Agent,
     base: Url,
@@ -112,7 +123,13 @@ impl Endpoint {
             address: shown.to_owned(),
             reason,
         };
-        let base = Url::parse(address).map_err(|error| bad(address, error.to_string()))?;
+        // An address that cannot be parsed may have a password in it all the same.
+        let plain = match address.contains('@') {
+            true => "the address",
+            false => address,
+        };
+        let base = Url::parse(address).map_err(|error| bad(plain, error.to_string()))?;
+        // The address is shown in messages, so it must not have a secret in it.
         if !base.username().is_empty() || base.password().is_some() {
             let text = "a key is not part of the address".to_owned();
             return Err(bad("the address", text));
@@ -153,7 +170,7 @@ impl Endpoint {
         Ok(first.to_owned())
     }
 
-    /// The whole answer at once.
+    /// Sends the conversation and returns the whole answer at once.
     ///
     /// # Errors
     /// [`AskError::Unreachable`], [`AskError::Refused`], [`AskError::Answer`].
@@ -226,6 +243,7 @@ impl Endpoint {
         if head.status == http::StatusCode::OK {
             return Ok(body);
         }
+        // An error while the error is read would hide the status, which says more.
         let said = self.text(body).unwrap_or_default();
         let told = serde_json::from_str::<Value>(&said).ok();
         let told = told.as_ref().and_then(|told| {
@@ -239,8 +257,9 @@ impl Endpoint {
         })
     }
 
-    /// All of an answer, within bounds.
+    /// Reads a whole answer, up to [`MOST_ANSWER_BYTES`].
     fn text(&self, mut body: ureq::Body) -> Result<String, AskError> {
+        // The server may be any program, so the memory for its answer has a limit.
         let bytes = body.with_config().limit(MOST_ANSWER_BYTES).read_to_vec();
         let bytes = bytes.map_err(|error| self.lost(&error))?;
         String::from_utf8(bytes).map_err(|_| self.odd("bytes that are not UTF-8"))
@@ -269,7 +288,7 @@ impl Endpoint {
         }
     }
 
-    /// What the server said, short, and without the key, which some repeat.
+    /// Text of the server, shortened, and without the key, which some servers repeat.
     fn shown(&self, text: &str) -> String {
         match &self.key {
             Some(key) if !key.is_empty() => shown(&text.replace(key.as_str(), "[key]")),

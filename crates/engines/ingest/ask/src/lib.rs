@@ -3,8 +3,8 @@
 //! statement is run by the caller, who sees to it that it only reads; and when it cannot be run,
 //! the model is told why and may try again, a few times.
 //!
-//! A model is a stranger: its statement is data until the SQL engine has judged it, and an answer
-//! is shown together with the statement that gave it, because nothing else says whether the
+//! A model is not trusted: its statement is data until the SQL engine has accepted it, and an
+//! answer is shown together with the statement that gave it, because nothing else shows whether the
 //! question was understood.
 
 mod endpoint;
@@ -23,35 +23,35 @@ pub use stream::Streamed;
 
 use error::shown;
 
-/// A question.
+/// A question, and the limits for its answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// In plain words.
+    /// The question in plain language.
     pub words: &'a str,
-    /// What the table holds beyond its columns' names, such as how many rows and of which time; may
-    /// be empty.
+    /// More about the table than the names of its columns, such as the number of its rows and their
+    /// time. It may be empty.
     pub about: &'a str,
-    /// How often the model may mend a statement that could not be run.
+    /// How often the model may correct a statement that could not be run.
     pub mends: usize,
-    /// Tokens of an answer at most.
+    /// The most tokens of each answer of the model.
     pub most_tokens: u32,
 }
 
-/// An answer, and how it was come by.
+/// An answer, and the statements that led to it.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The statement that was run.
     pub sql: String,
-    /// What it gave.
+    /// The rows that the statement returned.
     pub rows: Rows,
-    /// Statements before it that could not be run, and why.
+    /// The statements before it that could not be run, each with its error.
     pub failed: Vec<(String, String)>,
-    /// Tokens read and written in all.
+    /// Tokens read and written for all statements together.
     pub usage: Usage,
 }
 
-/// Asks the model for a statement, has `run` run it, and again when that fails. `run` gives the
-/// reason of a failure in words that the model is shown.
+/// Asks the model for a statement and calls `run` with it. If that fails, shows the model the
+/// reason that `run` returns and asks again.
 ///
 /// # Errors
 /// Those of the endpoint; [`AskError::NoSql`]; [`AskError::NotRun`].
@@ -70,8 +70,7 @@ pub fn ask(
             ignore_end: false,
         };
         let completion = endpoint.complete(&request)?;
-        usage.prompt_tokens += completion.usage.prompt_tokens;
-        usage.completion_tokens += completion.usage.completion_tokens;
+        usage.add(completion.usage);
         let Some(sql) = statement::statement_in(&completion.text) else {
             let said = shown(&completion.text);
             return Err(AskError::NoSql { said });
@@ -90,6 +89,8 @@ pub fn ask(
                 return Err(AskError::NotRun { sql, reason, tries });
             }
             Err(reason) => {
+                // The model sees its own statement and the reason, so that it does not repeat the
+                // mistake.
                 messages.extend(prompt::mending(&sql, &reason));
                 failed.push((sql, reason));
             }

@@ -9,19 +9,21 @@ use serde_json::Value;
 use crate::endpoint::{Endpoint, Request, Usage};
 use crate::error::AskError;
 
-/// A line of an event is not longer.
+/// The longest line of an event.
 const MOST_LINE_BYTES: u64 = 1 << 20;
+/// The longest text of an answer, that of [`MOST_EVENTS`] tokens at four bytes each.
+const MOST_TEXT_BYTES: usize = 4 << 20;
 /// More events are no answer to a request that bounds its tokens.
 const MOST_EVENTS: usize = 1 << 20;
 
 /// An answer, with the moment each piece of it came.
 #[derive(Debug, Clone)]
 pub struct Streamed {
-    /// The words.
+    /// The text of the answer.
     pub text: String,
-    /// When each piece that holds words came; endpoints send a token in each, as a rule.
+    /// When each piece with text arrived. Most servers send one token in each.
     pub pieces: Vec<Instant>,
-    /// As the endpoint counts, where it does.
+    /// Tokens as the server counts them; `None` if it does not.
     pub usage: Option<Usage>,
 }
 
@@ -48,6 +50,7 @@ impl Endpoint {
                 return Err(self.odd("the answer broke off"));
             }
             let came = Instant::now();
+            // The limit on a line cuts it without an error, and so does a connection that ends.
             if line.last() != Some(&b'\n') {
                 return Err(self.odd("an event that is too long, or cut"));
             }
@@ -56,6 +59,10 @@ impl Endpoint {
                 None => {}
                 Some("[DONE]") => return Ok(streamed),
                 Some(event) => self.take(&self.json(event)?, came, &mut streamed)?,
+            }
+            // The limits on lines and on their number multiply to more than a machine has.
+            if streamed.text.len() > MOST_TEXT_BYTES {
+                return Err(self.odd("an answer that is too long"));
             }
         }
         Err(self.odd("an answer without an end"))

@@ -1,25 +1,25 @@
-//! Where the messages come from.
+//! The address of the broker that messages come from.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::CollectError;
 
-/// A broker and what is asked of it, as `mqtt://USER@HOST:PORT/TOPIC`, or `mqtts://` before the
-/// same.
+/// A broker and the topics to subscribe to, as `mqtt://USER@HOST:PORT/TOPIC`, or `mqtts://` before
+/// the same.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Broker {
-    /// Whether it is spoken to through TLS.
+    /// Whether the connection is encrypted with TLS.
     pub tls: bool,
-    /// Name or address.
+    /// Name or IP address, without the brackets of an IPv6 address.
     pub host: String,
-    /// Port; 1883 where none is given, 8883 with TLS.
+    /// Port; if the address has none, 1883, or 8883 with TLS.
     pub port: u16,
     /// The filter of topics: `+` stands for a level, `#` for all that follow.
     pub topic: String,
-    /// User, where the broker wants one.
+    /// The user to log in as, if the broker wants one.
     pub user: Option<String>,
-    /// Password, which no address holds and no message shows.
+    /// The password of the user. It never comes from the address, and no message shows it.
     pub password: Option<String>,
 }
 
@@ -71,11 +71,16 @@ impl FromStr for Broker {
     }
 }
 
-/// The text without a password.
+/// The address without the password that it should not have: everything from the first colon
+/// behind the scheme to the last `@` is hidden, because a password may have both signs in it.
 fn shown(text: &str) -> String {
-    match text.rsplit_once('@') {
-        Some((front, behind)) => match front.rsplit_once(':') {
-            Some((user, _)) => format!("{user}:...@{behind}"),
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), text),
+    };
+    match rest.rsplit_once('@') {
+        Some((user, behind)) => match user.split_once(':') {
+            Some((user, _password)) => format!("{scheme}{user}:...@{behind}"),
             None => text.to_owned(),
         },
         None => text.to_owned(),
@@ -135,6 +140,14 @@ mod tests {
     }
 
     #[test]
+    fn an_address_without_a_password_is_shown_as_it_is() {
+        for text in ["mqtt://me@host", "mqtt://host:1", "mqtt://[::1]"] {
+            let said = text.parse::<Broker>().unwrap_err().to_string();
+            assert!(said.contains(text), "{said}");
+        }
+    }
+
+    #[test]
     fn what_is_no_broker_is_refused_and_no_password_is_shown() {
         for (text, part) in [
             ("tcp://host/a", "begins with neither"),
@@ -146,6 +159,9 @@ mod tests {
             ("mqtt://host/a/#/b", "last level"),
             ("mqtt://host/a+/b", "level of its own"),
             ("mqtt://me:secret@host/a", "password"),
+            ("mqtt://me:secret:7@host/a", "password"),
+            ("mqtt://me:secret@7@host/a", "password"),
+            ("me:secret@host/a", "begins with neither"),
         ] {
             let said = text.parse::<Broker>().unwrap_err().to_string();
             assert!(said.contains(part) && !said.contains("secret"), "{said}");

@@ -1,4 +1,4 @@
-//! What is heard, into files.
+//! Writes what the connection delivers into the files of the hours.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,47 +9,50 @@ use std::time::{Duration, Instant};
 
 use dyno_ingest_feeds::psk::{Capture, stamp};
 use dyno_serve::rustls::ClientConfig;
+use tracing::{info, warn};
 
 use crate::listening::{Heard, Listening};
 use crate::{Broker, CollectError, Hours, Metrics, Sequence};
 
-/// Messages between the connection and the files: enough for a slow disk, and then the broker waits
-/// or drops.
+/// The most messages that wait between the connection and the files, enough for a slow disk. When
+/// they are all waiting, the connection is not read, and the broker waits or drops messages.
 const WAITING_MAX: usize = 16 * 1024;
-/// How long lines stay in memory at most, and how often the clock is looked at.
+/// The longest that lines stay in memory, and how often the end of the hour is checked.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(50);
 
-/// What to collect.
+/// What to collect, and how to connect.
 pub struct Settings {
-    /// From where.
+    /// The broker and its topics.
     pub broker: Broker,
-    /// For a broker that is spoken to through TLS: whom to trust.
+    /// The certificates to trust; given if and only if the broker is reached through TLS.
     pub tls: Option<Arc<ClientConfig>>,
-    /// Into which folder.
+    /// The folder for the files, which is created if it is missing.
     pub folder: PathBuf,
-    /// What we call ourselves; a broker cuts off another client of the same name.
+    /// Our client identifier. A broker disconnects an older client that has the same one.
     pub client_id: String,
-    /// How long the connection may be silent before it is asked whether it is there.
+    /// How long the connection may be silent. We ping twice in this time, and give the connection
+    /// up after half as much again.
     pub keep_alive: Duration,
-    /// Waits before the next attempt: the first one and the longest; each is twice the one before.
+    /// The first and the longest wait between attempts to connect; each wait is twice the one
+    /// before.
     pub waits: (Duration, Duration),
-    /// Milliseconds since 1970.
+    /// Returns the time in milliseconds since 1970.
     pub clock: Arc<dyn Fn() -> i64 + Send + Sync>,
 }
 
-/// What was collected.
+/// Counts since the collector began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Messages written.
+    /// Messages that were written to the files.
     pub messages: u64,
-    /// Connections made.
+    /// Connections on which the broker accepted the subscription.
     pub connections: u64,
-    /// Numbers left out, less those that came late.
+    /// Sequence numbers that were left out, less those that came late.
     pub missing: u64,
 }
 
-/// Writes what it hears.
+/// Receives messages and writes them to files until it is stopped.
 pub struct Collector {
     settings: Settings,
     hours: Hours,
@@ -59,7 +62,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Takes the folder, and takes up what an earlier collector left there.
+    /// Locks the folder, and finishes what an earlier collector left there.
     ///
     /// # Errors
     /// [`CollectError::Trust`], [`CollectError::Busy`], [`CollectError::Io`].
@@ -91,23 +94,22 @@ impl Collector {
         Ok(collector)
     }
 
-    /// Collects until `stop` is set, and tells `say` what happens to the connection.
+    /// Collects until `stop` is set, and logs when the connection is made or lost.
     ///
     /// # Errors
-    /// [`CollectError::Refused`], [`CollectError::Io`]; what came before is written.
-    pub fn run(self, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<Summary, CollectError> {
-        self.run_until(&|| stop.load(Ordering::Relaxed), say)
+    /// [`CollectError::Refused`], [`CollectError::Io`]; what was received before it is
+    /// written.
+    pub fn run(self, stop: &AtomicBool) -> Result<Summary, CollectError> {
+        self.run_until(&|| stop.load(Ordering::Relaxed))
     }
 
-    /// As [`Collector::run`], until `is_over` says so.
+    /// Does the same until `is_over` returns true.
     ///
     /// # Errors
     /// As [`Collector::run`].
-    pub fn run_until(
-        mut self,
-        is_over: &dyn Fn() -> bool,
-        say: &dyn Fn(&str),
-    ) -> Result<Summary, CollectError> {
+    pub fn run_until(mut self, is_over: &dyn Fn() -> bool) -> Result<Summary, CollectError> {
+        // The channel is bounded, so a disk that is slow for long makes the connection wait instead
+        // of filling the memory.
         let (sender, heard) = mpsc::sync_channel(WAITING_MAX);
         let ending = Arc::new(AtomicBool::new(false));
         let listening = Listening {
@@ -122,9 +124,11 @@ impl Collector {
         // The thread may sit in a connection attempt that cannot be cut short, so it is not waited
         // for.
         thread::spawn(move || listening.run(&sender));
-        let collected = self.take(&heard, is_over, say);
+        let collected = self.take(&heard, is_over);
         ending.store(true, Ordering::Relaxed);
+        // A thread that waits in `send` ends when the receiver is gone.
         drop(heard);
+        // The rest is written even after an error, so that the file says how far its messages go.
         self.account()?;
         let last = match &collected {
             Ok(()) => "asked to stop".to_owned(),
@@ -139,12 +143,11 @@ impl Collector {
         &mut self,
         heard: &Receiver<Heard>,
         is_over: &dyn Fn() -> bool,
-        say: &dyn Fn(&str),
     ) -> Result<(), CollectError> {
         let mut flushed = Instant::now();
         while !is_over() {
             match heard.recv_timeout(TICK) {
-                Ok(heard) => self.heard(heard, say)?,
+                Ok(heard) => self.heard(heard)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(CollectError::Refused {
@@ -154,6 +157,8 @@ impl Collector {
             }
             if flushed.elapsed() >= FLUSH_EVERY {
                 flushed = Instant::now();
+                // Without messages nothing else would end the hour, and its file would stay open
+                // until the next message.
                 if self.hours.ends_at(self.now_ms()) {
                     self.account()?;
                     self.hours.end_hour()?;
@@ -164,20 +169,20 @@ impl Collector {
         Ok(())
     }
 
-    fn heard(&mut self, heard: Heard, say: &dyn Fn(&str)) -> Result<(), CollectError> {
+    fn heard(&mut self, heard: Heard) -> Result<(), CollectError> {
         match heard {
             Heard::Connected => {
                 self.summary.connections += 1;
                 self.metrics.connections.add(1);
                 self.metrics.connected.set(1);
                 let broker = self.settings.broker.to_string();
-                say(&format!("connected to {broker}"));
+                info!("connected to {broker}");
                 self.event("connected", broker)
             }
             Heard::Disconnected(reason) => {
                 self.metrics.disconnections.add(1);
                 self.metrics.connected.set(0);
-                say(&format!("not connected: {reason}"));
+                warn!("not connected: {reason}");
                 self.account()?;
                 self.event("disconnected", reason)
             }
@@ -224,7 +229,7 @@ impl Collector {
         self.hours.append(&capture, received_ms)
     }
 
-    /// Writes the account of numbers since the last one, where there is any.
+    /// Writes the account of the numbers since the last one, if any message came since.
     fn account(&mut self) -> Result<(), CollectError> {
         let account = self.sequence.close();
         if account.received == 0 {

@@ -1,5 +1,5 @@
-//! The connection: a thread that reads messages and hands them on, and comes back when it was cut
-//! off.
+//! The connection to the broker: a thread that reads messages, passes them on, and connects again
+//! when the connection is lost.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -16,21 +16,21 @@ use crate::Broker;
 use crate::link::{self, Link};
 use crate::packet::{self, PACKET_BYTES_MAX, Packet};
 
-/// How long a connection may take to be made, and its first answers to come.
+/// The time limit for a connection to be made, and for the first answers on it.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-/// How often a wait looks whether it should end.
+/// How often a wait checks for a stop request.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What comes from the broker.
+/// What the thread tells the collector.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// The broker has taken the subscription.
+    /// The broker has accepted the subscription.
     Connected,
-    /// The connection is gone, or could not be made.
+    /// The connection was lost or could not be made, for this reason.
     Disconnected(String),
-    /// The broker refuses us, for good.
+    /// The broker refuses us, and would do so again. The thread has ended.
     Refused(String),
-    /// A message.
+    /// One message, with the time at which it was read.
     Message {
         received_ms: i64,
         topic: String,
@@ -38,27 +38,25 @@ pub(crate) enum Heard {
     },
 }
 
-/// How to listen.
+/// The parameters of the thread.
 pub(crate) struct Listening {
     pub(crate) broker: Broker,
-    /// For a broker that is spoken to through TLS.
+    /// The certificates to trust, for a broker that is reached through TLS.
     pub(crate) tls: Option<Arc<ClientConfig>>,
     pub(crate) client_id: String,
     pub(crate) keep_alive: Duration,
-    /// Waits after failures: the first one and the longest; each is twice the one before.
+    /// The first and the longest wait after failures; each is twice the one before.
     pub(crate) waits: (Duration, Duration),
-    /// Milliseconds since 1970.
     pub(crate) clock: Arc<dyn Fn() -> i64 + Send + Sync>,
     pub(crate) stop: Arc<AtomicBool>,
 }
 
-/// Why a connection ended.
 enum Ended {
-    /// The receiver is gone.
-    Nobody,
-    /// The same answer would come again.
+    /// The collector no longer listens, or has asked for a stop.
+    Stopped,
+    /// The broker refused, and would give the same answer again.
     Refused(String),
-    /// It was cut, or never came about.
+    /// The connection was lost, or could not be made.
     Cut(String),
 }
 
@@ -69,18 +67,20 @@ impl From<io::Error> for Ended {
 }
 
 impl Listening {
-    /// Hands on what is heard until the receiver is gone, [`Listening::stop`] is set, or the broker
-    /// refuses.
+    /// Passes on what the broker sends until the receiver is gone, [`Listening::stop`] is set, or
+    /// the broker refuses.
     pub(crate) fn run(self, heard: &SyncSender<Heard>) {
         let mut failures = 0;
         while !self.stopped() {
             let mut was_connected = false;
             let ended = self.one_connection(heard, &mut was_connected);
             let last = match ended {
-                Ended::Nobody => return,
+                Ended::Stopped => return,
                 Ended::Refused(reason) => Heard::Refused(reason),
                 Ended::Cut(reason) => Heard::Disconnected(reason),
             };
+            // The collector is told in every case, because each end of a connection becomes a line
+            // of the file.
             let refused = matches!(last, Heard::Refused(_));
             if heard.send(last).is_err() || refused {
                 return;
@@ -94,7 +94,7 @@ impl Listening {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Never ends well: the answer says how.
+    /// Connects and listens until the connection ends, and returns the reason.
     fn one_connection(&self, heard: &SyncSender<Heard>, was_connected: &mut bool) -> Ended {
         match self.listen(heard, was_connected) {
             Ok(never) => match never {},
@@ -122,13 +122,15 @@ impl Listening {
             if self.stopped() {
                 // Whether the broker still hears it makes no difference to us.
                 let _ = socket.write_all(&packet::DISCONNECT);
-                return Err(Ended::Nobody);
+                return Err(Ended::Stopped);
             }
             if fill(&mut socket, &mut bytes)? {
                 got = Instant::now();
                 let used = self.take(&bytes, &mut socket, heard, was_connected)?;
                 bytes.drain(..used);
             }
+            // A broker answers pings, so on a good connection something arrives at least twice in
+            // the time of a keep-alive.
             let patience = if *was_connected {
                 self.keep_alive * 3 / 2
             } else {
@@ -147,7 +149,7 @@ impl Listening {
         }
     }
 
-    /// Hands on all packets that are there, and says how many bytes they have.
+    /// Passes on all packets that are complete, and returns how many bytes they have.
     fn take(
         &self,
         bytes: &[u8],
@@ -155,7 +157,7 @@ impl Listening {
         heard: &SyncSender<Heard>,
         was_connected: &mut bool,
     ) -> Result<usize, Ended> {
-        let cut = |reason: &str| Ended::Cut(format!("the broker makes no sense: {reason}"));
+        let cut = |reason: &str| Ended::Cut(format!("the broker sends what is not MQTT: {reason}"));
         let mut at = 0;
         while let Some((found, length)) = packet::read(&bytes[at..]).map_err(cut)? {
             at += length;
@@ -188,7 +190,7 @@ impl Listening {
                 }),
                 Packet::Pong => continue,
             };
-            handed.map_err(|_| Ended::Nobody)?;
+            handed.map_err(|_| Ended::Stopped)?;
         }
         Ok(at)
     }
@@ -222,7 +224,7 @@ impl Listening {
         );
         shaken.map_err(|error| match link::distrust(&error) {
             Some(reason) => Ended::Refused(reason),
-            None => Ended::Cut(format!("no TLS with it: {error}")),
+            None => Ended::Cut(format!("the TLS handshake failed: {error}")),
         })
     }
 
@@ -237,7 +239,7 @@ impl Listening {
     }
 }
 
-/// Appends what has come; tells whether anything has.
+/// Appends the bytes that have arrived. Returns false if the time limit passed without any.
 fn fill(socket: &mut Link, bytes: &mut Vec<u8>) -> Result<bool, Ended> {
     const STEP: usize = 64 * 1024;
     debug_assert!(
@@ -246,7 +248,10 @@ fn fill(socket: &mut Link, bytes: &mut Vec<u8>) -> Result<bool, Ended> {
     );
     let start = bytes.len();
     bytes.resize(start + STEP, 0);
+    // The buffer holds one incomplete packet at most, whose length `packet::read` limits.
     let read = socket.read(&mut bytes[start..]);
+    // The room that was not filled is given back, also after an error, because the bytes behind the
+    // end would be read as packets.
     bytes.truncate(start + *read.as_ref().unwrap_or(&0));
     match read {
         Ok(0) => Err(Ended::Cut("the broker closed the connection".to_owned())),

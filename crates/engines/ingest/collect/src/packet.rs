@@ -1,6 +1,7 @@
-//! The packets of MQTT 3.1.1 that a subscriber with QoS 0 sends and gets.
+//! The packets of MQTT 3.1.1 that a subscriber with QoS 0 sends and receives.
 
-/// The largest packet that is taken: messages have some 200 bytes, and a stranger may send any.
+/// The largest packet that is accepted. Messages have about 200 bytes, but another program may send
+/// any number.
 pub const PACKET_BYTES_MAX: usize = 256 * 1024;
 
 /// A packet from the broker.
@@ -8,30 +9,30 @@ pub const PACKET_BYTES_MAX: usize = 256 * 1024;
 pub enum Packet<'a> {
     /// CONNACK with its return code, 0 for yes.
     Connected {
-        /// MQTT 3.1.1, 3.2.2.3.
+        /// The return code, see MQTT 3.1.1, section 3.2.2.3.
         code: u8,
     },
     /// SUBACK for the one subscription.
     Subscribed {
-        /// Whether the broker took it.
+        /// Whether the broker accepted the subscription.
         accepted: bool,
     },
-    /// PUBLISH.
+    /// PUBLISH with QoS 0.
     Message {
-        /// Its topic.
+        /// The topic it was published to.
         topic: &'a str,
-        /// What it says.
+        /// The message itself, which may be any bytes.
         payload: &'a [u8],
     },
-    /// PINGRESP.
+    /// PINGRESP, the answer to [`PING`].
     Pong,
 }
 
-/// Reads the packet at the front of `bytes`, and says how many bytes it has; none while it is not
-/// all there.
+/// Parses the packet at the front of `bytes`, and returns it with its length in bytes; `None` while
+/// it is not complete.
 ///
 /// # Errors
-/// What no broker sends to such a subscriber: the connection is of no use any more.
+/// Bytes that no broker sends to such a subscriber. The connection cannot be used any more.
 pub fn read(bytes: &[u8]) -> Result<Option<(Packet<'_>, usize)>, &'static str> {
     let Some((&first, rest)) = bytes.split_first() else {
         return Ok(None);
@@ -40,6 +41,8 @@ pub fn read(bytes: &[u8]) -> Result<Option<(Packet<'_>, usize)>, &'static str> {
         return Ok(None);
     };
     let end = 1 + front + length;
+    // The length is checked before the packet is waited for, so that a broker cannot make us gather
+    // up to 256 MiB.
     if end > PACKET_BYTES_MAX {
         return Err("a packet is too large");
     }
@@ -117,16 +120,16 @@ pub fn subscribe(filter: &str) -> Vec<u8> {
     packet(0x82, &body)
 }
 
-/// PINGREQ.
+/// PINGREQ, which the broker answers with PINGRESP.
 pub const PING: [u8; 2] = [0xc0, 0];
-/// DISCONNECT.
+/// DISCONNECT, the last packet of a client that leaves in order.
 pub const DISCONNECT: [u8; 2] = [0xe0, 0];
 
-/// What CONNACK's code means.
+/// The meaning of a return code of CONNACK other than 0, in words.
 pub fn refusal(code: u8) -> &'static str {
     match code {
         1 => "it does not speak MQTT 3.1.1",
-        2 => "it does not like our name",
+        2 => "it does not accept our client identifier",
         3 => "it is not available",
         4 => "user or password are wrong",
         5 => "it does not let us in",
@@ -134,8 +137,8 @@ pub fn refusal(code: u8) -> &'static str {
     }
 }
 
-/// Text behind its length in two bytes; what is longer than they can say is cut, which callers
-/// exclude.
+/// Appends a text with its length in two bytes. Longer texts than that would be cut; callers
+/// exclude them.
 fn text(out: &mut Vec<u8>, text: &str) {
     let length = text.len().min(usize::from(u16::MAX));
     out.extend((length as u16).to_be_bytes());

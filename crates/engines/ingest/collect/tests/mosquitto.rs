@@ -148,7 +148,7 @@ impl Running {
         };
         let collector = Collector::new(settings, Metrics::new(&registry).unwrap()).unwrap();
         let stopping = Arc::clone(&stop);
-        let thread = thread::spawn(move || collector.run(&stopping, &|_| {}));
+        let thread = thread::spawn(move || collector.run(&stopping));
         Running {
             stop,
             clock,

@@ -13,12 +13,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use dyno_ingest::load::{Before, Input, LoadReport, Options, Outcome, Progress};
+use dyno_ingest::load::{Before, Chunk, Input, LoadReport, Options, Outcome, Progress};
 use dyno_ingest::table::{Manifest, Snapshot};
 use dyno_ingest_feeds::calendar::Day;
 use dyno_ingest_feeds::generate::{self, Making, Summary};
-use dyno_ingest_feeds::{FEEDS, Feed, feed_of_file, load, named};
+use dyno_ingest_feeds::{FEEDS, Feed, Rows, feed_of_file, load, named};
 use tempfile::TempDir;
+
+/// The texts of a row group are found by 32-bit offsets.
+#[test]
+fn a_row_group_has_a_limit_however_much_memory_there_is() {
+    let most = <Rows as Chunk>::most(1 << 40, 4);
+    assert!(most <= 1 << 30, "{most} bytes");
+}
 
 fn options() -> Options {
     Options {

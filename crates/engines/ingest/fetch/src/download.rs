@@ -1,4 +1,4 @@
-//! One file, in as many attempts as it takes.
+//! Downloads one file, in as many attempts as it takes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -17,47 +17,47 @@ use crate::FetchError;
 use crate::http::{Answer, Ask, agent, ask};
 use crate::state::Version;
 
-/// How to fetch.
+/// The parameters of a download.
 #[derive(Debug)]
 pub struct Fetch {
-    /// Where the files are; ends in a slash.
+    /// The URL of the folder that the files are in, which ends in a slash.
     pub from: String,
-    /// Where they go.
+    /// The folder for the files, which is created if it is missing.
     pub folder: PathBuf,
-    /// Attempts that bring nothing, one after the other, before a file is given up.
+    /// How many attempts in succession may bring no byte before a file is given up.
     pub attempts: u32,
-    /// The wait after the first of them; each is twice the one before.
+    /// The wait after the first of them; each later wait is twice the one before.
     pub first_wait: Duration,
-    /// How long an attempt may take; the next one goes on from there.
+    /// The time limit of one attempt. The next one continues after the bytes that it brought.
     pub attempt: Duration,
 }
 
-/// What became of a file.
+/// The outcome of a download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It has come.
+    /// The file was downloaded and checked, and has its name.
     Fetched {
-        /// Its length.
+        /// Length of the file in bytes.
         bytes: u64,
-        /// Bytes that were there from earlier attempts of another process.
+        /// Bytes of it that an earlier process had downloaded.
         resumed: u64,
-        /// What was odd about it.
+        /// Something odd about the file that does not prevent loading it, in a sentence.
         warning: Option<String>,
     },
-    /// It was there, and the server has the same.
+    /// The file was there already, and the server has the same version.
     Unchanged,
-    /// The server has none.
+    /// The server has no such file.
     Missing,
 }
 
-/// How an attempt went.
+/// The result of one attempt.
 enum Attempt {
-    /// All of it is aside.
+    /// The partial file is complete.
     Whole {
         resumed: u64,
     },
     Done(Outcome),
-    /// Not all of it; whether there was progress.
+    /// The attempt failed and may be repeated.
     Again {
         reason: String,
         progress: bool,
@@ -68,7 +68,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_millis(50);
 
 impl Fetch {
-    /// Fetches the file called `name` and tells `progress` how many bytes came.
+    /// Downloads the file called `name`. Calls `progress` with the number of bytes that each read
+    /// brought.
     ///
     /// # Errors
     /// See [`FetchError`].
@@ -104,6 +105,8 @@ impl Fetch {
                 Attempt::Again { reason, progress } => (reason, progress),
             };
             first = false;
+            // A download that is cut off again and again still ends if each attempt brings
+            // something.
             failures = if has_progress { 1 } else { failures + 1 };
             if failures >= self.attempts {
                 return Err(FetchError::Unreachable {
@@ -130,7 +133,11 @@ impl OneFile<'_> {
         self.check_stop()?;
         let begun = Version::read(&self.aside, &self.url);
         let there = length(&self.aside);
-        let known = Version::read(&self.path, &self.url).filter(|_| self.path.exists());
+        // A file that was cut or replaced on this machine is not the version that is written beside
+        // it, and the server would answer that it has not changed.
+        let known = Version::read(&self.path, &self.url)
+            .filter(|_| self.path.exists())
+            .filter(|known| known.bytes.is_none_or(|bytes| bytes == length(&self.path)));
         if there > 0
             && begun
                 .as_ref()
@@ -147,6 +154,7 @@ impl OneFile<'_> {
         };
         let answer = match ask(agent, &self.url, &asking) {
             Ok(answer) => answer,
+            // Such a failure, for example a name that does not exist, would come again.
             Err(failure) if failure.lasting => {
                 return Err(FetchError::Unreachable {
                     url: self.url.clone(),
@@ -169,10 +177,11 @@ impl OneFile<'_> {
             } => self.receive(version, from, body),
             Answer::Unchanged => Ok(Attempt::Done(Outcome::Unchanged)),
             Answer::Missing => Ok(Attempt::Done(Outcome::Missing)),
-            Answer::NoSuchRange => {
+            Answer::NoRest(reason) => {
+                // Asked again for the same rest, the server would give the same answer.
                 self.forget()?;
                 Ok(Attempt::Again {
-                    reason: "the server has no such range".to_owned(),
+                    reason: reason.to_owned(),
                     progress: false,
                 })
             }
@@ -187,7 +196,8 @@ impl OneFile<'_> {
         }
     }
 
-    /// Writes what comes aside, behind what is there or in its place.
+    /// Writes the body to the partial file: from byte `from` on, or in place of what is there if
+    /// that is 0.
     fn receive(
         &self,
         version: Version,
@@ -195,8 +205,8 @@ impl OneFile<'_> {
         mut body: Box<dyn Read + Send>,
     ) -> Result<Attempt, FetchError> {
         let failed = |e| FetchError::io("write", &self.aside, e);
-        // Where no version of the file is known, since it was copied here by hand or the server
-        // does not name one, its length has to do.
+        // No version of the file is known if it was copied here by hand or the server sends none.
+        // Then a file of the same length counts as the same.
         let known = Version::read(&self.path, &self.url);
         let is_named = known.is_some_and(|known| known.etag.or(known.last_modified).is_some());
         let same_length = version
@@ -206,7 +216,9 @@ impl OneFile<'_> {
             version.write(&self.path).map_err(failed)?;
             return Ok(Attempt::Done(Outcome::Unchanged));
         }
-        version.write(&self.aside).map_err(failed)?;
+        // The bytes of another version go before its name does. In the other order a kill between
+        // the two would leave old bytes under the new name, and the next attempt would ask for the
+        // rest of the new version and put it behind them.
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(from == 0)
@@ -214,6 +226,7 @@ impl OneFile<'_> {
             .append(from > 0)
             .open(&self.aside)
             .map_err(failed)?;
+        version.write(&self.aside).map_err(failed)?;
         let mut buffer = vec![0; 256 * 1024];
         let mut got = 0;
         let again = |reason: String, got| Attempt::Again {
@@ -233,15 +246,15 @@ impl OneFile<'_> {
                 Err(e) => return Ok(again(e.to_string(), got)),
             }
         }
+        // The body can end early without an error, so the length that the server stated decides.
         if let Some(expected) = version.bytes.filter(|&bytes| bytes != from + got) {
             let reason = format!("{} of {expected} bytes came", from + got);
             return Ok(again(reason, got));
         }
-        file.sync_all().map_err(failed)?;
         Ok(Attempt::Whole { resumed: from })
     }
 
-    /// Checks what has come and gives it its name.
+    /// Checks the partial file, makes it durable, and gives it its name.
     fn publish(&self, resumed: u64) -> Result<Outcome, FetchError> {
         let failed = |e| FetchError::io("rename", &self.aside, e);
         let warning = match check(&self.aside) {
@@ -254,11 +267,18 @@ impl OneFile<'_> {
                 });
             }
         };
+        // The bytes are synced here and not where they are received, because an earlier process may
+        // have received the last of them and died. A file that has its name but, after a power cut,
+        // not its bytes would count as unchanged for ever.
+        let synced = File::open(&self.aside).and_then(|file| file.sync_all());
+        synced.map_err(|e| FetchError::io("sync", &self.aside, e))?;
         fs::rename(&self.aside, &self.path).map_err(failed)?;
-        Version::rename(&self.aside, &self.path).map_err(failed)?;
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
         synced.map_err(|e| FetchError::io("sync", folder, e))?;
+        // The version follows the file. If only the version had its new name, the older file would
+        // count as the newer one. A file without its version costs one more download.
+        Version::rename(&self.aside, &self.path).map_err(failed)?;
         Ok(Outcome::Fetched {
             bytes: length(&self.path),
             resumed,
@@ -294,12 +314,13 @@ impl OneFile<'_> {
     }
 }
 
-/// 0 where there is none.
+/// The length of a file; 0 if there is none.
 fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |meta| meta.len())
 }
 
-/// Inflates all of it, which compares its checksums, and gives what is odd about it.
+/// Inflates the whole file, which compares its checksums. Returns a warning if something about it
+/// is odd.
 fn check(path: &Path) -> dyno_ingest::Result<Option<String>> {
     match open_path(path, Engine::Native, None)? {
         Source::Parquet(..) => Ok(None),

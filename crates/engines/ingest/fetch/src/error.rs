@@ -1,60 +1,60 @@
-//! What can go wrong while fetching.
+//! Errors of a download, and what to do about each.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why an archive was not fetched. What came of it stays aside for the next attempt.
+/// Why an archive was not downloaded. The bytes that were received stay in a partial file for the
+/// next attempt.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The text is not a period: mend it.
+    /// The text is not a period: correct it.
     #[error("{text:?} is not a period of {feed}: {reason}")]
     Period {
-        /// What was given.
+        /// The text as it was given.
         text: String,
-        /// The feed.
+        /// Name of the feed whose archives were requested.
         feed: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with the period or the file.
         reason: String,
     },
-    /// The server says no.
+    /// The server refuses the request: check the URL.
     #[error("{url}: the server answers {status}")]
     Refused {
-        /// What was asked for.
+        /// The URL of the file.
         url: String,
-        /// HTTP status.
+        /// The HTTP status of the answer.
         status: u16,
     },
-    /// No answer that is of use came, after several attempts: try again later, it goes on from
-    /// there.
+    /// Several attempts brought no byte: try again later. The next call continues the download.
     #[error("{url}: {reason} ({attempts} attempts)")]
     Unreachable {
-        /// What was asked for.
+        /// The URL of the file.
         url: String,
-        /// What happened last.
+        /// What happened to the last attempt.
         reason: String,
-        /// How often.
+        /// How many attempts in succession failed.
         attempts: u32,
     },
-    /// What the server has is damaged; nothing of it is kept.
-    #[error("{url}: what came is damaged: {reason}")]
+    /// The file of the server is damaged. Nothing of it is kept.
+    #[error("{url}: the file is damaged: {reason}")]
     Damaged {
-        /// What was asked for.
+        /// The URL of the file.
         url: String,
-        /// What is wrong with it.
+        /// What is wrong with the period or the file.
         reason: String,
     },
-    /// The system refused an operation: mend its cause.
+    /// A system call failed: repair its cause.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried: `write`.
+        /// The operation, such as `write`.
         action: &'static str,
-        /// On what.
+        /// The file or folder of the operation.
         path: PathBuf,
-        /// Why not.
+        /// The error that the operating system returned.
         source: io::Error,
     },
-    /// It was asked to stop; the same command continues.
-    #[error("stopped on request; what has come stays for the next attempt")]
+    /// A stop was requested; the same command continues the download.
+    #[error("stopped on request; the next attempt continues the download")]
     Stopped,
 }
 

@@ -1,4 +1,4 @@
-//! One request.
+//! Sends one request and classifies its answer.
 
 use std::io::Read;
 use std::time::Duration;
@@ -9,45 +9,46 @@ use dyno_http::{Failure, Settings};
 
 use crate::state::Version;
 
-/// No archive is longer.
+/// The longest body that is read, longer than any archive.
 const BYTES_MAX: u64 = 64 << 30;
 
-/// What a server answers.
+/// The answer of a server.
 pub(crate) enum Answer {
-    /// The file from some byte on.
+    /// The file, from byte `from` on.
     Bytes {
         version: Version,
-        /// 0, or the byte that was asked for.
+        /// Either 0 or the byte that was requested.
         from: u64,
         body: Box<dyn Read + Send>,
     },
-    /// It has not changed.
+    /// The server still has the version that the request named.
     Unchanged,
-    /// There is none.
+    /// The server has no such file.
     Missing,
-    /// What was asked for is not there (any more): ask for all of it.
-    NoSuchRange,
-    /// It may work later.
+    /// The server does not send the rest that was asked for, with the reason. The file has to be
+    /// asked for from its beginning.
+    NoRest(&'static str),
+    /// The server is busy or broken, with this status. A later attempt may succeed.
     Busy(u16),
-    /// It says no.
+    /// The server refuses, with this status.
     Refused(u16),
 }
 
-/// What is asked for.
+/// The part of the file that is requested.
 pub(crate) enum Ask<'a> {
-    /// All of it.
+    /// The whole file.
     All,
-    /// All of it, unless it is this version still.
+    /// The whole file, unless the server still has this version.
     IfChanged(&'a Version),
-    /// The rest of this version from a byte on, or all of another.
+    /// The rest of version `of` from a byte on, or the whole file if it has changed.
     Rest { of: &'a str, from: u64 },
 }
 
-/// What asks. An attempt may take so long; the next one goes on from there.
+/// Makes an HTTP client whose requests may take `attempt` each, including the body.
 pub(crate) fn agent(attempt: Duration) -> Agent {
     dyno_http::agent(&Settings {
         whole: attempt,
-        // Archives move; a request for one holds no secret.
+        // Archives move to other addresses, and the request has no secret that they could learn.
         redirects: 5,
         ..Settings::default()
     })
@@ -59,7 +60,7 @@ pub(crate) fn agent(attempt: Duration) -> Agent {
 /// Why there is no answer.
 pub(crate) fn ask(agent: &Agent, url: &str, ask: &Ask<'_>) -> Result<Answer, Failure> {
     let mut request = agent.get(url);
-    // Without it a server may compress what is compressed already, and ranges would be of that.
+    // Otherwise a server may compress the file once more, and a range would be one of that form.
     request = request.header("Accept-Encoding", "identity");
     let mut asked_from = 0;
     match ask {
@@ -82,21 +83,32 @@ pub(crate) fn ask(agent: &Agent, url: &str, ask: &Ask<'_>) -> Result<Answer, Fai
         200 => bytes(url, answer, 0),
         206 => match range(answer.headers()) {
             Some((from, total)) if from == asked_from && asked_from > 0 => {
-                with_total(bytes(url, answer, from), total)
+                match is_of(answer.headers(), ask) {
+                    true => with_total(bytes(url, answer, from), total),
+                    false => Answer::NoRest("the server sends a range of another version"),
+                }
             }
-            _ => {
-                return Err(Failure {
-                    lasting: false,
-                    reason: "the server sends another range than was asked for".to_owned(),
-                });
-            }
+            _ => Answer::NoRest("the server sends another range than was asked for"),
         },
         304 => Answer::Unchanged,
         404 | 410 => Answer::Missing,
-        416 => Answer::NoSuchRange,
+        416 => Answer::NoRest("the server has no such range"),
         status @ (408 | 429 | 500..=599) => Answer::Busy(status),
         status => Answer::Refused(status),
     })
+}
+
+/// Whether a range is of the version that was asked for. A server that does not know `If-Range`
+/// sends a range of whatever it has now, which would be put behind bytes of the older version.
+fn is_of(headers: &HeaderMap, ask: &Ask<'_>) -> bool {
+    let Ask::Rest { of, .. } = ask else {
+        return false;
+    };
+    let name = match of.starts_with('"') {
+        true => "etag",
+        false => "last-modified",
+    };
+    headers.get(name).is_none_or(|found| found == of)
 }
 
 fn bytes(url: &str, answer: Response<Body>, from: u64) -> Answer {

@@ -61,10 +61,11 @@ pub enum Source {
 /// [`Error::Io`], [`Error::Input`] for an empty file, [`Error::Refused`] for what is not a regular
 /// file and for a ZIP archive that cannot be taken.
 pub fn open_path(path: &Path, engine: Engine, total: Option<Arc<AtomicU64>>) -> Result<Source> {
-    refuse_what_is_no_file(path)?;
+    refuse_unless_regular(path)?;
     let mut file = File::open(path).map_err(|e| Error::io("open", path, e))?;
     let witness = Witness::new(path, &file)?;
     let (start, n) = first_bytes(&mut file).map_err(|e| Error::io("read", path, e))?;
+    // The first bytes are read again with the others, because the hash is that of the whole file.
     file.seek(SeekFrom::Start(0))
         .map_err(|e| Error::io("seek in", path, e))?;
     let passed = Passed::default();
@@ -83,10 +84,10 @@ pub fn open_path(path: &Path, engine: Engine, total: Option<Arc<AtomicU64>>) -> 
     Ok(Source::Text(Box::new(source.watched_by(witness))))
 }
 
-/// An archive is opened more than once: to recognise it, to read it, and to compare it. A pipe
-/// gives its bytes only to the first reader, and opening one waits for a writer that may never
-/// come.
-fn refuse_what_is_no_file(path: &Path) -> Result<()> {
+/// Fails for anything but a regular file, because an archive is opened more than once: to recognise
+/// it, to read it, and to compare it. A pipe gives its bytes only to the first reader, and opening
+/// one waits for a writer that may never come.
+fn refuse_unless_regular(path: &Path) -> Result<()> {
     let metadata = std::fs::metadata(path).map_err(|e| Error::io("open", path, e))?;
     let kind = metadata.file_type();
     let reason = if kind.is_file() {
@@ -122,6 +123,7 @@ pub fn open_stream(
     let path = PathBuf::from(name);
     let (start, n) = first_bytes(&mut reader).map_err(|e| Error::io("read", &path, e))?;
     let passed = Passed::default();
+    // A stream cannot be sought back, so the bytes that told its kind are put in front again.
     let whole = Cursor::new(start).take(n as u64).chain(reader);
     let reader = Box::new(HashingReader::new(whole, passed.clone(), total));
     match Kind::of(&path, &start[..n])? {

@@ -53,6 +53,8 @@ pub struct Files {
     folder: PathBuf,
     settle: Duration,
     seen: BTreeMap<PathBuf, Seen>,
+    /// Why the last listing could not examine one of the entries.
+    unreadable: Option<WatchError>,
 }
 
 impl Files {
@@ -62,6 +64,7 @@ impl Files {
             folder: folder.to_owned(),
             settle,
             seen: BTreeMap::new(),
+            unreadable: None,
         }
     }
 
@@ -69,23 +72,32 @@ impl Files {
     /// folders, hidden files, and files whose names mark them as unfinished.
     ///
     /// # Errors
-    /// [`WatchError::Folder`].
+    /// [`WatchError::Folder`] if the folder itself cannot be listed.
     pub fn look(&mut self, now: Instant) -> Result<Vec<PathBuf>, WatchError> {
         let failed = |e| WatchError::folder("list", &self.folder, e);
-        let mut there = BTreeMap::new();
+        let (mut there, mut unreadable) = (BTreeMap::new(), None);
         for entry in fs::read_dir(&self.folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
-            if is_finished(&path)
-                && let Some(stamp) =
-                    stamp(&path).map_err(|e| WatchError::folder("look at", &path, e))?
-            {
-                there.insert(path, stamp);
+            if !is_finished(&path) {
+                continue;
+            }
+            match stamp(&path) {
+                Ok(Some(stamp)) => {
+                    there.insert(path, stamp);
+                }
+                Ok(None) => {}
+                // For example a link that leads to itself, or to where we may not look. The other
+                // files must not wait until it is repaired.
+                Err(e) => unreadable = Some(WatchError::folder("look at", &path, e)),
             }
         }
+        self.unreadable = unreadable;
         // A name that is gone is forgotten, so that a file that later gets it has to settle anew,
         // even if it looks like the old one.
         self.seen.retain(|path, _| there.contains_key(path));
         for (path, stamp) in there {
+            // The settling time begins when we see the file and not when it was changed, because
+            // the clock of a file server may differ from ours.
             let seen = self.seen.entry(path).or_insert(Seen {
                 stamp,
                 since: now,
@@ -106,9 +118,17 @@ impl Files {
 
     /// Marks a file as handled, in the version that the last listing saw.
     pub fn done(&mut self, path: &Path) {
+        // If the file has changed since the listing, its next stamp differs from this one, and it
+        // is loaded again.
         if let Some(seen) = self.seen.get_mut(path) {
             seen.done = true;
         }
+    }
+
+    /// Why the last listing could not examine one of the entries, once; `None` if it could examine
+    /// all of them. Such entries are not among the files.
+    pub fn take_unreadable(&mut self) -> Option<WatchError> {
+        self.unreadable.take()
     }
 
     /// Whether the last listing saw a file of this name.
@@ -131,6 +151,7 @@ fn is_finished(path: &Path) -> bool {
 fn stamp(path: &Path) -> io::Result<Option<Stamp>> {
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
+        // The file was removed after its name was listed.
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(e),
     };

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use dyno_ingest::Error;
 use dyno_ingest::load::{ArchiveReport, Before, Input, Outcome, Progress};
 use dyno_ingest_feeds::{Feed, feed_of_file, named};
+use tracing::{error, info, warn};
 
 use crate::pause::{Pause, wait};
 use crate::{Destination, Files, Metrics, WatchError};
@@ -74,21 +75,17 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Loads files as they arrive until `stop` is set or, with `once`, until all are handled. Calls
-    /// `say` with the result of each file. One that cannot be loaded is reported once, and tried
-    /// again when it changes.
+    /// Loads files as they arrive until `stop` is set or, with `once`, until all are handled. Logs
+    /// the result of each file. One that cannot be loaded is reported once, and tried again when it
+    /// changes.
     ///
     /// # Errors
     /// When the folder cannot be listed, and what [`WatchError::may_pass`] does not hold of; once,
     /// the others too.
-    pub fn run(
-        &mut self,
-        stop: &Arc<AtomicBool>,
-        say: &dyn Fn(&str),
-    ) -> Result<FolderSummary, WatchError> {
+    pub fn run(&mut self, stop: &Arc<AtomicBool>) -> Result<FolderSummary, WatchError> {
         let mut pause = Pause::new(PAUSES.0, PAUSES.1);
         while !stop.load(Ordering::Relaxed) {
-            match self.look(stop, say) {
+            match self.look(stop) {
                 Ok(()) => pause.over(),
                 Err(WatchError::Ingest(Error::Stopped)) => break,
                 // A run with `once` returns the error to its caller. A watch that goes on reports
@@ -97,7 +94,7 @@ impl<'a> Folder<'a> {
                     self.metrics.errors.add(1);
                     let reason = error.to_string();
                     if pause.failed(&reason).1 {
-                        say(&format!("{reason}; it is tried again"));
+                        warn!("{reason}; it is tried again");
                     }
                     pause.wait(stop);
                     continue;
@@ -107,6 +104,8 @@ impl<'a> Folder<'a> {
             if self.settings.once && self.files.waiting() == 0 {
                 break;
             }
+            // With `once`, a file that has not settled yet is looked at again as soon as it may
+            // have.
             let every = match self.settings.once {
                 true => self.settings.every.min(self.settings.settle),
                 false => self.settings.every,
@@ -120,15 +119,16 @@ impl<'a> Folder<'a> {
     ///
     /// # Errors
     /// As [`Folder::run`].
-    pub fn last_look(&mut self, say: &dyn Fn(&str)) -> Result<FolderSummary, WatchError> {
-        self.look(&Arc::default(), say)?;
+    pub fn last_look(&mut self) -> Result<FolderSummary, WatchError> {
+        self.look(&Arc::default())?;
         Ok(self.summary)
     }
 
     /// Lists the folder once and loads what is ready.
-    fn look(&mut self, stop: &Arc<AtomicBool>, say: &dyn Fn(&str)) -> Result<(), WatchError> {
+    fn look(&mut self, stop: &Arc<AtomicBool>) -> Result<(), WatchError> {
         let ready = self.files.look(Instant::now())?;
         let files = &self.files;
+        // When the owner of an archive is gone, another file may take its place.
         self.owners.retain(|_, path| files.has(path));
         self.waiting();
         let mut of_feed: Vec<(&'static Feed, Vec<PathBuf>)> = Vec::new();
@@ -142,16 +142,20 @@ impl<'a> Folder<'a> {
                     }
                 }
                 Ok(None) => {}
-                Err(error) if is_of_file(&error) => self.bad(&path, &error.to_string(), say),
+                Err(error) if is_of_file(&error) => self.bad(&path, &error.to_string()),
                 Err(error) => return Err(error.into()),
             }
         }
         for (feed, paths) in of_feed {
-            for paths in self.known_apart(feed, paths, say).chunks(TOGETHER) {
-                self.load(feed, paths, stop, say)?;
+            for paths in self.known_apart(feed, paths).chunks(TOGETHER) {
+                self.load(feed, paths, stop)?;
             }
         }
-        Ok(())
+        // With `once` an error ends the watch, so the other files come first.
+        match self.files.take_unreadable() {
+            Some(error) if !self.settings.once || self.files.waiting() == 0 => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// The feed of a file; `None` if the file is gone.
@@ -165,6 +169,7 @@ impl<'a> Folder<'a> {
                 path: path.to_owned(),
                 reason: "it looks like no feed's; --feed names one".to_owned(),
             }),
+            // The file was removed while it was looked at, so there is no failure to report.
             Err(_) if !path.exists() => Ok(None),
             Err(error) => Err(error),
         }
@@ -172,12 +177,7 @@ impl<'a> Folder<'a> {
 
     /// The files that are distinct archives. Two files of one archive would replace each other for
     /// ever, so the second is refused.
-    fn known_apart(
-        &mut self,
-        feed: &'static Feed,
-        paths: Vec<PathBuf>,
-        say: &dyn Fn(&str),
-    ) -> Vec<PathBuf> {
+    fn known_apart(&mut self, feed: &'static Feed, paths: Vec<PathBuf>) -> Vec<PathBuf> {
         let mut apart = Vec::new();
         for path in paths {
             let archive = feed.identity(None, &path);
@@ -188,7 +188,7 @@ impl<'a> Folder<'a> {
                         path.display(),
                         owner.display()
                     );
-                    self.bad(&path, &reason, say);
+                    self.bad(&path, &reason);
                 }
                 _ => {
                     self.owners.insert(archive, path.clone());
@@ -204,7 +204,6 @@ impl<'a> Folder<'a> {
         feed: &'static Feed,
         paths: &[PathBuf],
         stop: &Arc<AtomicBool>,
-        say: &dyn Fn(&str),
     ) -> Result<(), WatchError> {
         let progress = Progress {
             stop: Arc::clone(stop),
@@ -215,9 +214,11 @@ impl<'a> Folder<'a> {
         let mut failure = None;
         for report in reports {
             for warning in &report.warnings {
-                say(&format!("warning: {warning}"));
+                warn!("{warning}");
             }
-            if let Err(error) = self.account(report, say) {
+            // The other files of this load count all the same. The one that failed stays waiting
+            // and is tried again.
+            if let Err(error) = self.account(report) {
                 failure = Some(error);
             }
         }
@@ -227,7 +228,7 @@ impl<'a> Folder<'a> {
 
     /// Records the result of a file. A failure that the file did not cause leaves it to be tried
     /// again.
-    fn account(&mut self, report: ArchiveReport, say: &dyn Fn(&str)) -> Result<(), Error> {
+    fn account(&mut self, report: ArchiveReport) -> Result<(), Error> {
         let (path, name) = (&report.path, &report.identity);
         match report.outcome {
             Outcome::Loaded {
@@ -250,7 +251,7 @@ impl<'a> Folder<'a> {
                 self.metrics.bytes.add(source_bytes);
                 self.metrics.committed_at_s.set(now_s());
                 self.files.done(path);
-                say(&format!("{how} {name}: {rows} rows, {bad_rows} bad"));
+                info!(rows, bad_rows, source_bytes, "{how} {name}");
             }
             Outcome::AlreadyThere { .. } => {
                 self.summary.there += 1;
@@ -261,18 +262,18 @@ impl<'a> Folder<'a> {
             Outcome::Failed(_) if !path.exists() => {}
             Outcome::Failed(error) if is_of_file(&error) => {
                 let (path, reason) = (path.clone(), error.to_string());
-                self.bad(&path, &reason, say);
+                self.bad(&path, &reason);
             }
             Outcome::Failed(error) => return Err(error),
         }
         Ok(())
     }
 
-    fn bad(&mut self, path: &Path, reason: &str, say: &dyn Fn(&str)) {
+    fn bad(&mut self, path: &Path, reason: &str) {
         self.summary.bad += 1;
         self.metrics.bad.add(1);
         self.files.done(path);
-        say(&format!("not loaded: {reason}"));
+        error!("not loaded: {reason}");
     }
 
     fn waiting(&self) {

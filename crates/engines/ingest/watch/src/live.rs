@@ -19,7 +19,6 @@ pub fn run(
     collector: Collector,
     mut folder: Folder<'_>,
     stop: &AtomicBool,
-    say: &(dyn Fn(&str) + Sync),
 ) -> Result<(Summary, FolderSummary), WatchError> {
     let ended = Arc::new(AtomicBool::new(false));
     let failed = AtomicBool::new(false);
@@ -27,21 +26,22 @@ pub fn run(
         let collecting = scope.spawn(|| {
             // The collector has a flag of its own, because it must also stop when loading has
             // failed.
-            let collected = collector.run_until(
-                &|| stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed),
-                say,
-            );
+            let collected = collector
+                .run_until(&|| stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed));
+            // The collector has closed its last file. The folder may stop now, and the last look
+            // below loads that file.
             ended.store(true, Ordering::Relaxed);
             collected
         });
-        let loaded = folder.run(&ended, say);
+        let loaded = folder.run(&ended);
         failed.store(true, Ordering::Relaxed);
         let collected = match collecting.join() {
             Ok(collected) => collected,
             Err(panic) => std::panic::resume_unwind(panic),
         };
+        // If loading failed, that is what ended the collector, so its error comes first.
         loaded?;
         let collected = collected?;
-        Ok((collected, folder.last_look(say)?))
+        Ok((collected, folder.last_look()?))
     })
 }

@@ -1,4 +1,4 @@
-//! A block device on a file. Has `unsafe`: the loop driver's calls (linux/loop.h).
+//! A block device on a file. Has `unsafe`: the calls of the loop driver (linux/loop.h).
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use crate::FuseError;
 
-/// How a device is made.
+/// How a loop device is made.
 #[derive(Debug, Clone, Copy)]
 pub struct LoopOptions {
     /// Bytes of a sector: 512, 1024, 2048 or 4096. With 4096, the default, every write is of whole
     /// pages.
     pub sector_bytes: u32,
-    /// Whether writing is refused.
+    /// Whether the device refuses writes.
     pub read_only: bool,
 }
 
@@ -26,8 +26,8 @@ impl Default for LoopOptions {
     }
 }
 
-/// A block device of the loop driver. Dropping this leaves it there: [`LoopDevice::detach`] ends
-/// it.
+/// A block device of the loop driver. Dropping this leaves the device in place;
+/// [`LoopDevice::detach`] ends it.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
@@ -42,20 +42,19 @@ const FLAGS_AT: usize = 8 + 52;
 const NAME_AT: usize = 8 + 56;
 const NAME_BYTES: usize = 63;
 const READ_ONLY: u32 = 1;
-/// No second cache above the file.
+/// Direct I/O: no second page cache above that of the file.
 const DIRECT: u32 = 16;
-/// Another process may take the free device first.
+/// How often a free device is searched for, because another process may take it first.
 const TRIES: usize = 16;
 
 impl LoopDevice {
-    /// Makes a free one stand for `file` (Linux 5.8 and later).
+    /// Attaches a free loop device to `file` (Linux 5.8 and later).
     ///
-    /// # Errors
-    /// Without root, or when there is no free device.
+    /// Without root, or when no loop device is free.
     pub fn attach(file: &Path, options: LoopOptions) -> Result<Self, FuseError> {
-        let opened = open(file, !options.read_only).map_err(FuseError::of("open", file))?;
+        let opened = open(file, !options.read_only).map_err(FuseError::system("open", file))?;
         let control = Path::new("/dev/loop-control");
-        let driver = open(control, true).map_err(FuseError::of("open", control))?;
+        let driver = open(control, true).map_err(FuseError::system("open", control))?;
         let mut config = configuration(&opened, file, options);
         let mut last = FuseError::System {
             what: "find a free loop device for",
@@ -66,17 +65,22 @@ impl LoopDevice {
             // SAFETY: the call takes no structure.
             let number = unsafe { libc::ioctl(driver.as_raw_fd(), GET_FREE as _) };
             if number < 0 {
-                return Err(FuseError::last("find a free loop device with", control));
+                return Err(FuseError::last_os_error(
+                    "find a free loop device with",
+                    control,
+                ));
             }
             let path = PathBuf::from(format!("/dev/loop{number}"));
-            let device = open(&path, true).map_err(FuseError::of("open", &path))?;
+            let device = open(&path, true).map_err(FuseError::system("open", &path))?;
             // SAFETY: the structure has its length, and lives through the call.
             let done =
                 unsafe { libc::ioctl(device.as_raw_fd(), CONFIGURE as _, config.as_mut_ptr()) };
             if done == 0 {
                 return Ok(Self { path });
             }
-            last = FuseError::last("configure", &path);
+            // Between the search and this call another process can take the device. Only that is
+            // tried again.
+            last = FuseError::last_os_error("configure", &path);
             if !matches!(&last, FuseError::System { source, .. } if source.raw_os_error() == Some(libc::EBUSY))
             {
                 break;
@@ -85,13 +89,13 @@ impl LoopDevice {
         Err(last)
     }
 
-    /// One that was made before, by its path.
+    /// A device that was made before, by its path. Whether it exists is not checked.
     pub fn of_path(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// The file that it stands for, as the system shows it; nothing when the device stands for
-    /// none. The system is asked in a way that does not wait for the file's own server.
+    /// The file that the device is attached to, as the system shows it; `None` if it is attached to
+    /// none. It is read from sysfs, because opening the file would wait for the file's own server.
     pub fn backing_file(&self) -> Option<PathBuf> {
         let name = self.path.file_name()?;
         let shown = Path::new("/sys/block").join(name).join("loop/backing_file");
@@ -99,21 +103,20 @@ impl LoopDevice {
         Some(PathBuf::from(shown.trim_end_matches('\n')))
     }
 
-    /// Where it is.
+    /// The path of the block device under /dev.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Ends it; one that is in use ends when its last user does.
+    /// Detaches the device. One that is in use is detached when its last user closes it.
     ///
-    /// # Errors
-    /// When it has ended already.
+    /// When it was detached already.
     pub fn detach(self) -> Result<(), FuseError> {
-        let device = open(&self.path, false).map_err(FuseError::of("open", &self.path))?;
+        let device = open(&self.path, false).map_err(FuseError::system("open", &self.path))?;
         // SAFETY: the call takes no structure.
         match unsafe { libc::ioctl(device.as_raw_fd(), CLEAR as _, 0) } {
             0 => Ok(()),
-            _ => Err(FuseError::last("detach", &self.path)),
+            _ => Err(FuseError::last_os_error("detach", &self.path)),
         }
     }
 }
@@ -131,7 +134,7 @@ fn configuration(file: &File, path: &Path, options: LoopOptions) -> [u8; CONFIG_
         FLAGS_AT,
         DIRECT | if options.read_only { READ_ONLY } else { 0 },
     );
-    // For who lists devices; what does not fit is left out.
+    // The name is for lists of devices; what does not fit is cut off.
     let name = path.as_os_str().as_encoded_bytes();
     let bytes = name.len().min(NAME_BYTES);
     config[NAME_AT..NAME_AT + bytes].copy_from_slice(&name[..bytes]);

@@ -1,4 +1,4 @@
-//! Making a directory the file system, and a directory again. Has `unsafe`: the system's calls.
+//! Mounts and unmounts the file system. Has `unsafe`: the system calls for it.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -10,19 +10,19 @@ use std::path::Path;
 
 use crate::FuseError;
 
-/// The end that requests come out of, and replies go into.
+/// The descriptor that requests are read from, and replies written to.
 #[derive(Debug)]
 pub struct Connection {
     pub(crate) file: File,
 }
 
 impl Connection {
-    /// The one that a holder kept.
+    /// The connection that a holder kept for a daemon that died.
     pub fn of_held(file: OwnedFd) -> Self {
         Self { file: file.into() }
     }
 
-    /// Another handle on the same end, for a thread or for a holder.
+    /// Duplicates the descriptor, for a thread or for a holder.
     ///
     /// # Errors
     /// When the system has no descriptor left.
@@ -32,14 +32,14 @@ impl Connection {
         })
     }
 
-    /// The descriptor.
+    /// The descriptor, for a holder to keep.
     pub fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 }
 
-/// Makes the empty directory `at` a file system with the one file, readable by root alone. Another
-/// user must serve before anybody looks into it.
+/// Mounts the file system with its one file at the empty directory `at`, readable by root alone.
+/// Threads must serve it before any process looks into it, or that process waits.
 ///
 /// # Errors
 /// Without root, without `/dev/fuse`, or when `at` is not a directory.
@@ -50,7 +50,7 @@ pub fn mount(at: &Path) -> Result<Connection, FuseError> {
         .write(true)
         .custom_flags(libc::O_CLOEXEC)
         .open(device)
-        .map_err(FuseError::of("open", device))?;
+        .map_err(FuseError::system("open", device))?;
     let options = format!(
         "fd={},rootmode=40700,user_id=0,group_id=0,default_permissions",
         file.as_raw_fd()
@@ -68,11 +68,11 @@ pub fn mount(at: &Path) -> Result<Connection, FuseError> {
     };
     match done {
         0 => Ok(Connection { file }),
-        _ => Err(FuseError::last("mount a file system at", at)),
+        _ => Err(FuseError::last_os_error("mount a file system at", at)),
     }
 }
 
-/// Takes the file system away; who has the file open keeps it, as the system does.
+/// Unmounts the file system. Processes that have the file open keep it until they close it.
 ///
 /// # Errors
 /// When nothing is mounted there.
@@ -81,7 +81,7 @@ pub fn unmount(at: &Path) -> Result<(), FuseError> {
     // SAFETY: a string that ends in NUL and lives through the call.
     match unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) } {
         0 => Ok(()),
-        _ => Err(FuseError::last("unmount", at)),
+        _ => Err(FuseError::last_os_error("unmount", at)),
     }
 }
 
@@ -90,5 +90,5 @@ fn text(path: &Path) -> Result<CString, FuseError> {
 }
 
 fn nul(path: &Path) -> FuseError {
-    FuseError::of("name", path)(io::ErrorKind::InvalidInput.into())
+    FuseError::system("name", path)(io::ErrorKind::InvalidInput.into())
 }

@@ -1,98 +1,86 @@
-//! Requests of the system, as `linux/fuse.h` (protocol 7.x) lays them out: numbers of this
-//! machine's byte order.
+//! Requests of the kernel, as `linux/fuse.h` (protocol 7.x) lays them out, in this machine's byte
+//! order.
 
 use crate::FuseError;
 
-/// Bytes in front of every request.
+/// Length of the head in front of every request.
 pub const HEAD_BYTES: usize = 40;
-/// The directory.
+/// Node number of the root directory.
 pub const ROOT: u64 = 1;
-/// The one file in it.
+/// Node number of the one file in it.
 pub const FILE: u64 = 2;
 
-/// A request.
+/// A request of the kernel, decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// Comes back in the reply.
+    /// The number that the reply must repeat.
     pub unique: u64,
-    /// What it is about: [`ROOT`] or [`FILE`].
+    /// The node that it is for: [`ROOT`] or [`FILE`].
     pub node: u64,
-    /// What.
     pub call: Call<'a>,
 }
 
-/// What is asked for.
+/// The operation, with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call<'a> {
-    /// Which version and abilities: (major, minor, read-ahead, flags, more flags).
+    /// Agree on version and abilities. It comes before anything else.
     Init {
-        /// The protocol's.
         major: u32,
-        /// Its minor version.
         minor: u32,
-        /// Bytes that the system reads ahead.
+        /// Bytes that the kernel reads ahead.
         max_readahead: u32,
-        /// What it can do; the upper half since 7.36.
+        /// The kernel's abilities; the upper half exists since 7.36.
         flags: u64,
     },
-    /// What a name in the directory is.
+    /// Find the node of a name in the directory.
     Lookup(&'a [u8]),
-    /// Size, mode and times.
+    /// Size, mode and times of a node.
     GetAttributes,
-    /// Set them; the size, if that is among them.
+    /// Change attributes; only a size matters here.
     SetAttributes {
-        /// The new size.
         size: Option<u64>,
     },
-    /// Of file or directory.
+    /// Open the file; nothing is remembered for it.
     Open,
-    /// Of the directory.
+    /// Open the directory; nothing is remembered for it.
     OpenDirectory,
-    /// Names from one on, in so many bytes.
+    /// List names of the directory.
     ReadDirectory {
-        /// Names passed over.
+        /// How many names to skip.
         offset: u64,
-        /// Bytes of the reply at most.
+        /// The most bytes of the reply.
         bytes: u32,
     },
-    /// Bytes.
     Read {
-        /// From where on.
         offset: u64,
-        /// How many.
         bytes: u32,
     },
-    /// Store bytes.
     Write {
-        /// From where on.
         offset: u64,
-        /// What.
         data: &'a [u8],
     },
-    /// Have what was written where it stays.
+    /// Make written bytes durable, which here means nothing to do.
     Sync,
-    /// Zero, or free, or take, a range.
+    /// Zero a range, give its space back, or reserve space for it (fallocate).
     Allocate {
-        /// From where on.
         offset: u64,
-        /// How many bytes.
         bytes: u64,
-        /// FALLOC_FL_ flags.
+        /// The `FALLOC_FL_` flags of fallocate(2).
         mode: u32,
     },
-    /// How full it is.
+    /// How many blocks the file system has, and how many are free.
     StatFs,
-    /// Closed.
+    /// The last user of a handle has closed it.
     Release,
-    /// No reply is wanted.
+    /// A message that the kernel wants no reply to.
     Silent,
-    /// The file system ends.
+    /// The file system was unmounted.
     Destroy,
-    /// Something else.
+    /// An operation that is not supported here.
     Other,
 }
 
-/// Numbers one after the other.
+/// Reads numbers one after the other, and fails at the end of the bytes.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -115,13 +103,16 @@ impl Fields<'_> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads one.
+    /// Decodes a request. The kernel is trusted not to lie, but a length that does not match is
+    /// refused.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FuseError> {
         let mut fields = Fields(bytes);
         let (length, code) = (fields.u32()?, fields.u32()?);
         let (unique, node) = (fields.u64()?, fields.u64()?);
         if length as usize != bytes.len() {
-            return Err(FuseError::Request("its length is another than it says"));
+            return Err(FuseError::Request(
+                "its length differs from the one in its head",
+            ));
         }
         let body = bytes
             .get(HEAD_BYTES..)
@@ -139,7 +130,7 @@ impl<'a> Call<'a> {
         let mut fields = Fields(body);
         Ok(match code {
             1 => Self::Lookup(name(body)?),
-            // Forget, interrupt (our calls are short), forget many.
+            // Forget, interrupt (our operations are short), and forget many.
             2 | 36 | 42 => Self::Silent,
             3 => Self::GetAttributes,
             4 => {
@@ -195,7 +186,7 @@ fn write(body: &[u8]) -> Result<Call<'_>, FuseError> {
     match data.filter(|data| data.len() == bytes as usize) {
         Some(data) => Ok(Call::Write { offset, data }),
         None => Err(FuseError::Request(
-            "a write's data are not as long as it says",
+            "the data of a write differ in length from its head",
         )),
     }
 }

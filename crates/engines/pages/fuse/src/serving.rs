@@ -1,4 +1,4 @@
-//! Threads that answer the system's requests from a disk.
+//! The threads that answer the kernel's requests from a disk.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -13,29 +13,29 @@ use crate::reply::{MOST_BYTES, Reply, repeat};
 use crate::request::{Call, FILE, ROOT, Request};
 use crate::{DEVICE, FuseError};
 
-/// Room for the longest request: a write's head and data.
+/// Room for the longest request: the head and the data of a write.
 const REQUEST_BYTES: usize = MOST_BYTES as usize + 4096;
 
-/// How it begins.
+/// Whether requests of an earlier daemon may be under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// Behind a mount.
+    /// The file system was mounted just now.
     Fresh,
-    /// After another daemon, whose end of requests a holder kept.
+    /// Another daemon served it and died, and a holder kept the connection.
     Resumed,
 }
 
-/// Counters since the start; the disk counts reads and writes.
+/// Counters since the start. Reads and writes are counted by the disk.
 #[derive(Debug, Default)]
 pub struct Figures {
-    /// Requests that came.
+    /// Requests that wanted a reply.
     pub requests: AtomicU64,
-    /// Requests answered with an error that is not only "no such thing".
+    /// Requests answered with an error other than "no such file" or "not supported".
     pub failed: AtomicU64,
 }
 
-/// The threads. They end when the file system is unmounted and the file is closed; until then
-/// they end only with the process.
+/// The serving threads. They end when the file system is unmounted and the file is closed; until
+/// then they end only with the process.
 #[derive(Debug)]
 pub struct Serving {
     threads: Vec<JoinHandle<Result<(), FuseError>>>,
@@ -43,9 +43,8 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Serves `disk` on `threads` threads.
+    /// Starts to serve `disk` on `threads` threads, one if it is 0.
     ///
-    /// # Errors
     /// [`FuseError::NoRepeat`], or when the system has no thread or descriptor left.
     pub fn begin(
         connection: &Connection,
@@ -53,8 +52,10 @@ impl Serving {
         threads: usize,
         start: Start,
     ) -> Result<Self, FuseError> {
-        let failed = |what| FuseError::of(what, "/dev/fuse");
+        let failed = |what| FuseError::system(what, "/dev/fuse");
         if start == Start::Resumed {
+            // The kernel queues the repeated requests again, so it does not matter which thread
+            // reads them, or that no thread runs yet.
             let mut end = connection.try_clone().map_err(failed("share"))?;
             end.file.write_all(&repeat()).map_err(FuseError::NoRepeat)?;
         }
@@ -75,20 +76,19 @@ impl Serving {
         })
     }
 
-    /// Counters.
+    /// The counters, which the threads go on counting.
     pub fn figures(&self) -> &Figures {
         &self.figures
     }
 
-    /// Whether the file system has ended, by an unmount or a failure.
+    /// Whether all threads have ended, by an unmount or a failure.
     pub fn has_ended(&self) -> bool {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// Waits until the file system has ended.
+    /// Waits until all threads have ended.
     ///
-    /// # Errors
-    /// What ended a thread before.
+    /// The first failure of a thread.
     pub fn wait(self) -> Result<(), FuseError> {
         let mut first = Ok(());
         for thread in self.threads {
@@ -103,7 +103,7 @@ impl Serving {
 }
 
 fn serve(mut end: Connection, disk: &Disk, figures: &Figures) -> Result<(), FuseError> {
-    let failed = |what| FuseError::of(what, "/dev/fuse");
+    let failed = |what| FuseError::system(what, "/dev/fuse");
     let mut server = Server {
         disk,
         head: disk.head()?,
@@ -115,9 +115,9 @@ fn serve(mut end: Connection, disk: &Disk, figures: &Figures) -> Result<(), Fuse
         let got = match end.file.read(&mut bytes) {
             Ok(got) => got,
             Err(error) => match error.raw_os_error() {
-                // Unmounted.
+                // The file system was unmounted.
                 Some(libc::ENODEV) => return Ok(()),
-                // Who asked was interrupted, or so were we.
+                // The process that asked was interrupted, or this thread was.
                 Some(libc::ENOENT | libc::EINTR | libc::EAGAIN) => continue,
                 _ => return Err(failed("read from")(error)),
             },
@@ -128,7 +128,7 @@ fn serve(mut end: Connection, disk: &Disk, figures: &Figures) -> Result<(), Fuse
         };
         match end.file.write_all(reply) {
             Ok(()) => {}
-            // Who asked has gone meanwhile, or the file system has.
+            // The process that asked is gone, or the file system is; nothing waits for this reply.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV)) => {}
             Err(error) => return Err(failed("reply to")(error)),
         }
@@ -159,7 +159,7 @@ impl Server<'_> {
         Some(self.reply.end(done))
     }
 
-    /// What concerns the directory, or the whole.
+    /// Answers what concerns the directory, or the file system as a whole.
     fn root(&mut self, call: Call<'_>) -> Result<(), i32> {
         let bytes = self.disk.bytes();
         match call {
@@ -189,13 +189,14 @@ impl Server<'_> {
         let size = self.disk.bytes();
         match call {
             Call::GetAttributes => self.reply.attributes(FILE, size),
-            // A device has the size that it has.
+            // The size of the device is that of the store and cannot change.
             Call::SetAttributes { size: Some(other) } if other != size => return Err(libc::EPERM),
             Call::SetAttributes { .. } => self.reply.attributes(FILE, size),
             Call::Open => self.reply.opened(true),
             Call::Read { offset, bytes } => self.read(offset, bytes)?,
             Call::Write { offset, data } => self.write(offset, data)?,
-            // What was written is in the store's memory, and that is where it stays.
+            // A write that was answered is in the store's memory, which is all that this device
+            // promises.
             Call::Sync | Call::Release => {}
             Call::Allocate {
                 offset,
@@ -208,7 +209,7 @@ impl Server<'_> {
         Ok(())
     }
 
-    /// A file ends where it ends: what lies behind is not there, and no error.
+    /// A read beyond the end of the file returns fewer bytes, which is not an error.
     fn read(&mut self, offset: u64, bytes: u32) -> Result<(), i32> {
         if bytes > MOST_BYTES {
             return Err(libc::EINVAL);
@@ -236,10 +237,10 @@ impl Server<'_> {
         let zeros = match mode & !KEEP_SIZE {
             PUNCH_HOLE => Zeros::Free,
             ZERO_RANGE => Zeros::Keep,
-            // Space ahead cannot be promised: what a page will take is not known.
+            // Space cannot be reserved, because what a page will take when packed is not known.
             _ => return Err(libc::EOPNOTSUPP),
         };
-        // Behind the end there is nothing to zero.
+        // The range may reach beyond the end, where nothing has to be zeroed.
         let end = end.min(self.disk.bytes());
         let bytes = end.saturating_sub(offset);
         if bytes == 0 {
@@ -248,7 +249,8 @@ impl Server<'_> {
         self.head.zero(offset, bytes, zeros).map_err(errno)
     }
 
-    /// Free is what was never written or was discarded; a page takes less than a page, mostly.
+    /// Reports as free what was never written or was discarded. Mostly more fits, because a page
+    /// takes less than a page.
     fn stat_fs(&mut self) -> Result<(), i32> {
         let stats = self.disk.store().stats().map_err(errno)?;
         let blocks = self.disk.bytes() / PAGE_BYTES as u64;

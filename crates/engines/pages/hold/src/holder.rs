@@ -1,4 +1,4 @@
-//! The process that holds.
+//! The process that holds the files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,12 +15,12 @@ use crate::HoldError;
 use crate::message::{MOST_NOTE_BYTES, Verb, message};
 use crate::rights::{Arrived, own_user, peer_user, receive, send};
 
-/// Files held at once.
+/// The most files that are held at once.
 const MOST_HELD: usize = 64;
-/// How long a client may take over a message; others wait meanwhile.
+/// How long one read or write of a client may take. Other clients wait meanwhile.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// See the top of the crate. The socket's file goes with it.
+/// The holder and its listening socket, whose file goes away with it.
 #[derive(Debug)]
 pub struct Holder {
     listener: BoundListener,
@@ -28,8 +28,8 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Listens at `path`, in a directory that others cannot write to. The socket that a dead holder
-    /// left is replaced; a living one's and any other file stay.
+    /// Listens at `path`, which must be in a directory that other users cannot write to. The socket
+    /// that a dead holder left is replaced; that of a living one, and any other file, stay.
     ///
     /// # Errors
     /// When a process listens there, another file is there, or the system refuses a socket.
@@ -47,38 +47,40 @@ impl Holder {
         })
     }
 
-    /// Holds the memory until a client asks it to end.
+    /// Holds files until a client asks the holder to end.
     ///
     /// # Errors
     /// When the socket fails.
     pub fn run(mut self) -> Result<(), HoldError> {
-        // The kernel gains no memory by ending this process. Needs a privilege; without, it is as
-        // others.
+        // The kernel gains no memory by killing this process, so it is exempt from that. Without
+        // the privilege the write fails, and the holder is treated as any other process.
         let _ = fs::write("/proc/self/oom_score_adj", "-1000");
         loop {
             match self.listener.socket().accept() {
                 Ok((socket, _)) => {
-                    // A client that fails harms itself alone.
+                    // An error concerns this client alone, which sees its connection end.
                     if matches!(self.serve(&socket), Ok(true)) {
                         return Ok(());
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Out of descriptors, mostly: there will be some again.
+                // Mostly the process is out of descriptors, which ends when a connection is closed.
                 Err(_) => std::thread::sleep(Duration::from_millis(20)),
             }
         }
     }
 
-    /// One question. True: the last one.
+    /// Answers one question. Returns true if it was the last one.
     fn serve(&mut self, socket: &UnixStream) -> Result<bool, HoldError> {
         let failed = |error: io::Error| HoldError::Message(error.to_string());
         socket.set_read_timeout(Some(WAIT)).map_err(failed)?;
         socket.set_write_timeout(Some(WAIT)).map_err(failed)?;
+        // The system says who connected, and it is checked before a byte is read, so another user
+        // can keep the holder waiting for no longer than it takes to accept.
         let user = peer_user(socket).map_err(failed)?;
         if user != 0 && user != own_user() {
             return Err(HoldError::Message(format!(
-                "user {user} has no business here"
+                "user {user} is neither root nor the user of this holder"
             )));
         }
         let answer = |verb, note: &[u8]| message(verb, "", note);
@@ -102,16 +104,16 @@ impl Holder {
         Ok(end)
     }
 
-    fn answer(&mut self, asked: Arrived) -> (Verb, Vec<u8>) {
-        match (asked.head.verb, asked.file) {
+    fn answer(&mut self, request: Arrived) -> (Verb, Vec<u8>) {
+        match (request.head.verb, request.file) {
             (Verb::Put, Some(file)) => {
-                if self.held.len() >= MOST_HELD && !self.held.contains_key(&asked.name) {
+                if self.held.len() >= MOST_HELD && !self.held.contains_key(&request.name) {
                     return (Verb::Full, Vec::new());
                 }
-                self.held.insert(asked.name, (asked.note, file));
+                self.held.insert(request.name, (request.note, file));
                 (Verb::Done, Vec::new())
             }
-            (Verb::Drop, _) => match self.held.remove(&asked.name) {
+            (Verb::Drop, _) => match self.held.remove(&request.name) {
                 Some(_) => (Verb::Done, Vec::new()),
                 None => (Verb::Unknown, Vec::new()),
             },
@@ -119,7 +121,7 @@ impl Holder {
             (Verb::List, _) => {
                 let mut names: Vec<u8> = Vec::new();
                 for name in self.held.keys() {
-                    // Names beyond the longest note are left out; they can be asked for still.
+                    // Names that do not fit into a note are left out; they can still be asked for.
                     if names.len() + name.len() < MOST_NOTE_BYTES {
                         names.extend(name.as_bytes());
                         names.push(b'\n');

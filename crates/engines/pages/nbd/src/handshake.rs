@@ -1,37 +1,34 @@
-//! The handshake as a state: an option in, the reply and what comes next out.
+//! The handshake as a state machine: an option goes in, the reply and the next step come out.
 
 use crate::export::{Export, Exports};
-use crate::option::Wish;
+use crate::option::ClientOption;
 use crate::wire::{
     FIXED_NEWSTYLE, GREETING, MOST_BYTES, MOST_NAME_BYTES, NO_ZEROES, OPTION_MAGIC, can,
     option_reply, reply,
 };
 
-/// What is known of a client before it uses an export.
+/// What a client has agreed on before it uses an export.
 #[derive(Debug)]
 pub struct Handshake<'a> {
     exports: &'a Exports,
-    /// TLS must be begun before anything else.
+    /// Whether TLS must begin before anything else.
     wants_tls: bool,
     structured: bool,
     no_zeroes: bool,
 }
 
-/// What comes after an option.
+/// What the connection does after an option.
 #[derive(Debug)]
 pub enum Next<'a> {
-    /// Another option.
     Option,
-    /// TLS, then another option.
     StartTls,
-    /// Requests.
+    /// The handshake is done, and requests follow.
     Requests {
-        /// To what.
         export: &'a Export,
-        /// Whether reads are answered in pieces.
+        /// Whether reads are answered with structured replies.
         structured: bool,
     },
-    /// The client leaves, or must.
+    /// The client leaves, or the server has to hang up.
     Close,
 }
 
@@ -39,11 +36,11 @@ const INFO_EXPORT: u16 = 0;
 const INFO_NAME: u16 = 1;
 const INFO_DESCRIPTION: u16 = 2;
 const INFO_BLOCK_SIZE: u16 = 3;
-/// Writes of anything go; whole pages go best.
+/// Least, preferred and largest size of a request: any length is served, but whole pages are
+/// fastest.
 const BLOCK_SIZES: [u32; 3] = [1, dyno_pages::PAGE_BYTES as u32, MOST_BYTES];
 
 impl<'a> Handshake<'a> {
-    /// A new client.
     pub fn new(exports: &'a Exports, wants_tls: bool) -> Self {
         Self {
             exports,
@@ -53,7 +50,7 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// What the server says first.
+    /// The first bytes that the server sends.
     pub fn greeting() -> [u8; 18] {
         let mut bytes = [0; 18];
         bytes[..8].copy_from_slice(&GREETING.to_be_bytes());
@@ -62,48 +59,56 @@ impl<'a> Handshake<'a> {
         bytes
     }
 
-    /// The client's flags, which come next. False: it wants what is not known here.
+    /// Takes the client's flags, which come next. Returns false if one of them is unknown; the
+    /// protocol asks the server to hang up then.
     pub fn flags(&mut self, flags: u32) -> bool {
         self.no_zeroes = flags & u32::from(NO_ZEROES) != 0;
         flags & !u32::from(FIXED_NEWSTYLE | NO_ZEROES) == 0
     }
 
-    /// An option with its data; the reply goes to the end of `out`.
+    /// Handles an option with its data, and appends the reply to `out`.
     pub fn option(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) -> Next<'a> {
-        let wish = Wish::parse(option, data);
-        if self.wants_tls && !matches!(wish, Wish::StartTls | Wish::Abort | Wish::ExportName(_)) {
+        let parsed = ClientOption::parse(option, data);
+        // Before TLS nothing is revealed: neither names of exports nor whether one exists. The old
+        // request for an export has no reply for errors, so `old_way` hangs up.
+        if self.wants_tls
+            && !matches!(
+                parsed,
+                ClientOption::StartTls | ClientOption::Abort | ClientOption::ExportName(_)
+            )
+        {
             option_reply(option, reply::TLS_REQUIRED, &[], out);
             return Next::Option;
         }
-        match wish {
-            Wish::ExportName(name) => return self.old_way(name, out),
-            Wish::Abort => {
+        match parsed {
+            ClientOption::ExportName(name) => return self.old_way(name, out),
+            ClientOption::Abort => {
                 option_reply(option, reply::ACK, &[], out);
                 return Next::Close;
             }
-            Wish::List => self.list(option, out),
-            Wish::StartTls if self.wants_tls => {
+            ClientOption::List => self.list(option, out),
+            ClientOption::StartTls if self.wants_tls => {
                 option_reply(option, reply::ACK, &[], out);
                 self.wants_tls = false;
-                // What was agreed in the clear may be an attacker's.
+                // What was agreed in the clear may come from an attacker in between.
                 self.structured = false;
                 return Next::StartTls;
             }
-            Wish::StartTls => option_reply(option, reply::POLICY, &[], out),
-            Wish::Info(name) => {
+            ClientOption::StartTls => option_reply(option, reply::POLICY, &[], out),
+            ClientOption::Info(name) => {
                 self.describe(option, name, out);
             }
-            Wish::Go(name) => {
+            ClientOption::Go(name) => {
                 if let Some(export) = self.describe(option, name, out) {
                     return self.requests(export);
                 }
             }
-            Wish::StructuredReply => {
+            ClientOption::StructuredReply => {
                 self.structured = true;
                 option_reply(option, reply::ACK, &[], out);
             }
-            Wish::Malformed => option_reply(option, reply::INVALID, &[], out),
-            Wish::Other => option_reply(option, reply::UNSUPPORTED, &[], out),
+            ClientOption::Malformed => option_reply(option, reply::INVALID, &[], out),
+            ClientOption::Other => option_reply(option, reply::UNSUPPORTED, &[], out),
         }
         Next::Option
     }
@@ -115,7 +120,8 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// Without a reply for failure, the connection is all that can be ended.
+    /// The old request for an export has no reply for a failure, so all that the server can do is
+    /// hang up.
     fn old_way(&self, name: &[u8], out: &mut Vec<u8>) -> Next<'a> {
         match self.exports.find(name) {
             Some(export) if !self.wants_tls => {

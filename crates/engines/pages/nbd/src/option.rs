@@ -1,21 +1,19 @@
-//! What a client says in the handshake.
+//! Options: what a client says in the handshake.
 
 use crate::wire::{Fields, OPTION_BYTES, OPTION_MAGIC};
 
-/// The longest data that an option may have: every list of informations with the longest name.
+/// The longest data of an option: every information request, with the longest name.
 pub const MOST_OPTION_BYTES: u32 = 160 << 10;
 
-/// An option's number and the length of its data.
+/// The fixed part of an option: its number and the length of its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// The number.
     pub option: u32,
-    /// Bytes of data that follow.
     pub bytes: u32,
 }
 
 impl Head {
-    /// Reads one. None: the magic is not there.
+    /// Reads the fixed part; `None` if it does not begin with the magic number.
     pub fn parse(bytes: &[u8; OPTION_BYTES]) -> Option<Self> {
         let mut fields = Fields(bytes);
         if fields.u64()? != OPTION_MAGIC {
@@ -28,42 +26,42 @@ impl Head {
     }
 }
 
-/// An option that is known.
+/// An option that this server knows, with its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish<'a> {
-    /// An export, by the old way that has no reply for failure.
+pub enum ClientOption<'a> {
+    /// Use an export, by the old option that has no reply for a failure.
     ExportName(&'a [u8]),
-    /// To leave.
+    /// End the connection in agreement.
     Abort,
-    /// Names of the exports.
+    /// List the names of the exports.
     List,
-    /// TLS from here on.
+    /// Speak TLS from here on.
     StartTls,
-    /// What an export is like.
+    /// Describe the export of this name.
     Info(&'a [u8]),
-    /// The same, and to use it.
+    /// Describe the export of this name, and use it.
     Go(&'a [u8]),
-    /// Structured replies to reads.
+    /// Answer reads with structured replies from now on.
     StructuredReply,
-    /// Data that are not those of the option.
+    /// The data are not those of the option.
     Malformed,
-    /// Something else.
+    /// An option that this server does not know.
     Other,
 }
 
-impl<'a> Wish<'a> {
-    /// What `option` with `data` is.
+impl<'a> ClientOption<'a> {
+    /// Decodes the data of `option`.
     pub fn parse(option: u32, data: &'a [u8]) -> Self {
-        let bare = |wish| {
+        let bare = |parsed| {
             if data.is_empty() {
-                wish
+                parsed
             } else {
                 Self::Malformed
             }
         };
         match option {
             1 => Self::ExportName(data),
-            // Its data mean nothing, and are allowed.
+            // The protocol allows data here, and gives them no meaning.
             2 => Self::Abort,
             3 => bare(Self::List),
             5 => bare(Self::StartTls),
@@ -75,8 +73,8 @@ impl<'a> Wish<'a> {
     }
 }
 
-/// The name in the data of Info and Go; the informations wanted are looked at for their length
-/// alone, as all are given.
+/// The name in the data of Info and Go. The list of wanted information is checked for its length
+/// alone, because all information is sent in any case.
 fn export_of(data: &[u8]) -> Option<&[u8]> {
     let mut fields = Fields(data);
     let name_bytes = fields.u32()?;

@@ -1,65 +1,64 @@
-//! What is known of a connection from outside its thread: when it came, and when it was last heard.
+//! What other threads know of a connection: when it came, and when its client was last heard.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// The connection's thread writes it, others read it.
+/// Written by the connection's thread, and read by the accepting and the watching thread.
 #[derive(Debug)]
 pub struct Seen {
-    came: Instant,
+    accepted_at: Instant,
     settled: AtomicBool,
-    /// Milliseconds after `came`; 0 as long as nothing was heard behind the handshake.
-    heard_ms: AtomicU64,
-    /// The server has closed the connection by itself.
+    /// Milliseconds after `accepted_at`; 0 until the first bytes after the handshake.
+    last_bytes_ms: AtomicU64,
+    /// Whether the server itself has closed the connection.
     closed: AtomicBool,
 }
 
 impl Seen {
-    /// Of a connection that was accepted now.
     pub fn new() -> Self {
         Self {
-            came: Instant::now(),
+            accepted_at: Instant::now(),
             settled: AtomicBool::new(false),
-            heard_ms: AtomicU64::new(0),
+            last_bytes_ms: AtomicU64::new(0),
             closed: AtomicBool::new(false),
         }
     }
 
-    /// The handshake is done.
+    /// Notes that the handshake is done.
     pub fn settle(&self) {
         self.settled.store(true, Relaxed);
     }
 
-    /// Bytes came.
-    pub fn hear(&self) {
+    /// Notes that bytes came; during the handshake they do not count.
+    pub fn note_bytes(&self) {
         if self.settled.load(Relaxed) {
-            let ms = self.came.elapsed().as_millis() as u64;
-            self.heard_ms.store(ms.max(1), Relaxed);
+            let ms = self.accepted_at.elapsed().as_millis() as u64;
+            self.last_bytes_ms.store(ms.max(1), Relaxed);
         }
     }
 
-    /// Whether nothing was heard behind the handshake yet, and since when the connection is there.
+    /// When the connection came, if nothing was heard after the handshake.
     pub fn silent_since(&self) -> Option<Instant> {
-        (self.heard_ms.load(Relaxed) == 0).then_some(self.came)
+        (self.last_bytes_ms.load(Relaxed) == 0).then_some(self.accepted_at)
     }
 
-    /// Whether its handshake takes longer than `handshake`, however its bytes trickle in, or it has
-    /// been idle for longer than `idle`.
+    /// Whether its handshake takes longer than `handshake`, however slowly its bytes arrive, or it
+    /// has been idle for longer than `idle`.
     pub fn is_late(&self, handshake: Duration, idle: Option<Duration>) -> bool {
-        let age = self.came.elapsed();
+        let age = self.accepted_at.elapsed();
         if !self.settled.load(Relaxed) {
             return age > handshake;
         }
-        let heard = Duration::from_millis(self.heard_ms.load(Relaxed));
-        idle.is_some_and(|idle| age.saturating_sub(heard) > idle)
+        let last_bytes = Duration::from_millis(self.last_bytes_ms.load(Relaxed));
+        idle.is_some_and(|idle| age.saturating_sub(last_bytes) > idle)
     }
 
-    /// The server closes it: how it ends is not the client's doing.
+    /// Notes that the server closes the connection, so that its end is not counted as the client's
+    /// failure.
     pub fn close(&self) {
         self.closed.store(true, Relaxed);
     }
 
-    /// Whether it did.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Relaxed)
     }

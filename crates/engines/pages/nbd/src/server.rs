@@ -1,4 +1,5 @@
-//! The listener, a thread for each connection, and one that closes those that keep others out.
+//! The listener, a thread for each connection, and one that closes connections which keep others
+//! out.
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice, Read, Write};
@@ -18,40 +19,39 @@ use crate::seen::Seen;
 use crate::session::{Figures, Link, serve};
 use crate::{Ended, NbdError};
 
-/// TLS, which clients then must begin before anything else.
+/// The settings of TLS. Clients must begin TLS before anything else.
 #[derive(Debug, Clone)]
 pub struct Tls {
-    /// The certificate and what is asked of clients.
+    /// The server's certificate, and what is demanded of clients.
     pub config: Arc<ServerConfig>,
-    /// Whether `config` asks clients for certificates.
+    /// Whether `config` asks clients for certificates; must agree with it.
     pub clients: Clients,
 }
 
-/// Who may come.
+/// Which clients are let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clients {
     /// Every client that reaches the address.
     Anybody,
-    /// Those with a certificate that the settings of TLS trust.
+    /// Clients with a certificate that the settings of TLS trust.
     Certified,
 }
 
-/// The bounds of a server.
+/// The limits of a server.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Connections at once; each takes up to 1 MiB. When one more comes, the one is closed that has
-    /// been there longest of those that never sent a request; when there is none such, the new one
-    /// is.
+    /// Connections at once; each takes up to 1 MiB. If one more comes, the oldest of those that
+    /// never sent a request is closed; if each has sent one, the new connection is closed.
     pub most_connections: usize,
     /// How long a handshake may take, that of TLS included, from the first byte to the last.
     pub handshake_wait: Duration,
-    /// How long a client may send nothing behind the handshake; nothing: as long as it likes.
+    /// How long a client may be silent after the handshake; `None` sets no limit.
     pub client_idle: Option<Duration>,
-    /// How long a client may leave its replies unread before it is taken for dead.
+    /// How long a client may leave its replies unread before it counts as dead.
     pub write_wait: Duration,
-    /// TLS; on TCP alone.
+    /// TLS settings; `None` speaks none. Only for TCP.
     pub tls: Option<Tls>,
-    /// Whether an address that other machines reach is listened at though nothing asks who comes.
+    /// Whether to listen at an address that other machines reach although clients are not checked.
     pub open_to_all: bool,
 }
 
@@ -68,14 +68,14 @@ impl Default for Options {
     }
 }
 
-/// A server. Dropping it stops it.
+/// A running server. Dropping it stops it and waits for its threads.
 #[derive(Debug)]
 pub struct Server {
     address: Address,
     shared: Arc<Shared>,
     accepting: Option<JoinHandle<()>>,
     watching: Option<JoinHandle<()>>,
-    /// When it is dropped, the watching thread ends.
+    /// The watching thread ends when this is dropped.
     watch: Option<Sender<()>>,
 }
 
@@ -105,13 +105,13 @@ struct Open {
     seen: Arc<Seen>,
 }
 
-/// The watching thread looks this often within the shortest wait, and at least once a second.
+/// The watching thread looks this often within the shortest limit, and at least once a second.
 const LOOKS: u32 = 8;
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 const SHORTEST_LOOK: Duration = Duration::from_millis(5);
 
 impl Server {
-    /// Begins to offer `exports` at `address`.
+    /// Starts to offer `exports` at `address`.
     ///
     /// # Errors
     /// [`NbdError::Unguarded`], or when the address cannot be listened at.
@@ -146,10 +146,10 @@ impl Server {
             .name("nbd-watch".to_owned())
             .spawn(move || watcher.watch(&end))
             .map_err(NbdError::Thread)?;
-        let door = Arc::clone(&shared);
+        let acceptor = Arc::clone(&shared);
         let accepting = thread::Builder::new()
             .name("nbd-accept".to_owned())
-            .spawn(move || door.accept_all(&listener))
+            .spawn(move || acceptor.accept_all(&listener))
             .map_err(NbdError::Thread)?;
         Ok(Self {
             address,
@@ -160,17 +160,17 @@ impl Server {
         })
     }
 
-    /// Where it listens, with the port that the system chose.
+    /// The address, with the port that the system chose if it was 0.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Counters since the start.
+    /// The counters of requests and bytes since the start.
     pub fn figures(&self) -> &Figures {
         &self.shared.figures
     }
 
-    /// Connections now.
+    /// Connections that are open now, in the handshake or after it.
     pub fn connections(&self) -> usize {
         self.shared.connections.lock().open.len()
     }
@@ -186,7 +186,7 @@ impl Server {
         self.shared.broken.load(Ordering::Relaxed)
     }
 
-    /// Connections that the server closed because the handshake took too long or the client was
+    /// Connections that the server closed because the handshake took too long, or the client was
     /// idle for too long.
     pub fn late(&self) -> u64 {
         self.shared.late.load(Ordering::Relaxed)
@@ -197,19 +197,19 @@ impl Server {
         self.shared.displaced.load(Ordering::Relaxed)
     }
 
-    /// The most connections that it has at once.
+    /// The limit of connections at once.
     pub fn most_connections(&self) -> usize {
         self.shared.options.most_connections
     }
 
-    /// Accepts nothing more, ends every connection behind the request that it is at, and waits for
+    /// Stops accepting, ends every connection after the request that it is serving, and waits for
     /// their threads. What was replied to is stored; clients see the connection end.
     pub fn stop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
         let Some(accepting) = self.accepting.take() else {
             return;
         };
-        // The thread waits in accept; a connection of our own wakes it. If another process has
+        // The thread waits in accept, and a connection of our own wakes it. If another process has
         // removed the socket's file it cannot be woken, and ends with the process.
         if Stream::connect(&self.address, Duration::from_secs(1)).is_ok() {
             let _ = accepting.join();
@@ -218,6 +218,7 @@ impl Server {
         if let Some(watching) = self.watching.take() {
             let _ = watching.join();
         }
+        // Threads are joined without the lock, because each takes it once more to leave the list.
         let threads = {
             let mut connections = self.shared.connections.lock();
             for open in connections.open.values() {
@@ -226,7 +227,7 @@ impl Server {
             std::mem::take(&mut connections.threads)
         };
         for thread in threads {
-            // A thread that panicked has said so on standard error; its connection has ended.
+            // A panic was printed by the thread itself; its connection has ended.
             let _ = thread.join();
         }
     }
@@ -244,15 +245,15 @@ impl Shared {
             match listener.accept() {
                 Ok(stream) if !self.stop.load(Ordering::SeqCst) => self.admit(stream),
                 Ok(_) => {}
-                // Out of descriptors, mostly: there will be some again when a connection ends.
+                // Mostly the process is out of descriptors; a pause avoids a busy loop until a
+                // connection ends.
                 Err(_) => thread::sleep(Duration::from_millis(20)),
             }
         }
     }
 
-    /// Closes connections whose time is over, until the other end is dropped. A thread that reads
-    /// from a connection cannot see to that by itself: within TLS a byte now and then begins its
-    /// wait anew.
+    /// Closes connections whose time is over, until the other end of the channel is dropped. A
+    /// connection's own thread cannot do this: within TLS a byte now and then begins its wait anew.
     fn watch(&self, end: &Receiver<()>) {
         let idle = self.options.client_idle;
         let shortest = idle.map_or(self.options.handshake_wait, |idle| {
@@ -264,7 +265,8 @@ impl Shared {
             let late = |_: &u64, open: &mut Open| {
                 let late = open.seen.is_late(self.options.handshake_wait, idle);
                 if late {
-                    // Counted first: a client that sees the end of it may look at the count.
+                    // It is counted before the shutdown, because a client that sees its end may
+                    // look at the count.
                     self.late.fetch_add(1, Ordering::Relaxed);
                     open.seen.close();
                     open.stream.shutdown();
@@ -275,9 +277,9 @@ impl Shared {
         }
     }
 
-    /// Closes the connection that has been there longest of those that never sent a request, so
-    /// that idle ones cannot keep others out. A client that wants something has sent a request
-    /// before so many others come that it is the oldest.
+    /// Closes the oldest of the connections that never sent a request, so that idle ones cannot
+    /// keep others out. A client that wants something sends its first request before so many others
+    /// come that it is the oldest.
     fn displace(&self, connections: &mut Connections) -> bool {
         let silent = connections.open.iter();
         let silent = silent.filter_map(|(&number, open)| Some((open.seen.silent_since()?, number)));
@@ -292,9 +294,11 @@ impl Shared {
         true
     }
 
-    /// Starts the thread of a connection. One that cannot be served is closed, which its client
-    /// sees.
+    /// Starts the thread of a connection. A connection that cannot be served is closed, which its
+    /// client sees.
     fn admit(self: &Arc<Self>, stream: Stream) {
+        // The lock is held until the connection is listed, so that its thread cannot look for its
+        // entry before that exists.
         let mut connections = self.connections.lock();
         connections.threads.retain(|thread| !thread.is_finished());
         let full = connections.open.len() >= self.options.most_connections
@@ -329,18 +333,18 @@ impl Shared {
         if !matches!(served, Ok(Ended::Left | Ended::HungUp)) && !seen.is_closed() {
             self.broken.fetch_add(1, Ordering::Relaxed);
         }
-        // `admit` holds the lock until the connection is in the list.
+        // The watching thread may have removed the entry and shut the stream down already.
         if let Some(open) = self.connections.lock().open.remove(&number) {
             open.stream.shutdown();
         }
     }
 }
 
-/// A connection with its time limits.
+/// A connection with its time limits, in the clear or in TLS.
 struct Socket {
     stream: Stream,
     tls: Option<Arc<ServerConfig>>,
-    /// When the handshake must be done.
+    /// When the handshake must be done; `None` after it.
     until: Option<Instant>,
     seen: Arc<Seen>,
 }
@@ -348,7 +352,7 @@ struct Socket {
 impl Socket {
     fn new(stream: Stream, options: &Options, seen: Arc<Seen>) -> io::Result<Self> {
         if let Stream::Tcp(socket) = &stream {
-            keep_alive(socket)?;
+            keep_alive(socket, options.write_wait)?;
         }
         stream.set_write_timeout(Some(options.write_wait))?;
         Ok(Self {
@@ -385,6 +389,8 @@ impl Link for Socket {
 impl Read for Socket {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if let Some(until) = self.until {
+            // The limit of each read is what is left of the whole handshake, so a client that sends
+            // a byte at a time does not extend it.
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(io::ErrorKind::TimedOut.into());
@@ -393,7 +399,7 @@ impl Read for Socket {
         }
         let count = self.stream.read(into)?;
         if count > 0 {
-            self.seen.hear();
+            self.seen.note_bytes();
         }
         Ok(count)
     }

@@ -12,18 +12,18 @@ use crate::wire::{
     Chunk, Command, MOST_BYTES, REQUEST_BYTES, Refusal, Request, chunk, flag, simple_reply,
 };
 
-/// Bytes held of one request at a time, however long it is.
+/// Bytes of one request that are held at a time, however long the request is.
 const PIECE_BYTES: usize = 256 << 10;
 /// Bytes read ahead: requests that came together, and small writes.
 const AHEAD_BYTES: usize = 64 << 10;
 
-/// A connection to an export.
+/// A connection after the handshake, and the export that it uses.
 pub struct Transmission<'a, L: Read + Write> {
     export: &'a Export,
     structured: bool,
     head: Head<'a>,
     link: BufReader<L>,
-    /// Replies that wait for others to go with; sent before anything waits for the client.
+    /// Replies that are collected to go out together; sent before this thread waits for the client.
     out: Vec<u8>,
     piece: Vec<u8>,
     figures: &'a Figures,
@@ -42,10 +42,9 @@ impl From<io::Error> for Stop {
 }
 
 impl<'a, L: Read + Write> Transmission<'a, L> {
-    /// Begins where the handshake has ended.
+    /// Starts where the handshake ended.
     ///
-    /// # Errors
-    /// When there is no memory for the store's contexts.
+    /// When the store has no memory for its contexts.
     pub fn new(
         export: &'a Export,
         structured: bool,
@@ -64,7 +63,7 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
         })
     }
 
-    /// Serves until the client leaves.
+    /// Serves requests until the client leaves.
     pub fn run(&mut self) -> io::Result<Ended> {
         let stop = loop {
             if let Err(stop) = self.request() {
@@ -78,6 +77,8 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
     }
 
     fn request(&mut self) -> Result<(), Stop> {
+        // The next read may wait for the client, and the client may be waiting for these replies:
+        // they must be out before.
         if self.link.buffer().len() < REQUEST_BYTES {
             self.send()?;
         }
@@ -94,7 +95,7 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
             Command::Disconnect => return Err(Stop::Ended(Ended::Left)),
             Command::Read => return self.read(request),
             Command::Write => self.write(request)?,
-            // Every write that has a reply is where it stays.
+            // Every write that was replied to is already as durable as the store gets.
             Command::Flush => self.allowed(request, flag::FUA),
             Command::Trim => self
                 .allowed(request, flag::FUA)
@@ -115,7 +116,7 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
         Ok(())
     }
 
-    /// Sends the replies that wait.
+    /// Sends the collected replies, if there are any.
     fn send(&mut self) -> io::Result<()> {
         if !self.out.is_empty() {
             self.link.get_mut().write_all(&self.out)?;
@@ -138,7 +139,7 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
         }
     }
 
-    /// Whether the bytes may be changed and are there.
+    /// Whether the bytes exist and may be changed.
     fn writable(&self, request: Request) -> Result<(), Refusal> {
         let export = self.export;
         match export.disk.holds(request.offset, request.length.into()) {
@@ -148,7 +149,7 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
         }
     }
 
-    /// A write beyond the end finds no space; to trim there makes no sense, as the protocol has it.
+    /// A write beyond the end finds no space; a trim there is invalid, as the protocol has it.
     fn trimmable(&self, request: Request) -> Result<(), Refusal> {
         match self.writable(request) {
             Err(Refusal::NoSpace) => Err(Refusal::Invalid),
@@ -162,9 +163,12 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
         done.map_err(refusal)
     }
 
-    /// The data are taken from the connection whatever becomes of them.
+    /// Stores a write. Its data are read from the connection even if the write is refused, because
+    /// the next request follows them.
     fn write(&mut self, request: Request) -> Result<Result<(), Refusal>, Stop> {
         if request.length > MOST_BYTES {
+            // To read up to 4 GiB only to answer with an error would cost more than a new
+            // connection.
             let why = "a write is longer than 32 MiB";
             return Err(Stop::Ended(Ended::Protocol(why)));
         }
@@ -228,8 +232,8 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
         }
     }
 
-    /// The head of the reply says that all went well before all is read, so what fails behind the
-    /// first piece ends the connection, as the protocol asks.
+    /// Answers a read with a simple reply. Its head says that the whole read succeeded, so a
+    /// failure after the first piece can only end the connection, as the protocol asks.
     fn read_simple(&mut self, request: Request) -> Result<(), Stop> {
         let mut given = 0;
         loop {
@@ -283,7 +287,7 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
         Ok(())
     }
 
-    /// The piece's bytes behind what waits; much at once goes at once.
+    /// Appends the piece's bytes to the collected replies, and sends them once they are many.
     fn give(&mut self, bytes: usize) -> io::Result<()> {
         self.figures.read_bytes.fetch_add(bytes as u64, Relaxed);
         self.out.extend_from_slice(&self.piece[..bytes]);
@@ -294,12 +298,12 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
     }
 }
 
-/// How much of `rest` bytes from `at` on is done at once: to the end of a page, so that no page is
-/// cut.
+/// How much of `rest` bytes from `at` on is handled at once: up to the end of a page, so that no
+/// page is read or written twice.
 fn piece_bytes(at: u64, rest: u32) -> usize {
     (rest as usize).min(PIECE_BYTES - (at % PAGE_BYTES as u64) as usize)
 }
 
 fn refusal(error: StoreError) -> Refusal {
-    Refusal::of_errno(error.errno())
+    Refusal::from_errno(error.errno())
 }

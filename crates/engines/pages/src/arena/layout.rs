@@ -1,4 +1,4 @@
-//! Where things lie in the memory. FORMAT.md has the table; versions 1 to 4.
+//! Where the parts of a store lie in its memory. FORMAT.md has the table, of versions 1 to 4.
 
 use dyno_checksum::crc32c;
 
@@ -6,16 +6,17 @@ use super::classes::SPAN_BYTES;
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
 
-/// First bytes of the memory.
+/// The first bytes of the memory.
 pub const MAGIC: [u8; 8] = *b"DYNOPAGE";
-/// The form of the rest: each entry has a slot of its own.
+/// The version in which each entry has a slot of its own.
 pub const VERSION: u32 = 3;
-/// The same, but entries with equal content may point at one slot, so that sums in slots do not
-/// depend on the page.
+/// The version in which entries with equal content may point at one slot, so that the sums in slots
+/// do not depend on the page number.
 pub const VERSION_SHARED: u32 = 4;
-/// The same two without checks in their entries; they are upgraded when they are opened.
+/// The same two layouts without checks in their entries; such a memory is upgraded when it is
+/// opened.
 const UNCHECKED: [u32; 2] = [1, 2];
-/// Bytes of the header that mean something, the checksum behind them included.
+/// Length of the header, with its checksum at the end.
 pub const HEADER_BYTES: usize = 36;
 
 /// Sizes and offsets of a store's memory.
@@ -23,30 +24,28 @@ pub const HEADER_BYTES: usize = 36;
 pub struct Layout {
     /// Pages that the store can hold.
     pub pages: u64,
-    /// Spans of the arena.
     pub spans: u32,
-    /// Whether entries may share a slot.
+    /// Whether entries with equal content may share a slot.
     pub shared: bool,
-    /// Whether entries that point at slots have a check; those of versions 1 and 2 have none.
+    /// Whether entries that point at slots have a check; in versions 1 and 2 they have none.
     pub checked: bool,
 }
 
 impl Layout {
-    /// For `pages` pages in at most `limit_bytes` of arena.
+    /// The layout for `pages` pages in at most `limit_bytes` of arena.
     ///
-    /// # Errors
-    /// When a number does not fit its place in an entry.
+    /// When a number does not fit into its bits of an index entry.
     pub fn new(pages: u64, limit_bytes: u64) -> Result<Self, StoreError> {
         let most_bytes = crate::MOST_LIMIT_BYTES;
         if pages == 0 || pages > 1 << 40 {
             return Err(StoreError::Settings(format!(
-                "{pages} pages: 1 to 2^40 can be"
+                "{pages} pages: a store has 1 to 2^40"
             )));
         }
         let least_bytes = SPAN_BYTES as u64;
         if !(least_bytes..=most_bytes).contains(&limit_bytes) {
             let text =
-                format!("limit of {limit_bytes} bytes: {least_bytes} to {most_bytes} can be");
+                format!("limit of {limit_bytes} bytes is not from {least_bytes} to {most_bytes}");
             return Err(StoreError::Settings(text));
         }
         Ok(Self {
@@ -57,7 +56,7 @@ impl Layout {
         })
     }
 
-    /// Spans that entries can point into.
+    /// The most spans that an entry can point into.
     pub fn most_spans() -> u32 {
         (crate::MOST_LIMIT_BYTES / SPAN_BYTES as u64) as u32
     }
@@ -70,28 +69,24 @@ impl Layout {
         }
     }
 
-    /// Where the index begins.
     pub fn index_at(&self) -> usize {
         PAGE_BYTES
     }
 
-    /// Where the classes of the spans begin.
+    /// Where the class of each span is stored, one byte each.
     pub fn classes_at(&self) -> usize {
         self.index_at() + (self.pages as usize * 8).next_multiple_of(PAGE_BYTES)
     }
 
-    /// Where the spans begin.
     pub fn arena_at(&self) -> usize {
         let end = self.classes_at() + self.spans as usize;
         end.next_multiple_of(SPAN_BYTES)
     }
 
-    /// Bytes of the whole.
     pub fn total_bytes(&self) -> usize {
         self.arena_at() + self.spans as usize * SPAN_BYTES
     }
 
-    /// The header.
     pub fn header(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -105,11 +100,11 @@ impl Layout {
         bytes
     }
 
-    /// From a header.
+    /// Reads a header. Its bytes may come from any file, so everything in them is checked.
     ///
     /// # Errors
     /// [`StoreError::Format`] says what is wrong; a later version is named.
-    pub fn of_header(bytes: &[u8; HEADER_BYTES]) -> Result<Self, StoreError> {
+    pub fn from_header(bytes: &[u8; HEADER_BYTES]) -> Result<Self, StoreError> {
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
         let refuse = |text: String| Err(StoreError::Format(text));
         if bytes[..8] != MAGIC {
@@ -150,7 +145,7 @@ mod tests {
     fn headers_come_back_and_others_are_refused_by_name() {
         let layout = Layout::new(1000, 10 << 20).expect("fits");
         let header = layout.header();
-        assert_eq!(Layout::of_header(&header).expect("own"), layout);
+        assert_eq!(Layout::from_header(&header).expect("own"), layout);
         for (at, word) in [
             (0, "starts"),
             (8, "version 11"),
@@ -159,7 +154,7 @@ mod tests {
         ] {
             let mut bad = header;
             bad[at] ^= if at == 8 { 8 } else { 2 };
-            let error = Layout::of_header(&bad).expect_err("damaged").to_string();
+            let error = Layout::from_header(&bad).expect_err("damaged").to_string();
             assert!(error.contains(word), "{error}");
         }
     }
@@ -172,7 +167,7 @@ mod tests {
             ..layout
         };
         assert_eq!(shared.header()[8..12], [4, 0, 0, 0]);
-        assert_eq!(Layout::of_header(&shared.header()).expect("own"), shared);
+        assert_eq!(Layout::from_header(&shared.header()).expect("own"), shared);
     }
 
     #[test]
@@ -182,7 +177,7 @@ mod tests {
             ..Layout::new(0x0102_0304, 5 * 0x1_0000).expect("fits")
         };
         let bytes = layout.header();
-        assert_eq!(Layout::of_header(&bytes).expect("an old one"), layout);
+        assert_eq!(Layout::from_header(&bytes).expect("an old one"), layout);
         let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
         assert_eq!(
             &hex[..64],

@@ -1,5 +1,5 @@
-//! A file in memory (memfd) and the one mapping of it. Has `unsafe`: the mapping itself, and slots
-//! as slices, whose owners the index and the slots' bitmaps keep apart.
+//! A file in memory (memfd) and its one mapping. Has `unsafe`: the mapping itself, and slots as
+//! slices, which the index and the bitmaps of slots keep from overlapping.
 
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -11,17 +11,17 @@ use super::layout::{HEADER_BYTES, Layout};
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
 
-/// A huge page of this architecture.
+/// Bytes of a huge page of this architecture.
 const HUGE_BYTES: usize = 2 << 20;
 const SPANS_OF_HUGE: usize = HUGE_BYTES / SPAN_BYTES;
 /// Since Linux 6.1 (include/uapi/asm-generic/mman-common.h); the C library's bindings lack it.
 const MADV_COLLAPSE: i32 = 25;
 
-/// The memory of a store.
+/// The memory of a store: header, index, classes of spans, and the arena.
 #[derive(Debug)]
 pub struct Memory {
     file: OwnedFd,
-    /// No other process uses the memory while it is open.
+    /// Holds the lock that keeps every other store out of the memory.
     _claim: OwnedFd,
     base: NonNull<u8>,
     layout: Layout,
@@ -34,10 +34,9 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// New memory for `layout`: zeros, that is empty entries, behind a header.
+    /// Allocates memory for `layout`: a header, and zeros, which are empty entries.
     ///
-    /// # Errors
-    /// When the system has none.
+    /// When the system refuses the memory or its addresses.
     pub fn create(layout: Layout) -> Result<Self, StoreError> {
         // SAFETY: a name that ends in NUL; the descriptor returned belongs to us alone.
         let file = unsafe {
@@ -57,7 +56,7 @@ impl Memory {
         Ok(memory)
     }
 
-    /// The memory of a store whose process is gone.
+    /// Maps the memory of a store whose process is gone.
     ///
     /// # Errors
     /// [`StoreError::Format`] when it is not a store, [`StoreError::InUse`] while its process
@@ -77,7 +76,7 @@ impl Memory {
         if read != HEADER_BYTES as isize {
             return Err(StoreError::Format(format!("{read} bytes of a header")));
         }
-        let layout = Layout::of_header(&header)?;
+        let layout = Layout::from_header(&header)?;
         // SAFETY: all zeros is a value of the structure; the call fills it.
         let len = unsafe {
             let mut status: libc::stat = std::mem::zeroed();
@@ -86,7 +85,7 @@ impl Memory {
             }
             status.st_size as u64
         };
-        // A shorter file would fault when touched.
+        // A touch behind the end of a shorter file would kill this process with SIGBUS.
         if len != layout.total_bytes() as u64 {
             let want = layout.total_bytes();
             return Err(StoreError::Format(format!(
@@ -140,12 +139,11 @@ impl Memory {
         }
     }
 
-    /// Sizes and offsets.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// For a supervisor to hold.
+    /// The descriptor, for a supervisor to hold.
     pub fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -159,7 +157,7 @@ impl Memory {
         unsafe { AtomicU64::from_ptr(self.base.add(at).as_ptr().cast()) }
     }
 
-    /// The first run of pages from `from` on whose entries lie in memory that was touched.
+    /// The first run of pages from `from` on whose entries lie in memory that was ever touched.
     pub fn touched(&self, from: u64) -> Option<Range<u64>> {
         let pages = self.layout.pages;
         if from >= pages {
@@ -174,8 +172,8 @@ impl Memory {
         let data = seek(at, libc::SEEK_DATA);
         if data < 0 {
             let error = std::io::Error::last_os_error();
-            // No data behind `at`; any other answer means that the system cannot tell holes from
-            // data.
+            // ENXIO says that no data follow `at`. Any other error means that the system cannot
+            // tell holes from data, and then every page counts as touched.
             return (error.raw_os_error() != Some(libc::ENXIO)).then_some(from..pages);
         }
         let page_of = |at: i64| (((at - index_at) as u64).div_ceil(8)).min(pages);
@@ -187,7 +185,7 @@ impl Memory {
         (start < end).then_some(start..end)
     }
 
-    /// Puts the header of `layout`, of the same sizes, in place of an older one.
+    /// Replaces the header of an older version by that of `layout`, whose sizes are the same.
     pub fn renew_header(&mut self, layout: Layout) {
         debug_assert_eq!(layout.total_bytes(), self.layout.total_bytes());
         self.layout = layout;
@@ -213,13 +211,12 @@ impl Memory {
 
     /// Bytes of the arena.
     ///
-    /// # Safety
-    /// They lie within one slot, and no thread writes to them meanwhile: the caller holds the lock
-    /// of the entry that points at the slot.
+    /// The bytes lie within one slot, and no thread writes to them meanwhile: the caller holds the
+    /// lock of the entry that points at the slot.
     #[inline(always)]
     pub unsafe fn bytes(&self, at: usize, len: usize) -> &[u8] {
         debug_assert!(at + len <= self.layout.spans as usize * SPAN_BYTES);
-        // SAFETY: in range, and the caller's word.
+        // SAFETY: in range, and the caller guarantees the rest.
         unsafe {
             std::slice::from_raw_parts(self.base.add(self.layout.arena_at() + at).as_ptr(), len)
         }
@@ -227,25 +224,25 @@ impl Memory {
 
     /// Writes into the arena.
     ///
-    /// # Safety
-    /// They lie within one slot that the caller has taken and that no entry points at yet.
+    /// The bytes lie within one slot that the caller has taken and that no entry points at yet.
     #[inline(always)]
     pub unsafe fn write(&self, at: usize, bytes: &[u8]) {
         debug_assert!(at + bytes.len() <= self.layout.spans as usize * SPAN_BYTES);
-        // SAFETY: in range, and the caller's word.
+        // SAFETY: in range, and the caller guarantees the rest.
         unsafe {
             let to = self.base.add(self.layout.arena_at() + at).as_ptr();
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
         }
     }
 
-    /// Asks the processor to have an entry at hand soon.
+    /// Prefetches an entry into the processor's cache.
     #[inline(always)]
     pub fn prefetch_entry(&self, page: u64) {
         prefetch(std::ptr::from_ref(self.entry(page)).cast());
     }
 
-    /// Asks the processor to have the first `len` bytes at `at` of the arena at hand soon.
+    /// Prefetches the first `len` bytes at `at` of the arena. Addresses outside it, which a damaged
+    /// entry may have, are ignored.
     #[inline(always)]
     pub fn prefetch(&self, at: usize, len: usize) {
         let inside = at + len <= self.layout.spans as usize * SPAN_BYTES;
@@ -255,8 +252,9 @@ impl Memory {
         }
     }
 
-    /// Has the system find the memory of `len` bytes at `at` of the arena now, whole pages. A hint:
-    /// without it (before Linux 5.14), or without memory, each page is found when it is touched.
+    /// Has the system allocate the memory of `len` bytes at `at` of the arena now, in whole pages.
+    /// It is a hint: if it fails (before Linux 5.14, or without memory), each page is allocated
+    /// when it is touched.
     pub fn populate(&self, at: usize, len: usize) {
         debug_assert!(at + len <= self.layout.spans as usize * SPAN_BYTES);
         // SAFETY: part of the mapping; no content changes.
@@ -278,7 +276,8 @@ impl Memory {
         first..first + SPANS_OF_HUGE as u32
     }
 
-    /// The huge page that `span` lies in.
+    /// The huge page that `span` lies in; `None` at the ends of the arena, which no whole one
+    /// covers.
     pub fn huge_of(&self, span: u32) -> Option<usize> {
         let at = (span as usize).checked_sub(self.spans_before_huge())?;
         let huge = at / SPANS_OF_HUGE;
@@ -290,8 +289,8 @@ impl Memory {
         (arena.next_multiple_of(HUGE_BYTES) - arena) / SPAN_BYTES
     }
 
-    /// Has the system put the memory of huge page `huge` into one, whether parts of it were touched
-    /// or not. False where it cannot: before Linux 6.1, or without such a page.
+    /// Asks the system to put huge page `huge` into one, whether all its parts were touched or not.
+    /// Returns false if it cannot: before Linux 6.1, or without a free huge page.
     pub fn gather(&self, huge: usize) -> bool {
         let at = self.layout.arena_at().next_multiple_of(HUGE_BYTES) + huge * HUGE_BYTES;
         debug_assert!(at + HUGE_BYTES <= self.layout.total_bytes());
@@ -299,7 +298,7 @@ impl Memory {
         unsafe { libc::madvise(self.base.add(at).as_ptr().cast(), HUGE_BYTES, MADV_COLLAPSE) == 0 }
     }
 
-    /// Gives whole pages of the arena that hold nothing back to the system; they read as zeros
+    /// Gives whole pages of the arena that hold nothing back to the system. They read as zeros
     /// then.
     ///
     /// # Errors
@@ -316,7 +315,8 @@ impl Memory {
         }
     }
 
-    /// Bytes that the system really holds for it.
+    /// Bytes that the system holds for the file: parts that were never touched, or given back, do
+    /// not count.
     ///
     /// # Errors
     /// The system's reason.
@@ -350,10 +350,10 @@ fn prefetch(at: *const u8) {
     let _no_hint_here = at;
 }
 
-/// Takes the lock of the whole file for as long as the descriptor returned is open. It is one of
-/// its own (an open file description lock belongs to that, not to a process): a descriptor that was
-/// handed on would share the lock, and with a lock of the process any descriptor closed would end
-/// it.
+/// Locks the whole file for as long as the returned descriptor is open. That is a descriptor of its
+/// own, because the lock belongs to the open file description: a descriptor that was handed to
+/// another process would share the lock, and a lock of the process would end when any descriptor is
+/// closed.
 fn own(file: &OwnedFd) -> Result<OwnedFd, StoreError> {
     let what = "cannot lock the file in memory";
     let claim = std::fs::OpenOptions::new()

@@ -1,5 +1,5 @@
 //! Processes that write until SIGKILL ends them, and their pages afterwards. This process holds the
-//! memory, as a supervisor would; the dying one says which writes had returned. Has `unsafe`:
+//! memory, as a supervisor would; the dying one reports which writes had returned. Has `unsafe`:
 //! descriptors that a child inherits.
 
 use std::collections::HashMap;
@@ -20,30 +20,28 @@ use crate::PAGE_BYTES;
 use crate::error::StoreError;
 use crate::store::{Settings, Store, WriteBack, thread_time};
 
-/// A program and its arguments.
+/// The command line of a process of the check.
 pub type Job = Vec<OsString>;
 
 const PAGES: u64 = 400;
 const LIMIT_BYTES: u64 = 4 << 20;
-/// Tells a process its descriptor, its first round and the descriptor of its file.
+/// Tells a process its descriptor, its first round and the descriptor of its backing file.
 const VARIABLE: &str = "DYNO_PAGES_CHECK_JOB";
-/// Page and round, eight bytes each.
+/// A reported write: page and round, eight bytes each.
 const RECORD_BYTES: usize = 16;
 
-/// What page `page` holds in a round: its own number is in it.
+/// What page `page` holds in a round: the seed contains both numbers, so a page tells its own.
 fn seed(page: u64, round: u64) -> u64 {
     (round * PAGES + page) * 6 + 3 + round % 3
 }
 
 /// What a process of the check does until it is killed: two threads write every page round after
-/// round, and another one recompresses, writes back and compacts. Returns at once when it is not
-/// one.
+/// round, and another one recompresses, writes back and compacts. Returns at once if this process
+/// is not one.
 ///
-/// # Errors
-/// What the store says.
+/// Errors of the store, other than a full one.
 ///
-/// # Panics
-/// When the parent does not listen any more.
+/// When a thread of the store's own code panics.
 pub fn job() -> Result<(), StoreError> {
     let Ok(text) = env::var(VARIABLE) else {
         return Ok(());
@@ -79,7 +77,7 @@ pub fn job() -> Result<(), StoreError> {
     })
 }
 
-/// Settings of a store that is opened again with the file behind a descriptor.
+/// Settings of a store that is opened again with the backing file behind a descriptor.
 fn with_file(back: i32) -> Settings {
     Settings {
         backing: Some((PathBuf::from(format!("/proc/self/fd/{back}")), PAGES as u32)),
@@ -87,7 +85,7 @@ fn with_file(back: i32) -> Settings {
     }
 }
 
-/// A file without a name for what leaves memory.
+/// A backing file without a name, so that a killed check leaves none behind.
 pub(super) fn file_without_name() -> Result<File, CheckError> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Relaxed);
@@ -116,13 +114,13 @@ fn write_for_ever(store: &Store, half: u64, first_round: u64) -> Result<(), Stor
     Ok(())
 }
 
-/// One write to a pipe, so it is whole or not there.
+/// Reports a write in one call. A pipe takes so few bytes whole or not at all.
 fn say(page: u64, round: u64) {
     let mut record = [0; RECORD_BYTES];
     record[..8].copy_from_slice(&page.to_le_bytes());
     record[8..].copy_from_slice(&round.to_le_bytes());
     if std::io::stderr().write_all(&record).is_err() {
-        // The parent is gone, and what follows would not be judged.
+        // The parent is gone, so what follows would not be judged.
         std::process::abort();
     }
 }
@@ -137,14 +135,16 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Resul
     let file = kept(&Store::create(settings)?)?;
     let mut said: HashMap<u64, u64> = HashMap::new();
     let mut next_round = 1;
-    for blow in 0..plan.kills {
+    for kill in 0..plan.kills {
         if stop() || !outcome.holds() {
             break;
         }
-        // Another moment of the rounds each time.
-        let life = plan.life + Duration::from_millis(37) * blow;
+        // A different life time each time kills the process at a different moment of its rounds.
+        let life = plan.life + Duration::from_millis(37) * kill;
         outcome.acknowledged += run_and_kill(plan, (&file, &back), next_round, life, &mut said)?;
         outcome.kills += 1;
+        // Rounds that the dead process began but did not report must not come again, or its last
+        // pages could not be told from those of the next process.
         next_round = said.values().max().map_or(next_round, |round| round + 2);
         judge((&file, &back), &said, outcome)?;
     }
@@ -162,8 +162,8 @@ fn judge(
     let (store, found) = Store::reopen(ours, with_file(back.as_raw_fd()))?;
     outcome.written_back = outcome.written_back.max(store.stats()?.file.pages);
     outcome.unlocked += found.unlocked;
-    let blow = outcome.kills;
-    let mut wrong = |what: String| outcome.broken.push(format!("kill {blow}: {what}"));
+    let kill = outcome.kills;
+    let mut wrong = |what: String| outcome.broken.push(format!("kill {kill}: {what}"));
     if found.damaged > 0 {
         wrong(format!("{} entries are damaged", found.damaged));
     }

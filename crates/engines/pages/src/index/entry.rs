@@ -1,4 +1,4 @@
-//! The bits of an entry. FORMAT.md has the table.
+//! The bits of an index entry. FORMAT.md has the table.
 
 /// The longest stored form is a whole page.
 const LEN_BITS: u32 = 13;
@@ -7,23 +7,23 @@ const AGE_AT: u32 = 4;
 const STUBBORN_AT: u32 = 6;
 const LEN_AT: u32 = 7;
 const PLACE_AT: u32 = LEN_AT + LEN_BITS;
-/// Enough for every place: the arena has at most 2^37 bytes, in units of [`UNIT_BYTES`].
+/// Enough for every slot: the arena has at most 2^37 bytes, in units of [`UNIT_BYTES`].
 const PLACE_BITS: u32 = 33;
-/// Where forms that lie in slots have the check of their entry.
+/// Where entries that point at slots have their check.
 const CHECK_AT: u32 = PLACE_AT + PLACE_BITS;
 const CHECK_BITS: u32 = 64 - CHECK_AT;
-/// What the check covers: kind, length and place. Age and lock change too often, and damage to them
-/// changes no page.
+/// The bits that the check covers: kind, length and place. Age and lock change too often to be
+/// covered, and damage to them changes no page.
 const CHECKED: u64 = 0b111 << KIND_AT | ((1 << CHECK_AT) - 1) & !((1 << LEN_AT) - 1);
-/// Where kinds without a length have their checksum.
+/// Where kinds without a length have the checksum of their page.
 const SUM_AT: u32 = 7;
 const REST_AT: u32 = SUM_AT + 32;
 
-/// Places are counted in units of so many bytes.
+/// The unit in which the places of packed forms are counted.
 pub const UNIT_BYTES: u64 = 16;
-/// The oldest age: not touched for so many passes or more.
+/// The highest age: not touched for this many passes or more.
 pub const AGE_MAX: u8 = 3;
-/// Whole pages and places in the file are counted in pages, with so many bits.
+/// Bits of the place of a whole page, which is counted in pages, in the arena and in the file.
 pub const PAGE_PLACE_BITS: u32 = 64 - REST_AT;
 
 /// What a page is stored as.
@@ -31,62 +31,51 @@ pub const PAGE_PLACE_BITS: u32 = 64 - REST_AT;
 pub enum Stored {
     /// Never written, or discarded: reads as zeros.
     Empty,
-    /// Two bytes again and again, kept in the entry itself.
-    Fill {
-        /// The two bytes.
-        pattern: u16,
-        /// Checksum of the page.
-        sum: u32,
-    },
+    /// Two bytes that repeat, kept in the entry itself.
+    Fill { pattern: u16, sum: u32 },
     /// The page as it is.
     Raw {
-        /// Which page of the arena, counted from 0.
+        /// Number of the page of the arena.
         place: u32,
-        /// Checksum of the page.
         sum: u32,
     },
     /// The page as it is, in the file.
     File {
-        /// Which page of the file, counted from 0.
+        /// Number of the page of the file.
         place: u32,
-        /// Checksum of the page.
         sum: u32,
     },
     /// In a slot, behind its checksum.
     Packed {
-        /// How.
         packing: Packing,
-        /// Bytes behind the checksum.
+        /// Bytes of the form, without the checksum in front of it.
         len: u16,
         /// Where in the arena, in units of [`UNIT_BYTES`].
         place: u64,
     },
 }
 
-/// The forms that lie in slots.
+/// How a form in a slot is packed: one word of eight bytes that repeats, an LZ4 block, or a zstd
+/// frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
-    /// Eight bytes that repeat.
     Word,
-    /// An LZ4 block.
     Lz4,
-    /// A zstd frame.
     Zstd,
 }
 
-/// An entry, taken apart.
+/// An index entry, decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// What and where.
     pub stored: Stored,
     /// Passes of ageing since it was last touched, at most [`AGE_MAX`].
     pub age: u8,
-    /// The second tier was tried and did not pay.
+    /// Whether the second tier was tried and did not pay.
     pub stubborn: bool,
 }
 
 impl Entry {
-    /// One just written.
+    /// The entry of a page that was written now.
     pub fn fresh(stored: Stored) -> Self {
         Self {
             stored,
@@ -95,12 +84,12 @@ impl Entry {
         }
     }
 
-    /// As a word, unlocked.
+    /// Encodes the entry as a word with the lock bit clear.
     pub fn pack(self) -> u64 {
         let in_page = |sum: u32, rest: u32| u64::from(sum) << SUM_AT | u64::from(rest) << REST_AT;
         let (kind, body) = match self.stored {
-            // No other bit: an entry of another kind that lost the bits of its kind is not taken
-            // for it.
+            // An empty entry has no other bit, so that an entry of another kind that lost the bits
+            // of its kind is not taken for an empty page.
             Stored::Empty => return 0,
             Stored::Fill { pattern, sum } => (1, in_page(sum, u32::from(pattern))),
             Stored::Raw { place, sum } => (2, in_page(sum, place)),
@@ -123,9 +112,9 @@ impl Entry {
         body | kind << KIND_AT | flags
     }
 
-    /// Reads a word, without its lock; nothing when no entry has such bits. The sums of kinds 1 to
-    /// 3 are compared with the page's bytes when it is read; all else is checked here, so that one
-    /// bit that changed in memory is never a page of zeros, or the page of a neighbour.
+    /// Decodes a word whose lock bit is clear; `None` if no entry has such bits. The sums of kinds
+    /// 1 to 3 are compared with the page's bytes when it is read; all else is checked here, so that
+    /// one bit that changed in memory never yields a page of zeros, or the page of a neighbour.
     pub fn unpack(word: u64) -> Option<Self> {
         let bits = |at: u32, len: u32| word >> at & ((1 << len) - 1);
         let sum = bits(SUM_AT, 32) as u32;
@@ -166,8 +155,8 @@ impl Entry {
 /// The first of the kinds that have a length, a place and a check.
 const FIRST_IN_SLOT: u64 = 4;
 
-/// The check of an entry, at its place: the bits that it covers, folded. Each of them is in one bit
-/// of the check, so that a change of any one is seen.
+/// The check of an entry, in its position: the covered bits, folded by exclusive or. Each of them
+/// goes into one bit of the check, so that a change of any single one is detected.
 #[inline(always)]
 fn check_of(word: u64) -> u64 {
     let covered = word & CHECKED;
@@ -179,8 +168,8 @@ fn check_of(word: u64) -> u64 {
     folded << CHECK_AT
 }
 
-/// An entry of versions 1 and 2, which have no check, as one of today. One that has its check
-/// already stays as it is, so that an upgrade that was cut short can be done again.
+/// Adds the check that entries of versions 1 and 2 lack. An entry that already has it stays as it
+/// is, so that an upgrade that was cut short can be repeated.
 pub fn upgraded(word: u64) -> u64 {
     let in_slot = word >> KIND_AT & 0b111 >= FIRST_IN_SLOT && word >> KIND_AT & 0b111 != 7;
     if in_slot && word >> CHECK_AT == 0 {

@@ -1,6 +1,6 @@
-//! A file that pages can leave memory for. Its bytes mean something together with the memory alone:
-//! the index says which page of the file is whose, and has the checksum. Has `unsafe`: giving parts
-//! of the file back, a system call.
+//! The backing file, for which pages can leave memory. Its bytes mean something only together with
+//! the memory: the index says which page of the file belongs to which page of the store, and has
+//! the checksum. Has `unsafe`: giving parts of the file back, a system call.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -16,13 +16,13 @@ use crate::PAGE_BYTES;
 use crate::error::{Damage, StoreError};
 use crate::index::entry::{Entry, PAGE_PLACE_BITS, Stored};
 
-/// Which pages of the file are taken.
+/// The backing file and which of its pages are in use.
 #[derive(Debug)]
 pub struct Backing {
     file: BlockFile,
-    /// For giving parts of it back.
+    /// A second handle, to punch holes with; the first one may be open for direct I/O.
     holes: File,
-    /// What people know it by.
+    /// The name by which people know the file, for messages.
     name: PathBuf,
     taken: Box<[AtomicU64]>,
     /// Pages that were freed, and whose blocks the file system still has.
@@ -30,17 +30,17 @@ pub struct Backing {
     pages: u32,
 }
 
-/// Whether the file begins empty.
+/// Whether the file is emptied when it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// With a new store.
+    /// For a new store: what the file held is lost.
     Empty,
-    /// With one that has pages in it.
+    /// For a memory that is opened again, whose index points into the file.
     Kept,
 }
 
 impl Backing {
-    pub fn of(settings: &Settings, start: Start) -> Result<Option<Self>, StoreError> {
+    pub fn from_settings(settings: &Settings, start: Start) -> Result<Option<Self>, StoreError> {
         let Some((path, pages)) = &settings.backing else {
             return Ok(None);
         };
@@ -57,12 +57,13 @@ impl Backing {
             Start::Kept => Access::Update,
         };
         let file = match BlockFile::open(path, access, Caching::Direct) {
-            // Pages left memory for it; a cache of it is memory again, but all that some file
-            // systems have.
+            // Pages leave memory for this file, and the page cache would put them back into memory.
+            // Some file systems have nothing else, and memory that the system can reclaim is still
+            // better than none.
             Err(IoError::DirectRefused { .. }) => BlockFile::open(path, access, Caching::Cached)?,
             opened => opened?,
         };
-        // The program opens a file without a name by way of /proc, where a link says what it was
+        // The program opens its nameless file by way of /proc, where the link says what it was
         // called.
         let name = std::fs::read_link(path).unwrap_or_else(|_| path.to_owned());
         let opened = OpenOptions::new().read(true).write(true).open(path);
@@ -74,7 +75,8 @@ impl Backing {
         let words = (pages as usize).div_ceil(64);
         let bits = || -> Box<[AtomicU64]> { (0..words).map(|_| AtomicU64::new(0)).collect() };
         let (taken, stale) = (bits(), bits());
-        // Bits behind the last page are never free.
+        // Bits behind the last page are set for good, so that a search for a free bit never finds
+        // them.
         if let (Some(last), rest @ 1..) = (taken.last(), pages % 64) {
             last.store(u64::MAX << rest, Relaxed);
         }
@@ -88,7 +90,7 @@ impl Backing {
         })
     }
 
-    /// Bytes of memory that this takes.
+    /// Bytes of memory that the bitmaps take.
     pub fn overhead_bytes(&self) -> u64 {
         ((self.taken.len() + self.stale.len()) * 8) as u64
     }
@@ -101,14 +103,16 @@ impl Backing {
     pub fn free(&self, place: u32) {
         if place < self.pages {
             let (word, bit) = (place as usize / 64, 1 << (place % 64));
-            // First, so that the one that takes the place next finds it said.
+            // The mark is set before the page is free, so that no trim meets a free page without
+            // it. A page that is in use again may still carry the mark; `trim` leaves it alone,
+            // because it has to take the bit first.
             self.stale[word].fetch_or(bit, Relaxed);
             self.taken[word].fetch_and(!bit, std::sync::atomic::Ordering::Release);
         }
     }
 
-    /// Gives the blocks of freed pages back to the file system, where it takes them. The pages are
-    /// taken meanwhile, so that none is written to in between.
+    /// Gives the blocks of freed pages back to the file system, if it supports holes. `trim` takes
+    /// the pages while it does so, so that no write goes to them in between.
     pub fn trim(&self) {
         for (word, stale) in self.stale.iter().enumerate() {
             let wanted = stale.load(Relaxed);
@@ -117,12 +121,14 @@ impl Backing {
             }
             let before = self.taken[word].fetch_or(wanted, std::sync::atomic::Ordering::Acquire);
             let mut mine = wanted & !before;
-            // Those that are in use again are looked at once more when they are free.
+            // Pages that are in use again keep their mark, and are given back after their next
+            // free.
             stale.fetch_and(!mine, Relaxed);
             let all = mine;
             while mine != 0 {
                 let first = mine.trailing_zeros();
                 let run = (mine >> first).trailing_ones();
+                // One call for each run of pages: the cost of a call hardly depends on its length.
                 self.punch((word * 64) as u64 + u64::from(first), u64::from(run));
                 let bits = if run == 64 { u64::MAX } else { (1 << run) - 1 };
                 mine &= !(bits << first);
@@ -144,12 +150,12 @@ impl Backing {
         self.pages
     }
 
-    /// What people know it by.
+    /// The name by which people know the file.
     pub fn name(&self) -> &Path {
         &self.name
     }
 
-    /// An error of the file, with the name that people know.
+    /// Puts the name that people know into an error, in place of the path under /proc.
     fn named(&self, error: IoError) -> IoError {
         match error {
             IoError::System { action, source, .. } => IoError::System {
@@ -169,6 +175,8 @@ impl Backing {
                 continue;
             }
             let place = (*from_word * 64) as u32 + free.trailing_zeros();
+            // Another thread may take the bit between the load and the claim; then the word is
+            // looked at again.
             if self.claim(place) {
                 return Some(place);
             }
@@ -176,19 +184,19 @@ impl Backing {
         None
     }
 
-    /// Whether it is read and written past the page cache.
+    /// Whether the file is read and written past the page cache.
     pub fn direct(&self) -> bool {
         self.file.caching() == Caching::Direct
     }
 }
 
-/// Which pages leave memory for the file, by passes of [`Store::age`] that they were not touched
-/// for.
+/// Which pages are written back, by the passes of [`crate::Store::age`] since their last
+/// touch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteBack {
-    /// For packed pages; nothing: none.
+    /// Least age of packed pages; `None` leaves them in memory.
     pub packed: Option<u8>,
-    /// For pages that nothing packs; nothing: none.
+    /// Least age of incompressible pages; `None` leaves them in memory.
     pub raw: Option<u8>,
 }
 
@@ -204,25 +212,25 @@ impl WriteBack {
     }
 }
 
-/// What one call of [`Lane::write_back`] did.
+/// What one call of [`Lane::write_back`] has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WrittenBack {
-    /// Pages that left memory.
+    /// Pages that were moved from memory to the file.
     pub pages: u64,
-    /// Where the next call goes on, 0 when this one met the end or the file is full.
+    /// The page from which the next call goes on; 0 if this one met the end, or the file is full.
     pub next_page: u64,
 }
 
 impl Lane<'_> {
-    /// Moves up to `most` of the pages that `which` means, from `from_page` on, from memory to the
-    /// file: less than `most` when there are no more or the file is full. The file is not synced:
-    /// it is of no use after a crash of the machine, which the memory does not outlive. Of a crash
-    /// of this process it knows nothing: an entry says that its page is in the file when it is.
+    /// Moves up to `most` of the pages that `which` selects, from `from_page` on, from memory to
+    /// the file: fewer if there are no more or the file is full. The file is not synced, because it
+    /// is of no use after a crash of the machine, which the memory does not survive. A crash of
+    /// this process alone loses nothing: an entry says that its page is in the file only once it
+    /// was written.
     ///
-    /// A damaged page is noted and stays; so does one that another thread is at.
+    /// A damaged page is noted and stays in memory; so does one that another thread has locked.
     ///
-    /// # Errors
-    /// [`StoreError::NoFile`], and what the file answers; the page is in memory then.
+    /// [`StoreError::NoFile`], and errors of the file; the page stays in memory then.
     pub fn write_back(
         &mut self,
         from_page: u64,
@@ -234,7 +242,8 @@ impl Lane<'_> {
         let mut done = WrittenBack::default();
         let mut from_word = 0;
         for page in store.touched_from(from_page) {
-            // Looked at without the lock first, as most pages are not meant.
+            // The first look is without the lock, as most pages are not selected; it is repeated
+            // under it.
             if which.means(store.peek(page)).is_none() {
                 continue;
             }
@@ -242,6 +251,7 @@ impl Lane<'_> {
                 done.next_page = page;
                 break;
             }
+            // A locked page is in use now, so it is a bad choice in any case.
             let Some(word) = store.try_lock(page, self.mark()) else {
                 continue;
             };
@@ -272,7 +282,8 @@ impl Lane<'_> {
         Ok(done)
     }
 
-    /// Nothing when the file is full.
+    /// Writes one page to the file and returns its new entry; `None` if the file is full. The
+    /// caller holds the entry's lock.
     fn move_out(
         &mut self,
         backing: &Backing,
@@ -281,7 +292,7 @@ impl Lane<'_> {
         from_word: &mut usize,
     ) -> Result<Option<Entry>, StoreError> {
         let mut bytes = [0; PAGE_BYTES];
-        self.fetch(old.stored, page, &mut bytes)?;
+        self.fetch_verified(old.stored, page, &mut bytes)?;
         let Some(place) = backing.take(from_word) else {
             return Ok(None);
         };
@@ -294,7 +305,7 @@ impl Lane<'_> {
             backing.free(place);
             return Err(backing.named(error).into());
         }
-        // The sum goes along; a page that was damaged in memory was refused just now.
+        // The sum is computed anew only over bytes that were just compared with the old one.
         let sum = self.sum_of(&bytes, page);
         Ok(Some(Entry {
             stored: Stored::File { place, sum },
@@ -302,7 +313,7 @@ impl Lane<'_> {
         }))
     }
 
-    /// Reads a page that is in the file; the caller compares its sum.
+    /// Reads a page from the file. The caller compares its sum.
     #[cold]
     pub(super) fn read_file(
         &mut self,

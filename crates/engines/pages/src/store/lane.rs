@@ -1,4 +1,7 @@
-//! A thread's way in and out of a store. Has `unsafe`: stored bytes as slices, under their lock.
+//! The handle by which one thread reads and writes a store. Has `unsafe`: stored bytes as slices,
+//! under their lock.
+
+mod fetch;
 
 use std::sync::Arc;
 
@@ -15,27 +18,28 @@ use crate::error::{Damage, StoreError};
 use crate::index::entry::{Entry, Packing, Stored};
 use crate::index::lock::{LOCKED, Mark};
 
-/// Pages ahead of the one being read whose entries and bytes are asked for.
+/// How many pages ahead of the one being read entries and bytes are prefetched.
 const AHEAD: usize = 6;
-/// Lines of a slot asked for ahead: most of an ordinary page's block.
+/// Bytes of a slot that are prefetched: most of an ordinary page's block.
 const AHEAD_BYTES: usize = 1024;
 
-/// Reads and writes for one thread. Holds all working memory, so that no call allocates.
+/// Reads and writes for one thread. It owns all working memory, so that no call allocates.
 #[derive(Debug)]
 pub struct Lane<'a> {
     store: &'a Store,
-    /// Says whose lock this thread holds.
+    /// Names the page whose lock this thread holds, for threads that wait for it.
     mark: Arc<Mark>,
     encoder: lz4::Encoder,
-    /// There when zstd packs what is written.
+    /// `Some` only if zstd packs pages when they are written.
     frames: Option<zstd::Encoder>,
     decoder: zstd::Decoder,
-    /// Through which pages go to the file and come back; there when there is one.
+    /// Aligned buffer through which pages go to the backing file and come back; `Some` if there is
+    /// one.
     pub(super) transfer: Option<AlignedBuffer>,
     block: Box<Block>,
-    /// A page that may equal the one being written; there when pages share slots.
+    /// Scratch buffer for comparing a candidate duplicate. `Some` only if pages share slots.
     twin: Option<Box<Page>>,
-    /// A packed form longer than this is not better than the page.
+    /// A packed form longer than this takes as long a slot as the page itself.
     limit_bytes: usize,
 }
 
@@ -59,17 +63,18 @@ impl<'a> Lane<'a> {
             limit_bytes: store.slots.classes().longest_that_pays() - SUM_BYTES,
         };
         if let Some(frames) = &mut lane.frames {
-            // The library takes its memory with the first page; no call of a lane allocates.
+            // The library allocates with the first page, and no call of a lane may allocate: a
+            // store that serves swap could not get the memory.
             let _length = frames.encode(&[0; PAGE_BYTES], &mut lane.block, BLOCK_BOUND);
         }
         Ok(lane)
     }
 
-    /// Stores `bytes` as page `page`. When it fails, the page is as it was.
+    /// Stores `bytes` as page `page`. If it fails, the page is as it was.
     ///
-    /// When the limit is reached, the call first moves pages together and, when the store has a
-    /// file, writes pages back to it, which can take milliseconds. A page that the store has
-    /// already can be overwritten even then, unless its new form is longer than its slot.
+    /// When the limit is reached, the call first moves pages together and, if the store has a
+    /// backing file, writes pages back to it, which can take milliseconds. Even then a page that
+    /// the store already has can be overwritten, unless its new form is longer than its slot.
     ///
     /// # Errors
     /// [`StoreError::NoSpace`] or [`StoreError::OutOfRange`]; [`StoreError::Corrupt`] when the lock
@@ -88,11 +93,10 @@ impl<'a> Lane<'a> {
         self.replace(page, stored)
     }
 
-    /// Stores `pages` from page `first` on, at best 32 or more at a time.
+    /// Stores `pages` from page `first` on; most efficient with 32 or more at a time.
     ///
-    /// # Errors
-    /// Those of [`Lane::write`]; pages before the failing one are stored, those behind are as they
-    /// were.
+    /// Those of [`Lane::write`]; pages before the failing one are stored, those behind it are as
+    /// they were.
     pub fn write_many(&mut self, first: u64, pages: &[Page]) -> Result<(), StoreError> {
         for (number, bytes) in (first..).zip(pages) {
             self.write(number, bytes)?;
@@ -100,9 +104,8 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    /// Reads page `page`; one never written, or discarded, is zeros.
+    /// Reads page `page`. A page that was never written, or was discarded, reads as zeros.
     ///
-    /// # Errors
     /// [`StoreError::Corrupt`] when the page is not what was written; `bytes` are zeros then.
     pub fn read(&mut self, page: u64, bytes: &mut Page) -> Result<(), StoreError> {
         self.store.in_range(page)?;
@@ -125,13 +128,14 @@ impl<'a> Lane<'a> {
                 what: Damage::Entry { entry: word },
             }),
         };
-        // Read means touched. An entry that cannot be read stays as it is.
+        // A read counts as a touch. An entry that cannot be decoded stays as it is, so that the
+        // damage is still there for the next reader.
         let touched = unpacked.map_or(word, |found| Entry { age: 0, ..found }.pack());
         self.store.unlock(page, touched, &self.mark);
         done
     }
 
-    /// Reads any pages, asking for the next ones' bytes ahead.
+    /// Reads any pages, and prefetches the bytes of the ones that follow.
     ///
     /// # Errors
     /// Those of [`Lane::read`] for the first page that fails; those before it are read.
@@ -145,6 +149,8 @@ impl<'a> Lane<'a> {
             self.store.memory.prefetch_entry(page);
         }
         for (at, (&page, bytes)) in pages.iter().zip(into).enumerate() {
+            // Entries are prefetched twice as far ahead as bytes: where a page's bytes are is known
+            // only once its entry has come.
             if let Some(&far) = pages.get(at + 2 * AHEAD) {
                 self.store.in_range(far)?;
                 self.store.memory.prefetch_entry(far);
@@ -157,7 +163,7 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    /// Forgets page `page`: it reads as zeros, and its memory is free.
+    /// Forgets page `page`: from now on it reads as zeros, and its memory is free.
     ///
     /// # Errors
     /// [`StoreError::OutOfRange`].
@@ -176,26 +182,26 @@ impl<'a> Lane<'a> {
             .try_for_each(|page| self.replace(page, Stored::Empty))
     }
 
-    /// Says whose lock this thread holds.
+    /// The mark of this thread, for locks that it takes outside of this type.
     pub(super) fn mark(&self) -> &Mark {
         &self.mark
     }
 
-    /// Its store.
     pub(super) fn store(&self) -> &'a Store {
         self.store
     }
 
-    /// The checksum of `bytes` as page `page`.
+    /// The checksum of `bytes`, bound to page `page`.
     pub(super) fn sum_of(&self, bytes: &Page, page: u64) -> u32 {
         bound_sum(crc32c(bytes), page)
     }
 
-    /// Reads page `page`, which is in range, without touching its age.
+    /// Reads page `page`, which is in range, without counting as a touch, and compares its checksum
+    /// whatever the settings say.
     pub(super) fn look(&mut self, page: u64, bytes: &mut Page) -> Result<(), StoreError> {
         let word = self.store.lock(page, &self.mark)?;
         let done = match Entry::unpack(word) {
-            Some(found) => self.fetch(found.stored, page, bytes),
+            Some(found) => self.fetch_verified(found.stored, page, bytes),
             None => Err(StoreError::Corrupt {
                 page,
                 what: Damage::Entry { entry: word },
@@ -205,7 +211,7 @@ impl<'a> Lane<'a> {
         done
     }
 
-    /// The form that `bytes` are stored in, in its slot.
+    /// Puts `bytes` into their stored form, and that into a slot if it needs one.
     #[inline(always)]
     fn form(&mut self, page: u64, bytes: &Page) -> Result<Stored, StoreError> {
         if let Some(word) = repeat::word_of(bytes) {
@@ -218,7 +224,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// The slot of a page that is there already, or one of its own.
+    /// Finds the slot of an equal page, or makes a new one.
     #[cold]
     fn form_shared(
         &mut self,
@@ -231,12 +237,15 @@ impl<'a> Lane<'a> {
             .twin
             .take()
             .unwrap_or_else(|| Box::new([0; PAGE_BYTES]));
+        // A hash that is equal proves nothing: the bytes are compared too, so a collision costs a
+        // slot and never returns another page's content.
         let joined = shared.join(content, |stored| {
             self.unpack_slot(stored, page, &mut twin).is_ok() && *twin == *bytes
         });
         self.twin = Some(twin);
         match joined {
-            // A page kept as it is has its sum in the entry, where it is bound to the page.
+            // An incompressible page has its sum in the entry, where it is bound to the page
+            // number, so each page that shares the slot has a sum of its own.
             Some(Stored::Raw { place, .. }) => {
                 let sum = bound_sum(crc32c(bytes), page);
                 Ok(Stored::Raw { place, sum })
@@ -246,28 +255,6 @@ impl<'a> Lane<'a> {
                 let stored = self.form_alone(page, bytes)?;
                 shared.add(content, stored);
                 Ok(stored)
-            }
-        }
-    }
-
-    /// What a slot holds, without a look at its sum. The caller must keep the slot from being
-    /// freed.
-    fn unpack_slot(
-        &mut self,
-        stored: Stored,
-        page: u64,
-        bytes: &mut Page,
-    ) -> Result<(), StoreError> {
-        let (at, len) = self.store.extent_of(stored, page)?;
-        // SAFETY: the caller's word.
-        let form = unsafe { self.store.stored_bytes(at, len) };
-        match stored {
-            Stored::Packed { packing, .. } => self
-                .unpack(packing, &form[SUM_BYTES..], bytes)
-                .map_err(|what| StoreError::Corrupt { page, what }),
-            _ => {
-                bytes.copy_from_slice(form);
-                Ok(())
             }
         }
     }
@@ -283,7 +270,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// The form of any page that needs a slot; what it is packed to lies in [`Lane::packed`].
+    /// Encodes any page that needs a slot; the packed bytes are then in [`Lane::packed`].
     pub(super) fn encode(&mut self, bytes: &Page) -> Form {
         match repeat::word_of(bytes) {
             Some(word) => {
@@ -298,14 +285,14 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// What the last page was packed to.
+    /// The packed bytes of the last page.
     pub(super) fn packed(&self, len: usize) -> &[u8] {
         &self.block[..len]
     }
 
     #[inline(always)]
     fn encode_page(&mut self, bytes: &Page) -> Form {
-        // First, as it brings the page into the nearest cache for what follows.
+        // The sum comes first, because it brings the page into the nearest cache for the encoder.
         let sum = crc32c(bytes);
         let limit = self.limit_bytes;
         let (packing, len) = match &mut self.frames {
@@ -336,8 +323,8 @@ impl<'a> Lane<'a> {
             .place_packed(Packing::Word, &word.to_le_bytes(), sum)
     }
 
-    /// Points the entry at `stored`, and frees what it pointed at. When the entry cannot be locked,
-    /// what was made for it is free again.
+    /// Points the entry at `stored`, and frees what it pointed at. If the entry cannot be locked,
+    /// the new form is freed instead.
     #[inline(always)]
     fn replace(&self, page: u64, stored: Stored) -> Result<(), StoreError> {
         let old = match self.store.lock(page, &self.mark) {
@@ -349,108 +336,32 @@ impl<'a> Lane<'a> {
             }
         };
         self.store
+            // One store puts the new entry in place and gives the lock back. A process killed
+            // before it leaves the old page, one killed after it the new one; the form that no
+            // entry points at is free again when the memory is opened.
             .unlock(page, Entry::fresh(stored).pack(), &self.mark);
         if let Some(old) = Entry::unpack(old) {
             self.store.release(old.stored);
         }
         Ok(())
     }
-
-    /// The page that `stored` stands for. The caller holds the lock of the entry.
-    #[inline(always)]
-    pub(super) fn fetch(
-        &mut self,
-        stored: Stored,
-        page: u64,
-        bytes: &mut Page,
-    ) -> Result<(), StoreError> {
-        let sum = match stored {
-            Stored::Empty => {
-                bytes.fill(0);
-                return Ok(());
-            }
-            Stored::Fill { pattern, sum } => {
-                let word = u64::from(pattern) * 0x0001_0001_0001_0001;
-                repeat::fill(bytes, word);
-                // The page is made from the entry; what can be wrong is the entry.
-                if pattern == 0 && sum == bound_sum(ZERO_PAGE_SUM, page) {
-                    return Ok(());
-                }
-                sum
-            }
-            Stored::Raw { sum, .. } => {
-                let (at, len) = self.store.extent_of(stored, page)?;
-                // SAFETY: the caller holds the entry's lock.
-                bytes.copy_from_slice(unsafe { self.store.stored_bytes(at, len) });
-                sum
-            }
-            Stored::File { place, sum } => {
-                self.read_file(place, page, bytes)?;
-                sum
-            }
-            Stored::Packed { packing, .. } => {
-                let (at, len) = self.store.extent_of(stored, page)?;
-                // All lines at once; the decoder would wait for one after the other.
-                self.store.memory.prefetch(at, len);
-                // SAFETY: the caller holds the entry's lock.
-                let form = unsafe { self.store.stored_bytes(at, len) };
-                let (sum, form) = form.split_at(SUM_BYTES);
-                let sum = u32::from_le_bytes([sum[0], sum[1], sum[2], sum[3]]);
-                self.unpack(packing, form, bytes)
-                    .map_err(|what| StoreError::Corrupt { page, what })?;
-                match self.store.shared {
-                    None => sum,
-                    Some(_) => bound_sum(sum, page),
-                }
-            }
-        };
-        self.compare(sum, page, bytes)
-    }
-
-    #[inline(always)]
-    fn compare(&self, stored: u32, page: u64, bytes: &Page) -> Result<(), StoreError> {
-        if !self.store.settings.verify {
-            return Ok(());
-        }
-        let computed = bound_sum(crc32c(bytes), page);
-        if computed == stored {
-            return Ok(());
-        }
-        Err(StoreError::Corrupt {
-            page,
-            what: Damage::Checksum { computed, stored },
-        })
-    }
-
-    #[inline(always)]
-    fn unpack(&mut self, packing: Packing, form: &[u8], bytes: &mut Page) -> Result<(), Damage> {
-        match packing {
-            Packing::Lz4 => lz4::decode(form, bytes)?,
-            Packing::Zstd => self.decoder.decode(form, bytes)?,
-            Packing::Word => {
-                let wrong = |_| Damage::Word { len: form.len() };
-                repeat::fill(bytes, u64::from_le_bytes(form.try_into().map_err(wrong)?));
-            }
-        }
-        Ok(())
-    }
 }
 
-/// What a page is stored as, before there is a slot for it. Sums are of the page alone.
+/// The form of a page before it has a slot. Sums are of the page alone, not bound to its number.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Form {
-    /// So many bytes of the lane's block.
+    /// This many bytes of [`Lane::packed`].
     Packed {
         packing: Packing,
         len: usize,
         sum: u32,
     },
-    /// The page as it is.
+    /// The page as it is, because no codec makes it shorter.
     Raw { sum: u32 },
 }
 
 impl Form {
-    /// Bytes that it needs of a slot.
+    /// Bytes of a slot that it needs.
     pub(super) fn stored_bytes(&self) -> usize {
         match self {
             Self::Packed { len, .. } => len + SUM_BYTES,
@@ -459,11 +370,13 @@ impl Form {
     }
 }
 
-/// CRC32C of a page of zeros: by far the most frequent page, and worth 4096 bytes of checksum.
+/// CRC32C of a page of zeros: this is by far the most frequent page, and a constant saves a pass
+/// over 4096 bytes.
 pub const ZERO_PAGE_SUM: u32 = 0x98f9_4189;
 
 impl Store {
-    /// Asks for the bytes of a page that will be read soon; a hint, so the lock is not taken.
+    /// Prefetches the bytes of a page that will be read soon. It is a hint, so the lock is not
+    /// taken and an entry that changes meanwhile does no harm.
     #[inline(always)]
     fn prefetch(&self, page: u64) {
         let word = self

@@ -1,4 +1,4 @@
-//! The store: pages in and out.
+//! The store itself: pages go in and come out, and everything that moves them meanwhile.
 
 mod background;
 mod compact;
@@ -42,48 +42,54 @@ use huge::Huge;
 use locking::Holders;
 use shared::Shared;
 
-/// What packs pages when they are written, and when they are not touched any more.
+/// Which codec packs a page when it is written, and which once it is idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tiers {
-    /// LZ4, and that is all: the fastest to read.
+    /// LZ4 alone: the fastest to read.
     Lz4,
-    /// zstd at once: the smallest from the beginning, some three times as long a write.
+    /// zstd from the first write: the smallest from the beginning, but a write takes about three
+    /// times as long.
     Zstd,
-    /// LZ4, and what is idle again with zstd.
+    /// LZ4 when a page is written, and zstd for pages that became idle.
     Lz4ThenZstd,
 }
 
-/// How a store is made.
+/// The settings of a store. `pages`, `limit_bytes` and `share` are fixed when the memory is made;
+/// the others may differ each time that it is opened again.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Pages that it can hold.
+    /// Pages that the store can hold.
     pub pages: u64,
-    /// Bytes that stored pages may take in memory. No write is refused while pages of ordinary
-    /// lengths take, with the new one, 94% of it less 256 KiB: slots are somewhat longer than
-    /// pages, and some of them are of lengths that no page has. A store that gets more than fits
-    /// looks for room now and then only, and may refuse some writes meanwhile that would fit. Pages
-    /// that share slots do not move, and can take more. On top come the index, 4 KiB for each 512
-    /// pages of which one was ever touched, and 128 KiB through which a full store overwrites and
-    /// moves pages.
+    /// Bytes that stored pages may take in memory. A write is not refused while pages of ordinary
+    /// lengths, the new one included, take no more than 94% of it less 256 KiB: slots are somewhat
+    /// longer than pages, and some of them are of lengths that no page has. A store that gets more
+    /// than fits looks for room only now and then, and may meanwhile refuse some writes that would
+    /// fit. Pages that share slots do not move, and can take more. The index comes on top, 4 KiB
+    /// for each 512 pages of which one was ever touched, and 128 KiB through which a full store
+    /// overwrites and moves pages.
     pub limit_bytes: u64,
-    /// What packs pages.
+    /// Which codecs pack pages, and when.
     pub tiers: Tiers,
-    /// zstd's level, 1 to 19.
+    /// Compression level of zstd, 1 to 19.
     pub level: i32,
-    /// Whose LZ4 writes. Ours by default, which is the faster one; the C library reads.
+    /// Which LZ4 encoder writes. The default is this project's, which is the faster one; the C
+    /// library always decodes.
     pub writer: lz4::Codec,
-    /// Whether checksums are compared when pages are read. Off, damage in memory goes unnoticed.
+    /// Whether checksums are compared when pages are read. If off, readers get damaged bytes
+    /// without an error. Pages that are packed again, written back or checked are compared in any
+    /// case.
     pub verify: bool,
-    /// A file that idle and incompressible pages can leave memory for, with its size in pages. Its
-    /// content means something together with the memory alone. A new store empties it.
+    /// A file that idle and incompressible pages can be written back to, with its size in pages.
+    /// Its content means something only together with the memory. A new store empties it.
     pub backing: Option<(PathBuf, u32)>,
-    /// Whether pages of equal content share one slot. Costs each write a look-up by content and
-    /// some 120 bytes of memory for each different page; a store opened again is as it was made.
+    /// Whether pages of equal content share one slot. Costs each write a look-up by content, and
+    /// about 120 bytes of memory for each distinct page. A memory that is opened again keeps what
+    /// it was made with.
     pub share: bool,
 }
 
 impl Settings {
-    /// The defaults for so many pages in so many bytes.
+    /// The default settings for a store of `pages` pages in `limit_bytes` of memory.
     pub fn new(pages: u64, limit_bytes: u64) -> Self {
         Self {
             pages,
@@ -98,7 +104,7 @@ impl Settings {
     }
 }
 
-/// Pages, compressed, in a file in memory. All calls take `&self`; each thread that reads or writes
+/// Compressed pages in a file in memory. All calls take `&self`; each thread that reads or writes
 /// has a [`Lane`] of its own.
 #[derive(Debug)]
 pub struct Store {
@@ -106,53 +112,53 @@ pub struct Store {
     slots: Slots,
     backing: Option<Backing>,
     huge: Huge,
-    /// There when pages of equal content share slots.
+    /// `Some` only if pages of equal content share slots.
     shared: Option<Shared>,
     settings: Settings,
     /// The marks of the threads that lock entries.
     holders: Holders,
     damage: DamageLog,
-    /// Pages refused for want of space.
+    /// Writes refused for want of space.
     refused: AtomicU64,
-    /// Pages that could not be written to the file.
+    /// Pages that stayed in memory because the backing file refused them.
     kept_back: AtomicU64,
-    /// Where a write that finds no space goes on writing pages back.
+    /// The page from which the next write that finds no space goes on writing pages back.
     relief_page: AtomicU64,
-    /// Held by the write that moves pages together.
+    /// Held by the thread that moves pages together, so that one does it at a time.
     attempts: Mutex<Attempts>,
-    /// Times that it was done.
+    /// How often pages were moved together; tells a waiting write that another thread has done it.
     consolidated: AtomicU64,
 }
 
-/// Spans that no limit counts: the reserve, and one that pages are moved through.
+/// Spans that the limit does not count: the reserve, and one through which pages are moved.
 const BESIDE_SPANS: u32 = 2;
 
 fn check(settings: &Settings) -> Result<(), StoreError> {
     match settings.level {
         1..=19 => Ok(()),
         other => Err(StoreError::Settings(format!(
-            "zstd's level {other}: 1 to 19 can be"
+            "zstd's level {other} is not from 1 to 19"
         ))),
     }
 }
 
 impl Store {
-    /// An empty store.
+    /// Makes an empty store.
     ///
-    /// # Errors
-    /// When a size cannot be, or the system has no memory, or the file cannot be made.
+    /// When a setting is outside its range, the system refuses the memory, or the backing file
+    /// cannot be made.
     pub fn create(settings: Settings) -> Result<Self, StoreError> {
         let mut layout = Layout {
             shared: settings.share,
             ..Layout::new(settings.pages, settings.limit_bytes)?
         };
-        // The reserve, and a span to move pages through; both within the limit where an entry could
-        // not point at them otherwise, at the very highest limit.
+        // The reserve, and a span to move pages through. Both come out of the limit only at the
+        // very highest one, where an entry could not point at further spans.
         layout.spans = (layout.spans + BESIDE_SPANS).min(Layout::most_spans());
         check(&settings)?;
         let memory = Memory::create(layout)?;
-        let backing = Backing::of(&settings, file::Start::Empty)?;
-        Ok(Self::of(
+        let backing = Backing::from_settings(&settings, file::Start::Empty)?;
+        Ok(Self::from_parts(
             memory,
             Slots::new(layout.spans),
             backing,
@@ -160,10 +166,15 @@ impl Store {
         ))
     }
 
-    fn of(memory: Memory, mut slots: Slots, backing: Option<Backing>, settings: Settings) -> Self {
+    fn from_parts(
+        memory: Memory,
+        mut slots: Slots,
+        backing: Option<Backing>,
+        settings: Settings,
+    ) -> Self {
         if let Some(span) = slots.keep_reserve() {
-            // Before any entry points into it, so that the next one to open the memory knows its
-            // class.
+            // The class is stored before any entry can point into the span, because the next
+            // process that opens the memory checks entries against it.
             memory.class(span).store(
                 slots.classes().of_pages(),
                 std::sync::atomic::Ordering::Release,
@@ -186,7 +197,8 @@ impl Store {
         }
     }
 
-    /// A reader and writer for one thread.
+    /// Makes the handle by which one thread reads and writes. It allocates here what the thread
+    /// will need, so that no later call does.
     ///
     /// # Errors
     /// When there is no memory for its contexts.
@@ -194,24 +206,24 @@ impl Store {
         Lane::new(self)
     }
 
-    /// How it was made or opened.
+    /// The settings that the store was made or opened with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Pages that it can hold.
+    /// Pages that the store can hold.
     pub fn pages(&self) -> u64 {
         self.memory.layout().pages
     }
 
-    /// The file in memory, for a supervisor to hold: as long as it does, [`Store::reopen`]
-    /// finds every page that a call had returned for when the process died.
+    /// The file in memory, for a supervisor to hold: as long as it does, [`Store::reopen`] finds
+    /// every page whose write had returned when the process died.
     pub fn memory_file(&self) -> BorrowedFd<'_> {
         self.memory.file()
     }
 
     /// The pages from `from` on whose entries were ever touched, in order. The index of a large
-    /// store is mostly a hole, and a look at an entry in it would take memory for it.
+    /// store is mostly a hole, and even reading an entry in it would allocate memory for it.
     fn touched_from(&self, from: u64) -> impl Iterator<Item = u64> + '_ {
         let mut run = from..from;
         std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! The second tier: pages that are not touched any more, packed again with zstd.
+//! The second tier: packs pages that are not touched any more again with zstd.
 
 use std::time::Duration;
 
@@ -14,23 +14,23 @@ use crate::error::StoreError;
 use crate::index::entry::{AGE_MAX, Entry, Packing, Stored};
 use crate::index::lock::LOCKED;
 
-/// What a pass did.
+/// What one pass of recompression has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Recompressed {
-    /// Pages that take less now.
+    /// Pages that take a shorter slot now.
     pub packed: u64,
-    /// Pages that were tried in vain; they are not tried again until they are written.
+    /// Pages that zstd made no shorter. They are not tried again until they are written.
     pub stubborn: u64,
-    /// Damaged pages that were met; they stay as they are, and are not tried again until they are
+    /// Damaged pages that were met. They stay as they are, and are not tried again until they are
     /// written.
     pub damaged: u64,
-    /// Bytes of slots won.
+    /// Bytes of slots that the pass made free.
     pub won_bytes: u64,
-    /// Where the next pass goes on, 0 when this one met the end.
+    /// The page from which the next pass goes on; 0 if this one met the end.
     pub next_page: u64,
 }
 
-/// Packs idle pages again.
+/// The working memory of the second tier, for one thread.
 #[derive(Debug)]
 pub struct Recompressor<'a> {
     lane: Lane<'a>,
@@ -44,8 +44,8 @@ pub struct Recompressor<'a> {
 pub const LEVEL: i32 = 1;
 
 impl Store {
-    /// One more pass without a touch for every page: a page that is read or written begins at 0
-    /// again.
+    /// Counts one more pass without a touch for every page. A page that is read or written begins
+    /// at 0 again.
     pub fn age(&self) {
         let mark = self.holders.mark();
         let old =
@@ -54,7 +54,7 @@ impl Store {
             if old(self.peek(page)).is_none() {
                 continue;
             }
-            // A page that another thread is at is in use, and does not age.
+            // A page that another thread has locked is in use, and does not age.
             let Some(word) = self.try_lock(page, &mark) else {
                 continue;
             };
@@ -66,7 +66,8 @@ impl Store {
         }
     }
 
-    /// A page's entry as it is now, without its lock: a hint.
+    /// The entry of a page as it is now, without taking its lock: a hint, which must be checked
+    /// again under the lock before anything is done with it.
     pub(super) fn peek(&self, page: u64) -> u64 {
         self.memory
             .entry(page)
@@ -74,7 +75,7 @@ impl Store {
             & !LOCKED
     }
 
-    /// Who packs idle pages again.
+    /// Makes the working memory of the second tier.
     ///
     /// # Errors
     /// When there is no memory for its contexts.
@@ -85,8 +86,8 @@ impl Store {
             page: Box::new([0; PAGE_BYTES]),
             block: Box::new([0; BLOCK_BOUND]),
         };
-        // The library takes its memory with the first page, and a store that serves swap must take
-        // none later.
+        // The library allocates with the first page, and a store that serves swap must not allocate
+        // later.
         let _length = made
             .encoder
             .encode(&made.page, &mut made.block, BLOCK_BOUND);
@@ -95,14 +96,13 @@ impl Store {
 }
 
 impl Recompressor<'_> {
-    /// Goes through the pages from `from_page` on and packs those not touched for `idle` passes of
-    /// [`Store::age`] again, until `clock`, the processor time of this thread, has run on by
-    /// `budget` or the last page is done. A page that is packed waits meanwhile, some 30
+    /// Packs again the pages from `from_page` on that were not touched for `idle` passes of
+    /// [`Store::age`], until `clock`, the processor time of this thread, has advanced by `budget`
+    /// or the last page is done. A reader of a page that is being packed waits for some 30
     /// microseconds.
     ///
-    /// # Errors
-    /// What the file answers, and when there is no memory. A damaged page is not an error: it is
-    /// noted, and the pass goes on behind it.
+    /// When the file fails, or there is no memory. A damaged page is not an error: it is noted, and
+    /// the pass goes on behind it.
     pub fn pass(
         &mut self,
         from_page: u64,
@@ -117,6 +117,8 @@ impl Recompressor<'_> {
             if candidate(store.peek(page), idle).is_none() {
                 continue;
             }
+            // The clock is read for candidates alone: it is a system call, and most pages are not
+            // idle.
             if clock().saturating_sub(start) >= budget {
                 done.next_page = page;
                 return Ok(done);
@@ -135,7 +137,8 @@ impl Recompressor<'_> {
                     ..old
                 }
                 .pack(),
-                // A damaged page stays where it is: only the bit changes that says it was tried.
+                // A damaged page stays where it is, so that reading it is still refused; only the
+                // bit changes that says it was tried.
                 Ok(None) | Err(StoreError::Corrupt { .. }) => Entry {
                     stubborn: true,
                     ..old
@@ -161,14 +164,14 @@ impl Recompressor<'_> {
         Ok(done)
     }
 
-    /// A shorter form of the page in a slot of its own, or nothing when it does not pay. The sum
-    /// that was stored when the page was written goes along and is compared here; it is never made
-    /// anew.
+    /// Packs the page into a shorter slot of its own, or returns `None` if that does not pay. The
+    /// bytes are compared with the sum that was stored when they were written, so the sum of the
+    /// new form is that of bytes known to be right.
     fn pack(&mut self, page: u64, old: Entry) -> Result<Option<Stored>, StoreError> {
         let store = self.lane.store();
         let has = store.slot_bytes(old.stored) as usize;
-        self.lane.fetch(old.stored, page, &mut self.page)?;
-        // One class less at least.
+        self.lane.fetch_verified(old.stored, page, &mut self.page)?;
+        // Only a slot of a shorter class is worth the copy.
         let limit = has - SUM_BYTES - 1;
         let Some(len) = self.encoder.encode(&self.page, &mut self.block, limit) else {
             return Ok(None);
@@ -184,7 +187,7 @@ impl Recompressor<'_> {
                 Ok((!stays).then_some(stored))
             }
             Ok(stored) => {
-                // The right class was full, and a longer slot wins nothing.
+                // The right class has no free slot, and a longer one wins nothing.
                 store.free_slot(stored);
                 Ok(None)
             }
@@ -202,7 +205,7 @@ impl Store {
         }
     }
 
-    /// Bytes of the slot that a form takes.
+    /// Bytes of the slot that a form takes, the rounding included.
     pub(super) fn slot_bytes(&self, stored: Stored) -> u64 {
         extent(stored).map_or(0, |(at, _)| {
             self.slots.classes().bytes(self.slots.class_of(at)) as u64

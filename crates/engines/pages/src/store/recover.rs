@@ -1,4 +1,4 @@
-//! A store opened again after its process died, and the check of every page.
+//! Opens the memory of a store again after its process died, and checks every page.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -17,33 +17,33 @@ use crate::error::{Damage, StoreError};
 use crate::index::entry::{Entry, Packing, Stored, upgraded};
 use crate::index::lock::LOCKED;
 
-/// What was found.
+/// What was found in a memory that was opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Recovered {
-    /// Pages that are there.
+    /// Pages that hold something.
     pub pages: u64,
-    /// Entries whose lock a dead thread held; they are as they were before its call.
+    /// Entries whose lock a dead thread held; the pages are as they were before its call.
     pub unlocked: u64,
-    /// Entries that pointed at no slot of their own, or at no page of the file. They are left as
-    /// they are: reading them is refused, writing them mends them.
+    /// Entries that pointed at no slot of their own, or at no page of the file. Each is replaced by
+    /// a mark: reads of the page are refused until it is written again.
     pub damaged: u64,
 }
 
 /// A page that is not what was written.
 #[derive(Debug)]
 pub struct Bad {
-    /// Which.
+    /// The number of the page.
     pub page: u64,
-    /// Why.
+    /// How the damage shows.
     pub error: StoreError,
 }
 
 impl Store {
-    /// Opens the memory of a store whose process is gone, whenever and however it went. Sizes come
-    /// from the memory, all else from `settings`; the file, when there was one, must be named
-    /// again.
+    /// Opens the memory of a store whose process is gone, however it ended. Sizes come from the
+    /// memory, all else from `settings`. A backing file must be named again: without it the pages
+    /// in it count as damaged and are lost.
     ///
-    /// The index alone says what is where. A call that was cut off has either put its entry in
+    /// The index alone says what is where. A write that was cut off has either put its entry in
     /// place, and is done, or has not, and its slot is free.
     ///
     /// # Errors
@@ -56,12 +56,14 @@ impl Store {
             upgrade(&mut memory);
         }
         let mut slots = Slots::new(memory.layout().spans);
-        let backing = Backing::of(&settings, Start::Kept)?;
+        let backing = Backing::from_settings(&settings, Start::Kept)?;
         let mut found = Recovered::default();
         let mut places = memory.layout().shared.then(HashMap::new);
         for page in touched(&memory) {
             let entry = memory.entry(page);
             let word = entry.load(Relaxed);
+            // The memory is ours alone (`Memory::adopt` holds its lock), so a set bit belongs to a
+            // dead thread.
             if word & LOCKED != 0 {
                 found.unlocked += 1;
                 entry.store(word & !LOCKED, Relaxed);
@@ -77,6 +79,8 @@ impl Store {
                 Some(false) => {}
                 None => {
                     found.damaged += 1;
+                    // Left in place, the entry could point at a slot that is given to another page
+                    // from now on.
                     entry.store(DAMAGED, Relaxed);
                 }
             }
@@ -90,12 +94,12 @@ impl Store {
             share: layout.shared,
             ..settings
         };
-        let store = Self::of(memory, slots, backing, settings);
+        let store = Self::from_parts(memory, slots, backing, settings);
         store.count_shared()?;
         Ok((store, found))
     }
 
-    /// Counts who points at which slot, and learns what the slots hold.
+    /// Counts how many entries point at each slot, and hashes what the slots hold.
     fn count_shared(&self) -> Result<(), StoreError> {
         let Some(shared) = &self.shared else {
             return Ok(());
@@ -106,7 +110,7 @@ impl Store {
             let Some(found) = Entry::unpack(self.peek(page)) else {
                 continue;
             };
-            // A word that repeats has a slot that is never shared.
+            // A page that repeats one word has a slot that is never shared.
             let stored = found.stored;
             if matches!(
                 stored,
@@ -117,7 +121,8 @@ impl Store {
             ) {
                 continue;
             }
-            // A damaged page equals no page; the entries at its slot are counted all the same.
+            // A damaged page equals no other page, but the entries at its slot are counted all the
+            // same, so that the slot is freed with the last of them.
             let content = || {
                 lane.look(page, &mut bytes)
                     .ok()
@@ -128,8 +133,8 @@ impl Store {
         Ok(())
     }
 
-    /// Reads every page and compares its checksum, and looks for two pages in one slot. Needs that
-    /// no thread writes meanwhile. Returns what is bad.
+    /// Reads every page, compares its checksum, and looks for two pages in one slot. No thread may
+    /// write meanwhile. Returns the bad pages.
     ///
     /// # Errors
     /// When there is no memory for the contexts.
@@ -163,7 +168,7 @@ impl Store {
     }
 }
 
-/// Pages whose entries were ever touched.
+/// The pages whose entries were ever touched.
 fn touched(memory: &Memory) -> impl Iterator<Item = u64> + '_ {
     let mut end = 0;
     std::iter::from_fn(move || {
@@ -174,7 +179,7 @@ fn touched(memory: &Memory) -> impl Iterator<Item = u64> + '_ {
     .flatten()
 }
 
-/// Gives the entries of a memory of version 1 or 2 their checks. The header changes last: a process
+/// Adds checks to the entries of a memory of version 1 or 2. The header changes last: a process
 /// that is killed in between leaves an old memory of which some entries have checks, and the next
 /// one goes on.
 fn upgrade(memory: &mut Memory) {
@@ -189,12 +194,12 @@ fn upgrade(memory: &mut Memory) {
     });
 }
 
-/// A word that is not an entry: its kind is not in use.
+/// A word that is not an entry, because no form has its kind.
 const DAMAGED: u64 = 7 << 1;
 
-/// Takes what an entry points at: whether there is a page, or nothing when it points at nothing of
-/// its own.
-/// `places` has what was found at each place where pages may share slots.
+/// Claims what an entry points at, and returns whether the page holds something; `None` if the
+/// entry points at nothing of its own. `places` has the form found in each slot where pages may
+/// share slots.
 fn claim(
     memory: &Memory,
     slots: &mut Slots,
@@ -213,6 +218,8 @@ fn claim(
         .ok()
         .filter(|&span| span < memory.layout().spans)?;
     let class = memory.class(span).load(Relaxed);
+    // The class comes from the memory and not from this process, so it is checked before it is used
+    // as an index.
     let fits = usize::from(class) < slots.classes().count()
         && len <= slots.classes().bytes(class)
         && len > SUM_BYTES;
@@ -223,7 +230,8 @@ fn claim(
     if let (Some(places), true) = (places, form.0 != Some(Packing::Word)) {
         match places.insert(at, form) {
             None => {}
-            // Several entries at one slot are the same form of the same page.
+            // Several entries may share a slot if all of them say the same of it. One that says
+            // otherwise is damaged, and the first one keeps the slot.
             Some(before) if before == form => return Some(true),
             Some(before) => {
                 places.insert(at, before);
@@ -234,7 +242,7 @@ fn claim(
     slots.claim(at, class).then_some(true)
 }
 
-/// How a slot is packed, and in how many bytes.
+/// The packing and the length of what is in a slot.
 type Form = (Option<Packing>, usize);
 
 fn form_of(stored: Stored, len: usize) -> Form {

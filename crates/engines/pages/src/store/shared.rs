@@ -1,12 +1,12 @@
-//! Pages of equal content in one slot: which slots there are by content, and how many entries point
-//! at each. Nothing of this is in the store's memory; who opens it again counts anew.
+//! Pages of equal content in one slot: which slots are known by content, and how many entries point
+//! at each. The store's memory has none of this; a process that opens it again counts anew.
 //!
-//! Locks are taken in one order: an entry's, a shard by content, a shard by place. A slot's
-//! reference is taken under its shard by content, and so is the look at its bytes, so that no
-//! thread frees or moves it meanwhile.
+//! Locks are taken in one order: an entry's, a shard by content, a shard by slot. A reference to a
+//! slot is counted under its shard by content, and its bytes are compared under it too, so that no
+//! thread frees or moves the slot meanwhile.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry as Place;
+use std::collections::hash_map::Entry as MapEntry;
 
 use parking_lot::{Mutex, MutexGuard};
 use twox_hash::XxHash3_128;
@@ -15,12 +15,12 @@ use super::place::extent;
 use crate::index::entry::Stored;
 use dyno_codec::lz4::Page;
 
-/// Shards of each map, a power of two.
+/// Shards of each map; a power of two.
 const SHARDS: usize = 64;
-/// Bytes of one place of each map: key, value and a byte of the map's own.
+/// Bytes of one bucket of each map: key, value and one byte of control.
 const CONTENT_BYTES: usize = size_of::<(u64, Known)>() + 1;
-const PLACE_BYTES: usize = size_of::<(usize, u64)>() + 1;
-/// A map that uses less than one in so many of its places gives the others back.
+const SLOT_BYTES: usize = size_of::<(usize, u64)>() + 1;
+/// A map that uses less than one in this many of its buckets gives the others back.
 const SPARSE: usize = 4;
 
 /// A slot that entries with equal content point at.
@@ -30,30 +30,29 @@ struct Known {
     references: u64,
 }
 
-/// Slots by content.
+/// The slots by content, and the content of each slot.
 #[derive(Debug)]
 pub struct Shared {
     by_content: Box<[Mutex<HashMap<u64, Known>>]>,
     /// Content of the slot at a byte of the arena. A slot that is not here has one entry.
-    by_place: Box<[Mutex<HashMap<usize, u64>>]>,
+    by_slot: Box<[Mutex<HashMap<usize, u64>>]>,
 }
 
-/// What the content of a page is known by; pages are compared as well.
+/// The hash by which a page is looked up; the bytes are compared as well.
 pub fn content_of(page: &Page) -> u64 {
     XxHash3_128::oneshot(page) as u64
 }
 
 impl Shared {
-    /// Nothing known.
     pub fn new() -> Self {
         Self {
             by_content: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            by_place: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            by_slot: (0..SHARDS).map(|_| Mutex::default()).collect(),
         }
     }
 
-    /// One more entry for the slot of pages with `content`, when `same` says that it holds the very
-    /// page.
+    /// Counts one more entry for the slot of pages with `content`, if `same` confirms that it holds
+    /// this very page.
     pub fn join(&self, content: u64, same: impl FnOnce(Stored) -> bool) -> Option<Stored> {
         let mut slots = self.content(content);
         let known = slots.get_mut(&content)?;
@@ -64,27 +63,27 @@ impl Shared {
         Some(known.stored)
     }
 
-    /// A new slot, which one entry is about to point at. When another slot is known for the content
-    /// already, this one stays alone.
+    /// Makes a new slot known, which one entry is about to point at. If another slot is already
+    /// known for the content, this one stays unknown and is never shared.
     pub fn add(&self, content: u64, stored: Stored) {
         let Some((at, _)) = extent(stored) else {
             return;
         };
         let mut slots = self.content(content);
-        if let Place::Vacant(free) = slots.entry(content) {
+        if let MapEntry::Vacant(free) = slots.entry(content) {
             let references = 1;
             free.insert(Known { stored, references });
-            self.place(at).insert(at, content);
+            self.slot(at).insert(at, content);
         }
     }
 
-    /// An entry that was found when a store was opened again. `content` is asked for once for each
-    /// slot, and gives nothing for a damaged page.
+    /// Counts an entry that was found when a store was opened again. `content` is called once for
+    /// each slot, and returns `None` for a damaged page.
     pub fn count(&self, stored: Stored, content: impl FnOnce() -> Option<u64>) {
         let Some((at, _)) = extent(stored) else {
             return;
         };
-        let known = self.place(at).get(&at).copied();
+        let known = self.slot(at).get(&at).copied();
         match known {
             None => self.add_counted(content().unwrap_or(at as u64), stored),
             Some(content) => {
@@ -95,8 +94,9 @@ impl Shared {
         }
     }
 
-    /// As `add`, but known in any case: more entries may point at the slot. Under the content of
-    /// another slot it could be met again, which costs a comparison that fails.
+    /// As `add`, but makes the slot known in any case, because more entries may point at it. If
+    /// another slot has its content, it is known by the next free number, where a look-up costs a
+    /// comparison that fails.
     fn add_counted(&self, content: u64, stored: Stored) {
         let mut key = content;
         while self.content(key).contains_key(&key) {
@@ -105,14 +105,14 @@ impl Shared {
         self.add(key, stored);
     }
 
-    /// One entry less for the slot at `at`: whether it is free now.
+    /// Counts one entry less for the slot at `at`, and returns whether the slot is free now.
     pub fn leave(&self, at: usize) -> bool {
-        let known = self.place(at).get(&at).copied();
+        let known = self.slot(at).get(&at).copied();
         let Some(content) = known else {
             return true;
         };
         let mut slots = self.content(content);
-        let Place::Occupied(mut known) = slots.entry(content) else {
+        let MapEntry::Occupied(mut known) = slots.entry(content) else {
             return true;
         };
         known.get_mut().references -= 1;
@@ -120,36 +120,36 @@ impl Shared {
             return false;
         }
         known.remove();
-        self.place(at).remove(&at);
+        self.slot(at).remove(&at);
         true
     }
 
-    /// Forgets the slot at `at`, which its one entry is about to hold another page in. False when
-    /// it is not the one entry: then it must stay.
+    /// Forgets the slot at `at`, because its one entry is about to hold another page in it. Returns
+    /// false if other entries point at it; then its bytes must stay.
     pub fn leave_alone(&self, at: usize) -> bool {
-        let known = self.place(at).get(&at).copied();
+        let known = self.slot(at).get(&at).copied();
         let Some(content) = known else {
             return true;
         };
         let mut slots = self.content(content);
-        let Place::Occupied(known) = slots.entry(content) else {
+        let MapEntry::Occupied(known) = slots.entry(content) else {
             return true;
         };
         if known.get().references > 1 {
             return false;
         }
         known.remove();
-        self.place(at).remove(&at);
+        self.slot(at).remove(&at);
         true
     }
 
-    /// The one entry of `old` is about to point at `new`, which holds the same page. False when it
-    /// is not the one entry: then it must stay.
+    /// Follows the one entry of `old` to `new`, which holds the same page. Returns false if other
+    /// entries point at `old`; then it must stay.
     pub fn moved(&self, old: Stored, new: Stored) -> bool {
         let (Some((from, _)), Some((to, _))) = (extent(old), extent(new)) else {
             return true;
         };
-        let known = self.place(from).get(&from).copied();
+        let known = self.slot(from).get(&from).copied();
         let Some(content) = known else {
             return true;
         };
@@ -161,8 +161,8 @@ impl Shared {
             return false;
         }
         known.stored = new;
-        self.place(from).remove(&from);
-        self.place(to).insert(to, content);
+        self.slot(from).remove(&from);
+        self.slot(to).insert(to, content);
         true
     }
 
@@ -178,18 +178,18 @@ impl Shared {
         self.by_content.iter().map(of).sum()
     }
 
-    /// Bytes of memory that this takes, used places and others.
+    /// Bytes of memory that the maps take, their free buckets included.
     pub fn overhead_bytes(&self) -> u64 {
-        // A map of that capacity has an eighth more places.
+        // A map keeps one bucket in eight free.
         let places = |capacity: usize| capacity + capacity / 7;
         let contents = self.by_content.iter().map(|shard| grasp(shard).capacity());
-        let all = self.by_place.iter().map(|shard| grasp(shard).capacity());
+        let all = self.by_slot.iter().map(|shard| grasp(shard).capacity());
         let contents: usize = contents.map(places).sum();
         let all: usize = all.map(places).sum();
-        (contents * CONTENT_BYTES + all * PLACE_BYTES) as u64
+        (contents * CONTENT_BYTES + all * SLOT_BYTES) as u64
     }
 
-    /// Gives back memory of maps that were larger once.
+    /// Gives back the memory of maps that were larger once.
     pub fn shrink(&self) {
         for shard in &self.by_content {
             let mut slots = grasp(shard);
@@ -197,7 +197,7 @@ impl Shared {
                 slots.shrink_to_fit();
             }
         }
-        for shard in &self.by_place {
+        for shard in &self.by_slot {
             let mut slots = grasp(shard);
             if slots.len() < slots.capacity() / SPARSE {
                 slots.shrink_to_fit();
@@ -209,12 +209,12 @@ impl Shared {
         grasp(&self.by_content[content as usize % SHARDS])
     }
 
-    fn place(&self, at: usize) -> MutexGuard<'_, HashMap<usize, u64>> {
-        grasp(&self.by_place[at / crate::arena::classes::SPAN_BYTES % SHARDS])
+    fn slot(&self, at: usize) -> MutexGuard<'_, HashMap<usize, u64>> {
+        grasp(&self.by_slot[at / crate::arena::classes::SPAN_BYTES % SHARDS])
     }
 }
 
-/// Counts and maps are whole between any two of these sections, whichever thread panicked.
+/// Counts and maps are consistent between any two of these sections, whichever thread panicked.
 fn grasp<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()
 }

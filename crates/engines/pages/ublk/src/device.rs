@@ -1,4 +1,4 @@
-//! A device from its beginning to its end.
+//! A device from its creation to its end.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use crate::queue::Queue;
 /// How a device is made.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Queues, each with a thread; best one for each processor.
+    /// Queues, each with a thread of its own; best one for each processor.
     pub queues: u16,
-    /// Requests of each queue under way at most.
+    /// The most requests of one queue that are under way.
     pub depth: u16,
-    /// Bytes of a request at most: a multiple of 4096 up to 1 MiB.
+    /// The most bytes of one request: a multiple of 4096, at most 1 MiB.
     pub most_bytes: u32,
-    /// Whether writing is refused.
+    /// Whether the device refuses writes.
     pub read_only: bool,
 }
 
@@ -38,19 +38,21 @@ impl Default for Settings {
     }
 }
 
-/// A device that this process serves. Dropping it leaves it without a daemon: its users wait.
+/// A device that this process serves. Dropping it leaves the device without a daemon, and its users
+/// wait.
 #[derive(Debug)]
 pub struct Device {
     number: u32,
     threads: Vec<JoinHandle<Result<(), UblkError>>>,
 }
 
-/// The driver says so while it still notices that a daemon has died; a few seconds at most.
+/// How often an order is repeated while the driver is still busy with the death of a daemon, which
+/// takes a few seconds at most.
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl Device {
-    /// A new device on `disk`.
+    /// Makes a new device on `disk`.
     ///
     /// # Errors
     /// [`UblkError::NotHere`], [`UblkError::Settings`], or when the driver refuses.
@@ -73,16 +75,16 @@ impl Device {
                 Ok(device)
             });
         if started.is_err() {
-            // What is half there is of no use; why it is so is what the caller is told.
+            // A half-made device is of no use, and the caller gets the error that it failed with.
             let _ = delete(info.number);
         }
         started
     }
 
-    /// Takes over device `number`, whose daemon has died, with the disk of the same store.
+    /// Takes over device `number`, whose daemon has died, with the disk of the same store. What was
+    /// under way is done again, so a write may be stored twice, with the same bytes.
     ///
-    /// # Errors
-    /// When there is no such device, or its daemon lives.
+    /// When the device does not exist, or its daemon lives.
     pub fn recover(number: u32, disk: &Arc<Disk>) -> Result<Self, UblkError> {
         let mut control = Control::open()?;
         patiently(|| control.order("recover", number, Order::StartRecovery, 0))?;
@@ -96,7 +98,7 @@ impl Device {
     fn serve(info: Info, disk: &Arc<Disk>) -> Result<Self, UblkError> {
         let path = format!("/dev/ublkc{}", info.number);
         let mut file = None;
-        // The file appears, and is free again, a moment after the driver's answer.
+        // The file appears, and is free again, only a moment after the driver's answer.
         patiently(|| {
             file = Some(Arc::new(open(&path)?));
             Ok(())
@@ -118,36 +120,35 @@ impl Device {
         })
     }
 
-    /// Its number, for [`Device::recover`] and [`delete`].
+    /// The number of the device, for [`Device::recover`] and [`delete`].
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// The block device.
+    /// The path of the block device under /dev.
     pub fn path(&self) -> PathBuf {
         Self::path_of(self.number)
     }
 
-    /// Device `number`'s block device.
+    /// The path of device `number`, which need not exist.
     pub fn path_of(number: u32) -> PathBuf {
         PathBuf::from(format!("/dev/ublkb{number}"))
     }
 
-    /// The number of the block device at `path`, when it is one of ublk.
+    /// The number of the block device at `path`, if it is one of ublk.
     pub fn number_of(path: &Path) -> Option<u32> {
         let name = path.to_str()?.strip_prefix("/dev/ublkb")?;
         name.parse().ok()
     }
 
-    /// Whether it has ended, by [`delete`] or a failure of every queue.
+    /// Whether all queues have ended, by [`delete`] or a failure of each.
     pub fn has_ended(&self) -> bool {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
     /// Waits until the device is deleted.
     ///
-    /// # Errors
-    /// What ended a queue before.
+    /// The first failure of a queue.
     pub fn wait(self) -> Result<(), UblkError> {
         let mut first = Ok(());
         for thread in self.threads {
@@ -163,10 +164,11 @@ impl Device {
 
 /// Ends device `number`, whichever process serves it; its users get errors.
 ///
-/// # Errors
-/// When there is no such device.
+/// When the device does not exist.
 pub fn delete(number: u32) -> Result<(), UblkError> {
     let mut control = Control::open()?;
+    // A failed stop does not keep the device from being deleted; it is reported if the deletion
+    // succeeds.
     let stopped = control.order("stop", number, Order::Stop, 0);
     control
         .order("delete", number, Order::Delete, 0)
@@ -176,24 +178,24 @@ pub fn delete(number: u32) -> Result<(), UblkError> {
 fn check(settings: Settings) -> Result<(), UblkError> {
     let wrong = |what: String| Err(UblkError::Settings(what));
     if settings.queues == 0 {
-        return wrong("a device has one queue at least".to_owned());
+        return wrong("a device needs at least one queue".to_owned());
     }
     if settings.depth == 0 || settings.depth > MOST_DEPTH {
         return wrong(format!(
-            "a queue of {} requests; 1 to 4096 go",
+            "a queue of {} requests: 1 to 4096 are possible",
             settings.depth
         ));
     }
     let bytes = settings.most_bytes;
     if bytes == 0 || bytes > 1 << 20 || !bytes.is_multiple_of(4096) {
         return wrong(format!(
-            "requests of {bytes} bytes; multiples of 4096 up to 1 MiB go"
+            "requests of {bytes} bytes: multiples of 4096 up to 1 MiB are possible"
         ));
     }
     Ok(())
 }
 
-/// Tries again while the driver is busy with what was before.
+/// Repeats a step while the driver is busy with what was before.
 fn patiently(mut step: impl FnMut() -> Result<(), UblkError>) -> Result<(), UblkError> {
     let mut tries = 0;
     loop {

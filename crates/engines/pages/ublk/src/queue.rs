@@ -14,7 +14,7 @@ use crate::UblkError;
 use crate::layout::{COMMIT_AND_FETCH, DESCRIPTOR_BYTES, Descriptor, FETCH, MOST_DEPTH, QueueBody};
 use crate::mapping::Mapping;
 
-/// What a queue is made of.
+/// A queue with its descriptors, its buffers and its ring.
 pub struct Queue {
     file: Arc<File>,
     number: u16,
@@ -26,7 +26,8 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Queue `number` of the device behind `file`.
+    /// Maps the descriptors of queue `number` of the device behind `file`, and allocates its
+    /// buffers.
     pub fn new(
         file: Arc<File>,
         number: u16,
@@ -48,33 +49,36 @@ impl Queue {
         })
     }
 
-    /// Serves until the device is stopped. All commands come from one thread, as the driver asks.
+    /// Serves requests until the device is stopped. All commands come from one thread, as the
+    /// driver demands.
     pub fn run(mut self, disk: &Disk) -> Result<(), UblkError> {
         let failed = |error| UblkError::system("serve a queue")(error);
         let mut head = disk.head()?;
         for tag in 0..self.depth {
             self.push(FETCH, tag, 0).map_err(failed)?;
         }
+        // Each slot always has one command under way, in which the driver brings the next request.
+        // The queue ends when the driver has returned the commands of all slots.
         let mut open = self.depth;
-        let mut came = Vec::with_capacity(self.depth.into());
+        let mut completions = Vec::with_capacity(self.depth.into());
         while open > 0 {
             match self.ring.submit_and_wait(1) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(failed(error)),
                 Ok(_) => {}
             }
-            came.extend(
+            completions.extend(
                 self.ring
                     .completion()
                     .map(|done| (done.user_data() as u16, done.result())),
             );
-            for (tag, result) in came.drain(..) {
+            for (tag, result) in completions.drain(..) {
                 match -result {
                     0 => {
                         let result = self.serve(&mut head, tag);
                         self.push(COMMIT_AND_FETCH, tag, result).map_err(failed)?;
                     }
-                    // The device is being stopped: this one comes no more.
+                    // The device is being stopped; this slot gets no more requests.
                     libc::ENODEV => open -= 1,
                     errno => return Err(failed(io::Error::from_raw_os_error(errno))),
                 }
@@ -98,7 +102,7 @@ impl Queue {
         // SAFETY: the buffer lives as long as the ring, and is not touched here until the command
         // is done.
         let pushed = unsafe { self.ring.submission().push(&entry) };
-        // A request has one command under way, and the ring has room for all of them.
+        // The ring has room for one command of each slot, and a slot never has two.
         pushed.map_err(|_| io::ErrorKind::ResourceBusy.into())
     }
 
@@ -106,31 +110,34 @@ impl Queue {
         usize::from(tag) * self.most_bytes as usize
     }
 
-    /// Bytes done, or a negative error number.
+    /// Serves one request. Returns the bytes done, or a negative error number.
     fn serve(&mut self, head: &mut Head<'_>, tag: u16) -> i32 {
         let at = usize::from(tag) * DESCRIPTOR_BYTES;
-        let asked = Descriptor::parse(&self.descriptors.copy(at));
+        let request = Descriptor::parse(&self.descriptors.copy(at));
         let from = self.buffer_at(tag);
-        let done = match asked.operation {
-            0 | 1 if asked.bytes > self.most_bytes.into() => return -libc::EINVAL,
+        // The descriptor was copied out of the shared memory once, so the length that is checked
+        // here is the one that is used.
+        let done = match request.operation {
+            0 | 1 if request.bytes > self.most_bytes.into() => return -libc::EINVAL,
             0 => {
                 // SAFETY: the request is with us; buffers were made by `Mapping::buffers`.
-                let into = unsafe { self.buffers.slice(from, asked.bytes as usize) };
-                head.read(asked.offset, into)
+                let into = unsafe { self.buffers.slice(from, request.bytes as usize) };
+                head.read(request.offset, into)
             }
             1 => {
                 // SAFETY: see above.
-                let bytes = unsafe { self.buffers.slice(from, asked.bytes as usize) };
-                head.write(asked.offset, bytes)
+                let bytes = unsafe { self.buffers.slice(from, request.bytes as usize) };
+                head.write(request.offset, bytes)
             }
-            // What was answered is in the store's memory, and that is where it stays.
+            // A flush has nothing to do: every write that was answered is in the store's memory,
+            // which is all that this device promises.
             2 => return 0,
-            3 => head.zero(asked.offset, asked.bytes, Zeros::Free),
-            5 => head.zero(asked.offset, asked.bytes, Zeros::Keep),
+            3 => head.zero(request.offset, request.bytes, Zeros::Free),
+            5 => head.zero(request.offset, request.bytes, Zeros::Keep),
             _ => return -libc::EOPNOTSUPP,
         };
         match done.map_err(|error: StoreError| error.errno()) {
-            Ok(()) => asked.bytes as i32,
+            Ok(()) => request.bytes as i32,
             Err(errno) => -errno,
         }
     }

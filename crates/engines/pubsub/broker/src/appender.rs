@@ -1,4 +1,5 @@
-//! The thread of a lane: takes what waits, commits it, publishes and acknowledges it.
+//! A thread that appends: it takes the batches that wait, commits them, publishes them to consumers
+//! and acknowledges them to producers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +10,11 @@ use dyno_pubsub::wire::RowHead;
 use dyno_pubsub::{Appended, Code, Error, Retry};
 use dyno_random::backoff;
 
+use crate::append_queue::AppendQueue;
 use crate::batch::Batch;
 use crate::chunk::Chunk;
 use crate::counters::{Counters, add};
 use crate::error::not_mine;
-use crate::lane::Lane;
 use crate::ledger::{Known, Verdict};
 use crate::link::Link;
 use crate::memory::Memory;
@@ -23,22 +24,23 @@ use crate::partition::Partition;
 /// The first and the longest pause before an append is sent again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(500));
 
-/// One lane's thread.
+/// An appending thread, with its queue and the session that it appends over.
 pub struct Appender {
-    pub lane: Arc<Lane>,
+    pub queue: Arc<AppendQueue>,
     pub link: Link,
     pub memory: Memory,
     pub counters: Arc<Counters>,
-    /// Set when nothing may be waited for any more: what is in doubt stays in doubt.
+    /// Set when the broker stops. From then on an append whose outcome is unknown is not sent
+    /// again.
     pub abandon: Arc<AtomicBool>,
 }
 
 type Prepared = (Arc<Partition>, Append);
 
 impl Appender {
-    /// Appends until the lane is stopped and empty.
+    /// Appends until the queue is stopped and empty.
     pub fn run(mut self) {
-        while let Some(work) = self.lane.next() {
+        while let Some(work) = self.queue.next() {
             let mut prepared: Vec<Prepared> = Vec::with_capacity(work.len());
             for (partition, batches) in work {
                 if let Some(append) = self.prepare(&partition, batches) {
@@ -56,8 +58,8 @@ impl Appender {
         }
     }
 
-    /// Sorts out what comes next from what is there already, and merges it. None: nothing is left
-    /// to do.
+    /// Separates batches that come next from repetitions, and merges the former into one append.
+    /// Returns `None` if nothing is left to append.
     fn prepare(&mut self, partition: &Partition, batches: Vec<Batch>) -> Option<Append> {
         if let Err(error) = self.learn_producers(partition, &batches) {
             self.refuse_all(batches, &error);
@@ -101,6 +103,8 @@ impl Appender {
             return None;
         }
         let bytes = next.iter().map(|batch| batch.body.len()).sum();
+        // The batches were charged when they came. Their rows are charged to the tails before they
+        // are made, so that the copy is counted while both exist.
         let charge = self.memory.tails.charge(bytes);
         let mut append = Append::of(next, partition.codec, charge);
         for (batch, within) in again {
@@ -109,13 +113,10 @@ impl Appender {
         (!append.is_empty()).then_some(append)
     }
 
-    /// Asks the database about producers that are not remembered.
+    /// Asks the database about producers that the ledger does not know.
     fn learn_producers(&mut self, partition: &Partition, batches: &[Batch]) -> Result<(), Error> {
-        let unknown: Vec<i64> = {
-            let ledger = partition.ledger.lock();
-            let ids = batches.iter().map(|batch| batch.producer_id);
-            ids.filter(|id| !ledger.knows(*id)).collect()
-        };
+        let ids = batches.iter().map(|batch| batch.producer_id);
+        let unknown = partition.ledger.lock().begin_learning(ids);
         if unknown.is_empty() {
             return Ok(());
         }
@@ -159,7 +160,8 @@ impl Appender {
         }
     }
 
-    /// The offset of records that were appended before the producer's last run.
+    /// Asks the database for the offset of records that were appended before the producer's last
+    /// run.
     fn find_offset(&mut self, partition: &Partition, batch: &Batch) -> Result<i64, Error> {
         let (topic_id, number) = partition.key;
         let end = partition.tail.lock().offsets().1;
@@ -181,8 +183,8 @@ impl Appender {
         })
     }
 
-    /// One transaction for several partitions. What is given back was not, or not certainly,
-    /// committed and has to be appended one by one, which tells them apart.
+    /// Appends to several partitions in one transaction. The appends that it returns were not, or
+    /// not certainly, committed; appending them one by one tells which is the case.
     fn append_together(&mut self, mut prepared: Vec<Prepared>) -> Vec<Prepared> {
         let began = Instant::now();
         let done = self.link.run(|connection| {
@@ -197,6 +199,8 @@ impl Appender {
         });
         self.waited(began);
         match done {
+            // The error may be that of one partition, or the answer may be lost. Each append is
+            // sent again by itself, and one that was committed comes back as known.
             Err(_) => prepared,
             Ok(done) => {
                 for ((partition, append), done) in prepared.into_iter().zip(done) {
@@ -207,8 +211,8 @@ impl Appender {
         }
     }
 
-    /// One partition: sends it until the outcome is known. Repeating is safe, the function in the
-    /// database recognises what it has.
+    /// Appends to one partition, and sends the append again until its outcome is known. Repeating
+    /// it is safe, because the function in the database recognises what it has.
     fn append_alone(&mut self, partition: &Partition, mut append: Append) {
         let (topic_id, number) = partition.key;
         let began = Instant::now();
@@ -225,6 +229,8 @@ impl Appender {
                     Code::Fenced => not_mine(partition.key),
                     _ => error,
                 };
+                // Another broker holds the partition, or it is gone. Nothing more can be appended
+                // under this epoch, so what waits is refused now instead of failing one by one.
                 if matches!(error.kind(), Code::Fenced | Code::UnknownTopic) {
                     partition.close(&error);
                 }
@@ -235,8 +241,8 @@ impl Appender {
         }
     }
 
-    /// Asks again while the outcome is in doubt or the server is away, as long as the partition is
-    /// ours.
+    /// Asks again while the outcome is in doubt or the server is away, for as long as the broker
+    /// holds the partition.
     fn insist<T>(
         &mut self,
         partition: &Partition,
@@ -270,7 +276,7 @@ impl Appender {
         }
     }
 
-    /// The database has answered for this append.
+    /// Handles the database's answer to an append.
     fn finish(&self, partition: &Partition, append: Append, done: Appended) {
         match done {
             Appended::New {
@@ -288,8 +294,8 @@ impl Appender {
         }
     }
 
-    /// Publishes to consumers, then acknowledges to producers. Without its time the append is left
-    /// to be read from the database.
+    /// Publishes the rows to consumers, then acknowledges to producers. If the time of the append
+    /// is not known, consumers read the rows from the database.
     fn committed(
         &self,
         partition: &Partition,
@@ -309,7 +315,9 @@ impl Appender {
         if appended_at_us.is_none() {
             let mut tail = partition.tail.lock();
             let first_offset = tail.offsets().0;
-            tail.heard(first_offset, base_offset + append.rows.records());
+            // An earlier attempt committed the rows, at a time that only the database knows. The
+            // tail forgets its rows and moves its end, so consumers read these from the database.
+            tail.update_offsets(first_offset, base_offset + append.rows.records());
             tail.answer_waiters(Instant::now());
         } else if let Some((bodies, charge)) = append.take_bodies()
             && let Some(chunk) = Chunk::new(&heads, bodies, charge)

@@ -1,4 +1,4 @@
-//! Consumers that are behind what is in memory: their rows are read from the database.
+//! Consumers that are behind what is in memory. Their rows are read from the database.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::link::Link;
 use crate::partition::Partition;
 use crate::tail::Waiter;
 
-/// Bytes of one fetch at most, but for a row that alone is longer.
+/// The most bytes of one fetch, except that a row that alone is longer comes all the same.
 pub const MOST_BYTES: usize = 4 << 20;
 /// How long a fetch waits for memory that other connections hold.
 pub const ROOM_WAIT: Duration = Duration::from_secs(5);
@@ -22,12 +22,12 @@ pub const ROOM_WAIT: Duration = Duration::from_secs(5);
 pub struct Behind {
     pub partition: Arc<Partition>,
     pub waiter: Waiter,
-    /// When it came to this list.
+    /// When it joined the list.
     pub since: Instant,
 }
 
 impl Behind {
-    /// A fetch that comes to the list now.
+    /// A fetch that joins the list now.
     pub fn new(partition: Arc<Partition>, waiter: Waiter) -> Behind {
         Behind {
             partition,
@@ -36,14 +36,14 @@ impl Behind {
         }
     }
 
-    /// There are too many of them.
+    /// Refuses the fetch, because too many wait already.
     pub fn refuse(&self) {
         let text = "too many requests wait for the database";
         self.waiter.ack.refused(&Error::new(Code::Overloaded, text));
     }
 }
 
-/// A thread that reads for those behind.
+/// A thread that reads for consumers that are behind.
 pub struct Reader {
     pub jobs: Arc<Backlog>,
     pub link: Link,
@@ -79,10 +79,10 @@ impl Reader {
             .link
             .run(|connection| connection.fetch(topic_id, number, waiter.offset, most_bytes))?;
         if found.rows.is_empty() {
-            // The end of the log after all, as the database has it.
+            // The database has no rows there either, so the position is the end of the log.
             let mut tail = partition.tail.lock();
             let first_offset = tail.offsets().0;
-            tail.heard(first_offset, found.next_offset);
+            tail.update_offsets(first_offset, found.next_offset);
             drop(tail);
             return self.wait_at_end(&partition, waiter);
         }
@@ -100,6 +100,8 @@ impl Reader {
         for row in &found.rows {
             bodies.extend_from_slice(&row.body);
         }
+        // The rows exist twice here, in the driver's buffer and in `bodies`. The former goes before
+        // the answer waits in the outbox, because only one copy is charged.
         drop(found);
         let mut parts = Vec::new();
         if let Some(chunk) = Chunk::new(&heads, bodies, room) {
@@ -114,8 +116,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Lets it wait with the others; if the log has grown meanwhile beyond what is in memory it is
-    /// asked to come again.
+    /// Lets the fetch wait at the end of the log. If the log has grown beyond what is in memory
+    /// meanwhile, the client is sent away with an empty answer, and asks again.
     fn wait_at_end(&self, partition: &Partition, waiter: Waiter) -> Result<(), Error> {
         if let Some(waiter) = partition.fetch(waiter) {
             let (first_offset, next_offset) = partition.tail.lock().offsets();

@@ -1,4 +1,4 @@
-//! A broker from start to stop: its threads and what they share.
+//! A broker from start to stop: its threads, and what they share.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -12,6 +12,7 @@ use dyno_net::{Address, Listener, ServeOptions, Server};
 use dyno_pubsub::wire::Counter;
 use dyno_pubsub::{Connection, Dsn};
 
+use crate::append_queue::AppendQueue;
 use crate::appender::Appender;
 use crate::backlog::Backlog;
 use crate::behind::{ROOM_WAIT, Reader};
@@ -21,38 +22,37 @@ use crate::counters::{Counters, add};
 use crate::error::{BrokerError, stopping};
 use crate::fair::Fair;
 use crate::front::{Front, MOST_BODY_BYTES, MOST_HELLO_BYTES};
-use crate::held::{Held, Lanes};
-use crate::lane::Lane;
+use crate::held::{AppendQueues, Held};
 use crate::leases::{Leases, SESSION, Signal};
 use crate::link::Link;
 use crate::memory::Memory;
 use crate::options::Options;
 
-/// How exact the waits of fetches are.
+/// How often fetches whose wait is over are looked for.
 const TICK: Duration = Duration::from_millis(10);
-/// How often retention is applied. Every broker does it; where one is at work another finds nothing
-/// to do.
+/// How often retention is applied. Every broker does it. Where one is at work, another finds
+/// nothing to do.
 const MAINTENANCE: Duration = Duration::from_secs(60);
-/// How long a stop waits for what is being appended.
+/// How long a stop waits for appends that are under way.
 const DRAIN: Duration = Duration::from_secs(5);
 /// How long a stop waits for a statement that is under way.
 const STATEMENT_WAIT: Duration = Duration::from_secs(2);
-/// What the sessions are called that are not the lease's.
+/// The name of all sessions but that of the leases.
 const SESSION_NAME: &str = "dyno-pubsub broker";
 
 /// A running broker. Dropping it stops it.
 pub struct Broker {
     pub(crate) front: Arc<Front>,
-    /// Where the log is, for those that look at it.
+    /// The database with the log, for the metrics.
     pub(crate) dsn: Dsn,
     servers: Vec<Server>,
-    lanes: Arc<Lanes>,
+    append_queues: Arc<AppendQueues>,
     abandon: Arc<AtomicBool>,
     signal: Arc<Signal>,
     threads: Vec<JoinHandle<()>>,
     leases: Option<JoinHandle<()>>,
     ticking: Arc<AtomicBool>,
-    /// Ends the rest between two maintenances.
+    /// Ends the pause between two maintenances.
     resting: Arc<Signal>,
     stopped: bool,
 }
@@ -61,7 +61,7 @@ impl Broker {
     /// Connects to the database, listens, and takes its share of the partitions.
     ///
     /// # Errors
-    /// [`BrokerError`]: options of no use, no database, no schema in it, an address in use.
+    /// [`BrokerError`]: unusable options, no database, no schema in it, an address in use.
     pub fn start(options: Options) -> Result<Broker, BrokerError> {
         options.check()?;
         Connection::open(&options.dsn)?.check_schema()?;
@@ -85,8 +85,9 @@ impl Broker {
             stopping: AtomicBool::new(false),
         });
         let abandon = Arc::new(AtomicBool::new(false));
+        // From here on an early return drops the broker, which stops the threads that were started.
         let mut broker = Broker {
-            lanes: Arc::new(lanes(&options, &front, &abandon)),
+            append_queues: Arc::new(append_queues(&options, &front, &abandon)),
             front,
             dsn: options.dsn.clone(),
             servers: Vec::new(),
@@ -137,7 +138,8 @@ impl Broker {
             while !resting.is_stopped() {
                 match maintaining.run(Connection::maintain) {
                     Ok(done) => add(&counters.maintained, done.len()),
-                    // It is tried again, and counted, because a full disk may have this cause.
+                    // A failure is counted, because a disk that fills up may be its consequence.
+                    // The next round tries again.
                     Err(_) => add(&counters.failed_maintenances, 1),
                 }
                 resting.wait(MAINTENANCE);
@@ -166,7 +168,7 @@ impl Broker {
             address,
             lease: options.lease,
             held: Arc::clone(&self.front.held),
-            lanes: Arc::clone(&self.lanes),
+            append_queues: Arc::clone(&self.append_queues),
             memory: self.front.memory.clone(),
             counters: Arc::clone(&self.front.counters),
             behind: Arc::clone(&self.front.behind),
@@ -211,7 +213,7 @@ impl Broker {
         Ok(())
     }
 
-    /// Where it listens, with ports that the system chose.
+    /// The addresses at which it listens, with ports that the system chose.
     pub fn addresses(&self) -> Vec<Address> {
         let addresses = self.servers.iter().map(|server| server.address().clone());
         addresses.collect()
@@ -222,19 +224,19 @@ impl Broker {
         &self.front.name
     }
 
-    /// What it counts, and what it holds now.
+    /// The counters since the start, and what it holds now.
     pub fn counters(&self) -> Vec<Counter> {
         self.front.status().counters
     }
 
-    /// Partitions that it holds, as (topic, partition, epoch).
+    /// The partitions that it holds, as (topic, partition, epoch).
     pub fn partitions(&self) -> Vec<(i32, i32, i64)> {
         let held = self.front.held.all();
         let keys = held.iter().map(|p| (p.key.0, p.key.1, p.epoch));
         keys.collect()
     }
 
-    /// Takes no more records, appends and acknowledges what it has, gives its leases back, and ends
+    /// Refuses further records, appends and acknowledges what it has, releases its leases, and ends
     /// every connection.
     pub fn stop(&mut self) {
         if std::mem::replace(&mut self.stopped, true) {
@@ -257,8 +259,12 @@ impl Broker {
         while !held.iter().all(|partition| partition.is_drained()) && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));
         }
+        // An append whose outcome is unknown by now is not sent again. Its producers are told so,
+        // and send the records again to another broker.
         self.abandon.store(true, Ordering::Release);
-        self.lanes.stop(STATEMENT_WAIT);
+        self.append_queues.stop(STATEMENT_WAIT);
+        // Leases are released only after the appending threads have stopped. A broker that took a
+        // partition over while one of them still appended would fence that append off.
         self.signal.stop();
         self.resting.stop();
         self.ticking.store(false, Ordering::Release);
@@ -267,13 +273,15 @@ impl Broker {
         held.iter()
             .for_each(|partition| partition.close(&stopping()));
         join_within(self.threads.drain(..).collect(), STATEMENT_WAIT);
+        // Connections that wait for memory are woken before the servers wait for their threads.
         self.front.memory.close();
         self.servers.iter_mut().for_each(Server::stop);
     }
 }
 
-/// Waits for threads to end, for at most `wait`. One that is left is in a statement that waits in
-/// the server, as for a lock; it ends with its session, and must not keep the broker from stopping.
+/// Waits for threads to end, for at most `wait`. A thread that is left is in a statement that waits
+/// in the server, for a lock for instance. It ends with its session, and must not keep the broker
+/// from stopping.
 pub fn join_within(threads: Vec<JoinHandle<()>>, wait: Duration) {
     let end = Instant::now() + wait;
     for thread in threads {
@@ -293,18 +301,18 @@ impl Drop for Broker {
     }
 }
 
-fn lanes(options: &Options, front: &Front, abandon: &Arc<AtomicBool>) -> Lanes {
+fn append_queues(options: &Options, front: &Front, abandon: &Arc<AtomicBool>) -> AppendQueues {
     let dsn = options.dsn.clone();
     let linger = options.linger;
     let memory = front.memory.clone();
     let counters: Arc<Counters> = Arc::clone(&front.counters);
     let abandon = Arc::clone(abandon);
-    Lanes::new(
+    AppendQueues::new(
         options.appenders,
-        move || Lane::new(linger),
-        move |lane| {
+        move || AppendQueue::new(linger),
+        move |queue| {
             let appender = Appender {
-                lane,
+                queue,
                 link: Link::new(&dsn, SESSION_NAME, &[]),
                 memory: memory.clone(),
                 counters: Arc::clone(&counters),
@@ -326,7 +334,7 @@ fn answer_late(held: &Held) {
     }
 }
 
-/// A name that no other broker has or had: process, time, and chance.
+/// A name that no other broker has or had, made of the process, the time and chance.
 fn new_name() -> String {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -1,4 +1,4 @@
-//! What a connection's requests are turned into.
+//! Turns the requests of connections into work for the broker's threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,14 +27,14 @@ use crate::tail::Waiter;
 
 /// The longest body of a request; a batch of the longest record and its neighbours.
 pub const MOST_BODY_BYTES: usize = 12 << 20;
-/// What a batch takes beside its body.
+/// The bytes that a batch takes beside its body.
 const BATCH_BYTES: usize = 256;
 /// The longest body of a Hello: the longest token, the longest name, and their lengths fit.
 pub const MOST_HELLO_BYTES: usize = 72 << 10;
 /// The longest wait of a fetch.
 const MOST_WAIT: Duration = Duration::from_secs(60);
 
-/// Everything that requests need.
+/// What requests need of the broker; all connections share it.
 pub struct Front {
     pub name: String,
     pub token: Option<Token>,
@@ -49,12 +49,12 @@ pub struct Front {
     pub stopping: AtomicBool,
 }
 
-/// What is remembered of a connection.
+/// The state of one connection.
 pub struct Session {
     connection: u64,
     outbox: Arc<Outbox>,
     reading: Arc<Reading>,
-    /// Whether it has said who it is.
+    /// Whether it has said a good Hello.
     welcome: bool,
 }
 
@@ -78,8 +78,8 @@ impl Service for Front {
         let number = frame.head.verb;
         let verb = Verb::from_number(number);
         if !session.welcome {
-            // Anything but a good Hello ends the connection, or one without the token would be kept
-            // for long.
+            // Anything but a good Hello ends the connection. Otherwise a client without the token
+            // could keep one for long.
             let welcome = self.hello(&ack, verb, frame);
             session.welcome = welcome.is_ok();
             match welcome {
@@ -180,6 +180,11 @@ impl Front {
         let partition = self.held.get(key).ok_or_else(|| not_mine(key))?;
         if ask.producer_id <= 0 || ask.first_sequence < 0 {
             return Err(bad("a producer has an id above 0 and sequences from 0"));
+        }
+        // The appender computes with the sequence of the last record.
+        let after_last = ask.first_sequence.checked_add(i64::from(ask.count));
+        if after_last.is_none() {
+            return Err(bad("a sequence is at most 2^63 - 1"));
         }
         let body = ask.body.bytes();
         if dyno_checksum::crc32c(&body) != ask.crc {

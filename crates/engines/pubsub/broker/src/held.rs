@@ -1,4 +1,4 @@
-//! The partitions that this broker holds, and the lanes that append to them.
+//! The partitions that this broker holds, and the queues of batches for its appending threads.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::append_queue::AppendQueue;
 use crate::broker::join_within;
-use crate::lane::Lane;
 use crate::partition::{Key, Partition};
 
 /// Partitions by topic and number.
@@ -46,51 +46,87 @@ impl Held {
     }
 }
 
-type Start = Box<dyn Fn(Arc<Lane>) + Send + Sync>;
+type Start = Box<dyn Fn(Arc<AppendQueue>) + Send + Sync>;
 
-/// Lanes, as many as partitions but no more than a bound. Each has its thread.
-pub struct Lanes {
-    lanes: Mutex<Vec<(Arc<Lane>, JoinHandle<()>)>>,
+/// Append queues, as many as partitions but no more than a bound. Each has a thread.
+pub struct AppendQueues {
+    state: Mutex<State>,
     most: usize,
-    make: Box<dyn Fn() -> Lane + Send + Sync>,
+    make: Box<dyn Fn() -> AppendQueue + Send + Sync>,
     run: Arc<Start>,
 }
 
-impl Lanes {
-    /// No lanes yet; `make` makes one, and `run` is what its thread does.
+#[derive(Default)]
+struct State {
+    queues: Vec<(Arc<AppendQueue>, JoinHandle<()>)>,
+    stopped: bool,
+}
+
+impl AppendQueues {
+    /// Begins without queues. `make` makes one, and `run` is what its thread runs.
     pub fn new(
         most: usize,
-        make: impl Fn() -> Lane + Send + Sync + 'static,
-        run: impl Fn(Arc<Lane>) + Send + Sync + 'static,
-    ) -> Lanes {
-        Lanes {
-            lanes: Mutex::default(),
+        make: impl Fn() -> AppendQueue + Send + Sync + 'static,
+        run: impl Fn(Arc<AppendQueue>) + Send + Sync + 'static,
+    ) -> AppendQueues {
+        AppendQueues {
+            state: Mutex::default(),
             most,
             make: Box::new(make),
             run: Arc::new(Box::new(run)),
         }
     }
 
-    /// The lane for the partition that is the `nth` of this broker.
-    pub fn lane(&self, nth: usize) -> io::Result<Arc<Lane>> {
-        let mut lanes = self.lanes.lock();
-        if lanes.len() < self.most && nth >= lanes.len() {
-            let lane = Arc::new((self.make)());
+    /// The queue for the partition that is the `nth` of this broker.
+    ///
+    /// # Errors
+    /// When its thread cannot be started, or the queues were stopped.
+    pub fn queue(&self, nth: usize) -> io::Result<Arc<AppendQueue>> {
+        let mut state = self.state.lock();
+        // Leases are still taken while the broker stops. A queue that is begun after `stop` has
+        // collected the others would keep its thread and its session for good.
+        if state.stopped {
+            return Err(io::Error::other("the broker is stopping"));
+        }
+        let queues = &mut state.queues;
+        if queues.len() < self.most && nth >= queues.len() {
+            let queue = Arc::new((self.make)());
             let run = Arc::clone(&self.run);
-            let its = Arc::clone(&lane);
+            let its = Arc::clone(&queue);
             let thread = thread::Builder::new()
                 .name("broker-append".to_owned())
                 .spawn(move || run(its))?;
-            lanes.push((lane, thread));
+            queues.push((queue, thread));
         }
-        let at = nth % lanes.len().max(1);
-        Ok(Arc::clone(&lanes[at].0))
+        let at = nth % queues.len().max(1);
+        Ok(Arc::clone(&queues[at].0))
     }
 
-    /// Ends every lane once it is empty, and waits for their threads, for at most `wait`.
+    /// Ends every queue once it is empty, and waits for their threads, for at most `wait`.
     pub fn stop(&self, wait: Duration) {
-        let lanes = std::mem::take(&mut *self.lanes.lock());
-        lanes.iter().for_each(|(lane, _)| lane.stop());
-        join_within(lanes.into_iter().map(|(_, thread)| thread).collect(), wait);
+        let queues = {
+            let mut state = self.state.lock();
+            state.stopped = true;
+            std::mem::take(&mut state.queues)
+        };
+        queues.iter().for_each(|(queue, _)| queue.stop());
+        join_within(queues.into_iter().map(|(_, thread)| thread).collect(), wait);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stopped_queues_start_no_further_thread() {
+        let queues = AppendQueues::new(
+            2,
+            || AppendQueue::new(Duration::ZERO),
+            |queue| while queue.next().is_some() {},
+        );
+        assert!(queues.queue(0).is_ok());
+        queues.stop(Duration::from_secs(60));
+        assert!(queues.queue(0).is_err());
     }
 }

@@ -1,8 +1,9 @@
-//! Which partitions this broker holds. Each is leased, and every change of its holder raises its
-//! epoch, which every append checks: a broker that was taken for dead can append nothing more.
+//! Which partitions this broker holds. Each partition is leased, and every change of its holder
+//! raises its epoch, which every append checks. So a broker that was taken for dead can append
+//! nothing more.
 //!
-//! Living brokers are those whose lease session the server shows. Each takes its fair share of what
-//! is free, and gives back what it has beyond it.
+//! Living brokers are those whose lease session the server shows. Each takes its fair share of the
+//! partitions that are free, and gives back what it has beyond it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,20 +19,20 @@ use crate::backlog::Backlog;
 use crate::behind::Behind;
 use crate::counters::{Counters, add};
 use crate::error::not_mine;
-use crate::held::{Held, Lanes};
+use crate::held::{AppendQueues, Held};
 use crate::link::Link;
 use crate::memory::Memory;
 use crate::partition::{Key, Partition};
 
-/// What the lease sessions' names begin with.
+/// The prefix of the lease sessions' names.
 pub const SESSION: &str = "dyno-broker ";
-/// How often the broker looks for records that were appended without it while consumers wait.
+/// How often the broker looks for records that were appended without it, while consumers wait.
 const LOOK: Duration = Duration::from_millis(200);
 /// How long a partition that is given back may still append what waits.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// Only what is held here: a lease that was taken while the answer got lost, or whose partition was
-/// closed, has to end, or no broker would ever serve the partition.
+/// Renews only leases of partitions that are held here. A lease that was taken while the answer got
+/// lost, or whose partition was closed, has to end, or no broker would ever serve the partition.
 const RENEW: &str = "\
     WITH mine AS (SELECT p.topic_id, p.partition FROM pubsub.partitions AS p \
                     JOIN unnest($3::int[], $4::int[], $5::bigint[]) AS held (topic_id, partition, epoch) \
@@ -63,18 +64,18 @@ const LOOK_AT: &str = "\
 /// The thread that holds leases.
 pub struct Leases {
     pub link: Link,
-    /// This broker's name, its own among all that ever were.
+    /// This broker's name, which no other broker ever had.
     pub broker: String,
-    /// Where clients reach it.
+    /// The address that clients are told to connect to.
     pub address: String,
     pub lease: Duration,
     pub held: Arc<Held>,
-    pub lanes: Arc<Lanes>,
+    pub append_queues: Arc<AppendQueues>,
     pub memory: Memory,
     pub counters: Arc<Counters>,
     pub behind: Arc<Backlog>,
     pub signal: Arc<Signal>,
-    /// Where the tail of a partition ended at the last look, if it was behind the database.
+    /// Where the tail of a partition ended at the last look, if it was behind the database then.
     pub ended: HashMap<Key, i64>,
 }
 
@@ -87,13 +88,13 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// Something has changed: look at once.
+    /// Says that something has changed, so that the thread looks at once.
     pub fn wake(&self) {
         *self.woken.lock() = true;
         self.wakes.notify_all();
     }
 
-    /// Ends the thread; it gives its leases back.
+    /// Ends the thread, which gives its leases back.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         self.wake();
@@ -112,7 +113,7 @@ impl Signal {
 }
 
 impl Leases {
-    /// Renews, takes, gives back, until it is stopped; then gives all back.
+    /// Renews, takes and gives back leases until it is stopped. Then it gives all of them back.
     pub fn run(mut self) {
         let mut held_until = Instant::now();
         let mut next_renewal = Instant::now();
@@ -120,22 +121,26 @@ impl Leases {
             let now = Instant::now();
             if now >= next_renewal {
                 if self.renew_and_share().is_ok() {
-                    // Counted from before it was asked, so it ends here before it ends for others.
+                    // Counted from before the request, so the lease ends here before it ends for
+                    // others.
                     held_until = now + self.lease;
                 }
                 next_renewal = now + self.lease / 3;
             }
+            // The server could not be asked for a whole lease, so other brokers may hold the
+            // partitions by now. A tail that is still served would show consumers an end of the log
+            // that is not one.
             if Instant::now() >= held_until {
                 self.lose_all();
             }
-            // A failed look is made up for by the next.
+            // If a look fails, the next one makes up for it.
             let _ = self.look();
             if self.signal.wait(LOOK.min(self.lease / 3)) {
                 next_renewal = Instant::now();
             }
         }
         for partition in self.held.all() {
-            // What cannot be given back ends with the lease.
+            // A lease that cannot be given back ends by itself.
             let _ = self.give_back(&partition);
         }
     }
@@ -174,7 +179,7 @@ impl Leases {
             let key = (row.get(0), row.get(1));
             renewed.insert(key);
             if let Some(partition) = self.held.get(key) {
-                partition.tail.lock().heard_first(row.get(2));
+                partition.tail.lock().update_first_offset(row.get(2));
             }
         }
         for partition in self.held.all() {
@@ -209,23 +214,24 @@ impl Leases {
         for row in rows {
             let key = (row.get(0), row.get(1));
             let codec = Codec::named(row.get(5))?;
-            let lane = match self.lanes.lane(self.held.len()) {
-                Ok(lane) => lane,
+            let queue = match self.append_queues.queue(self.held.len()) {
+                Ok(queue) => queue,
                 Err(_) => {
-                    // Without a thread it cannot be served; another broker may have more luck.
+                    // Without a thread the partition cannot be served here. Another broker may have
+                    // one.
                     self.give_up(key)?;
                     continue;
                 }
             };
             let offsets = (row.get(3), row.get(4));
-            let partition = Partition::new(key, row.get(2), codec, offsets, lane);
+            let partition = Partition::new(key, row.get(2), codec, offsets, queue);
             self.held.insert(Arc::new(partition));
             add(&self.counters.leases_taken, 1);
         }
         Ok(())
     }
 
-    /// Appends what waits, and lets another broker have it.
+    /// Appends what waits, and gives the lease back.
     fn give_back(&mut self, partition: &Arc<Partition>) -> Result<()> {
         let moved = not_mine(partition.key);
         partition.close_door(&moved);
@@ -263,8 +269,8 @@ impl Leases {
     }
 
     /// Finds out about records that were appended without this broker, if a client waits for any. A
-    /// tail that is behind at two looks and has not moved is not behind because of a commit under
-    /// way.
+    /// tail that is behind at two looks and did not move between them is not behind because of a
+    /// commit under way.
     fn look(&mut self) -> Result<()> {
         let all = self.held.all();
         if all
@@ -296,7 +302,7 @@ impl Leases {
                 self.ended.insert(key, end);
                 continue;
             }
-            tail.heard(row.get(2), stored);
+            tail.update_offsets(row.get(2), stored);
             for waiter in tail.take_waiters() {
                 let job = Behind::new(Arc::clone(&partition), waiter);
                 if let Err(job) = self.behind.push(job) {

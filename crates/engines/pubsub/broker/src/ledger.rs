@@ -1,24 +1,26 @@
-//! What each producer has appended to one partition, as far as this broker remembers.
+//! The last append of each producer to one partition, as far as this broker remembers it. Sequences
+//! are judged by it without asking the database.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::batch::Batch;
 
-/// Producers that are remembered per partition; a forgotten one is asked of the database again.
+/// The most producers that are remembered for a partition, unless one append has more. A producer
+/// that was forgotten is asked of the database again.
 const MOST_PRODUCERS: usize = 10_000;
 
-/// A producer's last run.
+/// The last run of one producer in one partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// The sequence of its last record; -1: it has none.
+    /// The sequence of its last record; -1 if it has none.
     pub last_sequence: i64,
-    /// The offset and the sequence of the first record of its last append.
+    /// The offset of the first record of its last append, and that record's sequence.
     pub last_base: i64,
     pub last_first: i64,
 }
 
 impl Known {
-    /// A producer that has appended nothing.
+    /// The state of a producer that has appended nothing.
     pub const NEW: Known = Known {
         last_sequence: -1,
         last_base: -1,
@@ -26,16 +28,17 @@ impl Known {
     };
 }
 
-/// What a batch is, against what its producer has appended.
+/// How a batch relates to what its producer has appended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It comes next.
+    /// It is what the producer appends next.
     Next,
-    /// It is there; its offset, if that is still known.
+    /// It is in the log already, at this offset if that is still known.
     Duplicate(Option<i64>),
-    /// It belongs to the run that waits for its commit, this many records after the run's first.
+    /// It repeats part of the run that waits for its commit, and begins this many records after the
+    /// run's first.
     Pending(i64),
-    /// Records are missing before it, or it overlaps half.
+    /// Records are missing before it, or it overlaps what is in the log only in part.
     Gap {
         /// The sequence that would come next.
         expected: i64,
@@ -49,31 +52,40 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    pub fn knows(&self, producer_id: i64) -> bool {
-        self.known.contains_key(&producer_id)
+    /// Returns the producers among these that have to be asked of the database before their batches
+    /// are judged. If there is no room for them, all producers but these are forgotten. One of
+    /// these that was forgotten would be judged as if it had appended nothing, and refused for a
+    /// gap.
+    pub fn begin_learning(&mut self, ids: impl Iterator<Item = i64>) -> Vec<i64> {
+        let ids: HashSet<i64> = ids.collect();
+        let unknown = ids.iter().filter(|id| !self.known.contains_key(id));
+        let unknown: Vec<i64> = unknown.copied().collect();
+        if self.known.len() + unknown.len() > MOST_PRODUCERS {
+            self.known.retain(|id, _| ids.contains(id));
+        }
+        unknown
     }
 
-    /// Takes what the database says, or what was just committed.
+    /// Stores what the database says, or what was just committed.
     pub fn set(&mut self, producer_id: i64, known: Known) {
-        if self.known.len() >= MOST_PRODUCERS && !self.known.contains_key(&producer_id) {
-            self.known.clear();
-        }
         self.known.insert(producer_id, known);
     }
 
-    /// Forgets everything: the database is asked again.
+    /// Forgets all producers, so that the database is asked again.
     pub fn clear(&mut self) {
         self.known.clear();
     }
 
-    /// What `batch` is. `pending` is the first and last sequence of the producer's run that is
-    /// being put together.
+    /// Judges a batch. `pending` is the first and last sequence of the producer's run that is being
+    /// put together.
     pub fn judge(&self, batch: &Batch, pending: Option<(i64, i64)>) -> Verdict {
         let known = self.known.get(&batch.producer_id).unwrap_or(&Known::NEW);
         let expected = pending.map_or(known.last_sequence, |(_, last)| last) + 1;
         if batch.first_sequence == expected {
             return Verdict::Next;
         }
+        // Only the last append of a producer is remembered. The offset of an earlier record cannot
+        // be computed from it, because other producers' records may lie between.
         if batch.last_sequence() <= known.last_sequence && batch.first_sequence >= 0 {
             let within = batch.first_sequence - known.last_first;
             return Verdict::Duplicate((within >= 0).then_some(known.last_base + within));

@@ -9,6 +9,7 @@
 //! What it is not: a place where records live. Whatever it knows it can lose; the log is the
 //! database's, and a client may use that directly beside it.
 
+mod append_queue;
 mod appender;
 mod backlog;
 mod batch;
@@ -23,7 +24,6 @@ mod error;
 mod fair;
 mod front;
 mod held;
-mod lane;
 mod leases;
 mod ledger;
 mod link;

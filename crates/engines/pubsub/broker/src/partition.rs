@@ -7,15 +7,15 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
+use crate::append_queue::AppendQueue;
 use crate::batch::Batch;
 use crate::error::not_mine;
-use crate::lane::Lane;
 use crate::ledger::Ledger;
 use crate::tail::{Tail, Waiter};
 use dyno_pubsub::Error;
 use dyno_pubsub::record::Codec;
 
-/// Topic and partition.
+/// The numbers of a topic and of one of its partitions.
 pub type Key = (i32, i32);
 
 /// A partition, from the moment its lease is taken until it is lost or given back.
@@ -24,10 +24,10 @@ pub struct Partition {
     pub epoch: i64,
     /// How the topic's rows are compressed.
     pub codec: Codec,
-    lane: Arc<Lane>,
+    append_queue: Arc<AppendQueue>,
     queue: Mutex<Queue>,
     pub tail: Mutex<Tail>,
-    /// Only its lane's thread asks it.
+    /// Only its appending thread uses it.
     pub ledger: Mutex<Ledger>,
     closed: AtomicBool,
 }
@@ -35,7 +35,7 @@ pub struct Partition {
 #[derive(Default)]
 struct Queue {
     batches: VecDeque<Batch>,
-    /// Whether the lane has it on its list.
+    /// Whether the append queue has it on its list.
     listed: bool,
     closed: Option<Error>,
 }
@@ -46,13 +46,13 @@ impl Partition {
         epoch: i64,
         codec: Codec,
         offsets: (i64, i64),
-        lane: Arc<Lane>,
+        append_queue: Arc<AppendQueue>,
     ) -> Partition {
         Partition {
             key,
             epoch,
             codec,
-            lane,
+            append_queue,
             queue: Mutex::default(),
             tail: Mutex::new(Tail::new(offsets.0, offsets.1)),
             ledger: Mutex::default(),
@@ -60,7 +60,7 @@ impl Partition {
         }
     }
 
-    /// Puts a batch in line.
+    /// Queues a batch for the appending thread, or refuses it if the partition is closed.
     pub fn submit(self: &Arc<Partition>, batch: Batch) {
         let bytes = batch.body.len();
         let mut queue = self.queue.lock();
@@ -70,11 +70,11 @@ impl Partition {
         queue.batches.push_back(batch);
         let listed = std::mem::replace(&mut queue.listed, true);
         drop(queue);
-        self.lane.arrived(self, bytes, listed);
+        self.append_queue.arrived(self, bytes, listed);
     }
 
-    /// For the lane, that has it on its list: the batches that came first, up to `most_bytes` but
-    /// at least one, and whether more are left.
+    /// Removes batches for the appending thread, whose queue has the partition on its list: those
+    /// that came first, up to `most_bytes` but at least one. Also returns whether more are left.
     pub fn take(&self, most_bytes: usize) -> (Vec<Batch>, bool) {
         let mut queue = self.queue.lock();
         let mut bytes = 0;
@@ -90,11 +90,13 @@ impl Partition {
             .min(queue.batches.len());
         let taken = queue.batches.drain(..count).collect();
         let more = !queue.batches.is_empty();
+        // Decided under the same lock as `submit` decides whether to list the partition, so it is
+        // never on the list twice, and never off it with batches left.
         queue.listed = more;
         (taken, more)
     }
 
-    /// Answers a fetch now or later. Given back: its rows are not in memory.
+    /// Answers a fetch now or later. Returns it if its rows are not in memory.
     pub fn fetch(&self, waiter: Waiter) -> Option<Waiter> {
         let mut tail = self.tail.lock();
         if self.is_closed() {
@@ -109,7 +111,7 @@ impl Partition {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Nothing more is taken; what waits is refused. What is being committed is still acknowledged.
+    /// Refuses what waits and what comes later. What is being committed is still acknowledged.
     pub fn close(&self, error: &Error) {
         let waiting = {
             let mut queue = self.queue.lock();
@@ -117,6 +119,8 @@ impl Partition {
             std::mem::take(&mut queue.batches)
         };
         let mut tail = self.tail.lock();
+        // Set under the tail's lock, which `fetch` holds when it looks. So no fetch becomes a
+        // waiter after the waiters were refused.
         self.closed.store(true, Ordering::Release);
         tail.refuse_waiters(error);
         drop(tail);
@@ -125,7 +129,7 @@ impl Partition {
         }
     }
 
-    /// Nothing more is taken; what waits is still appended.
+    /// Refuses what comes later. What waits is still appended.
     pub fn close_door(&self, error: &Error) {
         self.queue
             .lock()

@@ -1,4 +1,5 @@
-//! The end of a partition's log in memory: what was committed last, and who waits for more.
+//! The end of a partition's log in memory: what was committed last, and the fetches that wait for
+//! more.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use dyno_pubsub::Error;
 pub struct Tail {
     chunks: VecDeque<Chunk>,
     bytes: usize,
-    /// The first offset that retention has left, as last heard.
+    /// The first offset that retention has left, as last known.
     first_offset: i64,
     next_offset: i64,
     waiters: Vec<Waiter>,
@@ -27,7 +28,7 @@ pub struct Tail {
 #[derive(Debug)]
 pub struct Waiter {
     pub ack: Ack,
-    /// What its connection holds of rows that are read from the database.
+    /// What its connection holds of the rows that are read from the database.
     pub reading: Arc<Reading>,
     pub offset: i64,
     pub most_bytes: usize,
@@ -35,14 +36,15 @@ pub struct Waiter {
     pub until: Instant,
 }
 
-/// What a tail knows about an offset.
+/// What a tail holds at an offset.
 #[derive(Debug)]
 pub enum Found {
-    /// Rows, from memory.
+    /// The rows from the offset on, as parts of an answer.
     Rows(Vec<Bytes>),
-    /// The offset is the next one: nothing is there yet.
+    /// The offset is the end of the log, where nothing is yet.
     End,
-    /// Not in memory: older than the tail, or newer than this broker knows of.
+    /// The rows are not in memory: they are older than the tail, or newer than this broker knows
+    /// of.
     Elsewhere,
 }
 
@@ -64,8 +66,8 @@ impl Tail {
         self.waiters.len()
     }
 
-    /// Takes rows that were just committed, answers who waited for them, and lets the oldest go
-    /// until `most_bytes` are left.
+    /// Adds rows that were just committed, answers the fetches that waited for them, and drops the
+    /// oldest rows until `most_bytes` are left.
     pub fn publish(&mut self, chunk: Chunk, most_bytes: usize, now: Instant) {
         if self.next_offset != chunk.base_offset {
             // Records were appended without this broker, so what is in memory does not reach to
@@ -79,7 +81,7 @@ impl Tail {
         self.shrink(most_bytes);
     }
 
-    /// Lets the oldest rows go until at most `most_bytes` are left.
+    /// Drops the oldest rows until at most `most_bytes` are left.
     pub fn shrink(&mut self, most_bytes: usize) {
         while self.bytes > most_bytes {
             match self.chunks.pop_front() {
@@ -89,17 +91,17 @@ impl Tail {
         }
     }
 
-    /// Takes what the database says of the partition, into which others may have appended.
-    pub fn heard(&mut self, first_offset: i64, next_offset: i64) {
-        self.heard_first(first_offset);
+    /// Applies what the database says of the partition, to which others may have appended.
+    pub fn update_offsets(&mut self, first_offset: i64, next_offset: i64) {
+        self.update_first_offset(first_offset);
         if next_offset > self.next_offset {
             self.forget();
             self.next_offset = next_offset;
         }
     }
 
-    /// Takes what retention left.
-    pub fn heard_first(&mut self, first_offset: i64) {
+    /// Notes the first offset that retention has left.
+    pub fn update_first_offset(&mut self, first_offset: i64) {
         self.first_offset = self.first_offset.max(first_offset);
     }
 
@@ -119,6 +121,7 @@ impl Tail {
         let mut left = most_bytes;
         let mut at = offset;
         for chunk in self.chunks.range(from..) {
+            // Rows of an answer must follow each other, so a gap between chunks ends it.
             if chunk.base_offset > at {
                 break;
             }
@@ -150,8 +153,8 @@ impl Tail {
         first + whole.sum::<usize>()
     }
 
-    /// Answers a fetch from memory, or keeps it as a waiter, or gives it back when the rows are
-    /// elsewhere.
+    /// Answers a fetch from memory, or keeps it as a waiter. Returns it if the rows are not in
+    /// memory.
     pub fn fetch(&mut self, waiter: Waiter, now: Instant) -> Option<Waiter> {
         match self.find(waiter.offset, waiter.most_bytes) {
             Found::Elsewhere => return Some(waiter),
@@ -173,18 +176,19 @@ impl Tail {
     pub fn answer_waiters(&mut self, now: Instant) {
         for waiter in std::mem::take(&mut self.waiters) {
             if let Some(lost) = self.fetch(waiter, now) {
-                // What it waited for went by: an empty answer sends it on its way to ask again.
+                // What it waited for was dropped meanwhile. After an empty answer the client asks
+                // again, and is served from the database.
                 self.answer(&lost.ack, Vec::new());
             }
         }
     }
 
-    /// All waiters, to be looked after elsewhere.
+    /// Removes all waiters, for the caller to look after.
     pub fn take_waiters(&mut self) -> Vec<Waiter> {
         std::mem::take(&mut self.waiters)
     }
 
-    /// Tells all waiters no.
+    /// Refuses all waiters.
     pub fn refuse_waiters(&mut self, error: &Error) {
         for waiter in self.take_waiters() {
             waiter.ack.refused(error);

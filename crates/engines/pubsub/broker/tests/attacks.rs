@@ -92,6 +92,25 @@ fn idle_sockets_without_a_hello_keep_nobody_out() {
 }
 
 #[test]
+fn sequences_beyond_the_last_number_are_refused_and_others_are_served() {
+    let Some(served) = served("sequences") else {
+        return;
+    };
+    let topic_id = served.topic("t", 1);
+    let broker = started(served.options("s"), 1);
+    let client = client(&broker);
+    let id = new_producer(&client);
+    for first in [i64::MAX, i64::MAX - 1] {
+        let produce = produce_of(topic_id, 0, id, first, &[b"a", b"b"]);
+        let hostile = client.clone();
+        let answer = soon(move || hostile.ask(&produce)).expect("an answer");
+        assert_eq!(answer.expect_err("a refusal").code(), "bad-argument");
+    }
+    let produce = produce_of(topic_id, 0, id, 0, &[b"a", b"b"]);
+    assert_eq!(client.ask(&produce).expect("an offset").base_offset, 0);
+}
+
+#[test]
 fn a_client_that_sends_no_hello_or_another_request_is_ended() {
     let Some(served) = served("no hello") else {
         return;

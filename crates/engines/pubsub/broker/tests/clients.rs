@@ -3,6 +3,7 @@
 mod served;
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dyno_pubsub::{Address, Consumer, ConsumerOptions, Producer, ProducerOptions, Result, Start};
@@ -104,6 +105,44 @@ fn a_group_goes_on_where_it_committed_and_shares_its_partitions() {
         second.assigned(),
         third.assigned()
     );
+}
+
+#[test]
+fn a_partition_that_moved_is_sent_to_again_while_others_are_busy() {
+    let Some(served) = served("broker") else {
+        return;
+    };
+    let topic_id = served.topic("t", 9);
+    // With commits that do not wait for the disk, some batch is due at every moment.
+    let quick = "ALTER DATABASE postgres SET synchronous_commit = off";
+    served.connection().client().execute(quick, &[]).unwrap();
+    let broker = served.broker("s", 9);
+    let producer = Producer::open(address(&broker), "t", ProducerOptions::default()).unwrap();
+    let send = |partition| {
+        let sent = producer.send_with(None, b"x", &[], Some(partition));
+        sent.unwrap()
+    };
+    send(0).wait().unwrap();
+    // As if another broker had taken the partition and given it back.
+    let moved = "UPDATE pubsub.partitions SET epoch = epoch + 1, broker = NULL, \
+                 broker_address = NULL, lease_until = NULL WHERE topic_id = $1 AND partition = 0";
+    let mut connection = served.connection();
+    connection.client().execute(moved, &[&topic_id]).unwrap();
+    let done = AtomicBool::new(false);
+    let outcome = std::thread::scope(|scope| {
+        for at in 0..64 {
+            let (send, done) = (&send, &done);
+            scope.spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    send(1 + at % 8).wait().unwrap();
+                }
+            });
+        }
+        let outcome = send(0).wait_for(Duration::from_secs(20));
+        done.store(true, Ordering::Relaxed);
+        outcome
+    });
+    assert_eq!(outcome.unwrap().offset, 1);
 }
 
 #[test]

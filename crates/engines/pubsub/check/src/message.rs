@@ -1,4 +1,4 @@
-//! What a message of a check carries: who made it, its number, when it was due, and a checksum.
+//! What a message of a check carries: its producer, its number, when it was due, and a checksum.
 //!
 //! Big-endian: magic u32, producer u32, partition u32, sequence u64, due time i64 (microseconds
 //! since 1970), filler, checksum u64 (FNV-1a 64 over all before it). The filler is drawn from the
@@ -13,10 +13,10 @@ const MAGIC: u32 = 0x6479_636b;
 const HEAD_BYTES: usize = 28;
 const CHECKSUM_BYTES: usize = 8;
 
-/// The shortest content, without filler, bytes.
+/// The length of the shortest content, which has no filler, in bytes.
 pub const SHORTEST_BYTES: usize = HEAD_BYTES + CHECKSUM_BYTES;
 
-/// Which message: no two of a run have the same.
+/// The identity of a message. No two messages of a run have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Identity {
     /// One life of one producing process; a new life has a new number.
@@ -44,59 +44,62 @@ impl fmt::Display for Identity {
     }
 }
 
-/// A message as it was read back.
+/// What identifies a message that was read back, and its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Stamp {
-    /// Which it is.
+pub struct Fingerprint {
+    /// The identity, unique in a run.
     #[serde(flatten)]
     pub identity: Identity,
-    /// Of its content.
+    /// The checksum of the content, by which two contents under one identity differ.
     #[serde(rename = "c")]
     pub checksum: u64,
 }
 
-/// A message read back, with its time.
+/// A message that was read back, with the time at which it was due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
-    /// Which it is, and its checksum, which is right.
-    pub stamp: Stamp,
+    /// The identity, and the checksum, which was verified.
+    pub fingerprint: Fingerprint,
     /// When it was due to be sent, microseconds since 1970.
     pub due_us: i64,
 }
 
-/// Why bytes are no message of a check.
+/// The reason why bytes are not a message of a check.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContentError {
-    /// Too few bytes.
+    /// There are too few bytes.
     #[error("{found} bytes, and the shortest message has {SHORTEST_BYTES}")]
     Short {
-        /// How many there are.
+        /// How many bytes there are.
         found: usize,
     },
     /// Other bytes where the magic should be.
     #[error("it begins with {found:08x} and not with {MAGIC:08x}")]
     Magic {
-        /// What is there.
+        /// The bytes in the place of the magic.
         found: u32,
     },
     /// The content is not what was sent.
     #[error("its checksum says {said:016x} and its bytes have {found:016x}")]
     Checksum {
-        /// As written.
+        /// The checksum that the content ends with.
         said: u64,
-        /// As counted.
+        /// The checksum of the bytes before it.
         found: u64,
     },
 }
 
-/// The bytes of a message of `bytes` length, at least [`SHORTEST_BYTES`], and its stamp.
-pub fn write(identity: Identity, due_us: i64, bytes: usize) -> (Vec<u8>, Stamp) {
+/// Writes a message of `bytes` length, at least [`SHORTEST_BYTES`]. Returns its bytes and its
+/// fingerprint.
+pub fn write(identity: Identity, due_us: i64, bytes: usize) -> (Vec<u8>, Fingerprint) {
     let mut content = Vec::with_capacity(bytes.max(SHORTEST_BYTES));
     content.extend_from_slice(&MAGIC.to_be_bytes());
     content.extend_from_slice(&identity.producer.to_be_bytes());
     content.extend_from_slice(&identity.partition.to_be_bytes());
     content.extend_from_slice(&identity.sequence.to_be_bytes());
     content.extend_from_slice(&due_us.to_be_bytes());
+    // The filler is seeded by the identity, so a message that is made again is the same to the
+    // byte, and a mix of two messages fails the checksum.
     let place = (u64::from(identity.producer) << 32) | u64::from(identity.partition);
     let mut random = Random::new(place ^ identity.sequence.rotate_left(40));
     let end = bytes.max(SHORTEST_BYTES) - CHECKSUM_BYTES;
@@ -106,7 +109,7 @@ pub fn write(identity: Identity, due_us: i64, bytes: usize) -> (Vec<u8>, Stamp) 
     }
     let checksum = fnv1a(&content);
     content.extend_from_slice(&checksum.to_be_bytes());
-    (content, Stamp { identity, checksum })
+    (content, Fingerprint { identity, checksum })
 }
 
 /// Reads a message back and verifies its checksum.
@@ -127,7 +130,7 @@ pub fn read(content: &[u8]) -> Result<Content, ContentError> {
         return Err(ContentError::Checksum { said, found });
     }
     Ok(Content {
-        stamp: Stamp {
+        fingerprint: Fingerprint {
             identity: Identity {
                 producer: u32_at(4),
                 partition: u32_at(8),
@@ -169,10 +172,10 @@ mod tests {
     #[test]
     fn a_message_comes_back_as_it_was_made() {
         for bytes in [0, SHORTEST_BYTES, 41, 1000] {
-            let (content, stamp) = write(IDENTITY, -5, bytes);
+            let (content, fingerprint) = write(IDENTITY, -5, bytes);
             assert_eq!(content.len(), bytes.max(SHORTEST_BYTES));
             let found = read(&content).unwrap();
-            assert_eq!((found.stamp, found.due_us), (stamp, -5));
+            assert_eq!((found.fingerprint, found.due_us), (fingerprint, -5));
         }
     }
 

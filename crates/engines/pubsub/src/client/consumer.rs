@@ -18,7 +18,7 @@ use crate::group::{Assigned, Membership};
 pub enum Change {
     /// The partition was assigned to this consumer, which reads it from this offset on.
     Assigned {
-        /// The partition.
+        /// The number of the partition.
         partition: i32,
         /// The first message that it will get.
         from: i64,
@@ -27,18 +27,18 @@ pub enum Change {
     /// consumer releases it once all that it returned is committed. A consumer that does not commit
     /// loses the partition after two leases.
     Wanted {
-        /// The partition.
+        /// The number of the partition.
         partition: i32,
     },
     /// The consumer released the partition, after it had committed everything from it.
     Released {
-        /// The partition.
+        /// The number of the partition.
         partition: i32,
     },
     /// The partition was taken away. Its messages that are not committed are delivered again, to
     /// the member that has it now.
     Lost {
-        /// The partition.
+        /// The number of the partition.
         partition: i32,
     },
 }
@@ -61,7 +61,7 @@ pub struct Consumer {
     owned: Vec<Owned>,
     is_member: bool,
     /// When the last heartbeat that the server answered was sent.
-    heard_at: Instant,
+    renewed_at: Instant,
     /// The pause until the next heartbeat. It is short while members come and go, because a group
     /// settles only when each member has heard of the change.
     pause: Duration,
@@ -111,7 +111,7 @@ impl Consumer {
             options,
             owned: Vec::new(),
             is_member: false,
-            heard_at: Instant::now(),
+            renewed_at: Instant::now(),
             pause: Duration::ZERO,
             on_change: None,
         };
@@ -131,7 +131,7 @@ impl Consumer {
         self.on_change = Some(Box::new(on_change));
     }
 
-    /// The member's name.
+    /// The name of this member, which is made up if the options give none.
     pub fn member(&self) -> &str {
         &self.membership.member
     }
@@ -283,7 +283,7 @@ impl Consumer {
         // If this process was stopped for longer than a lease, the partition may have been given to
         // another member, which reads the same records. What was fetched is dropped, and fetched
         // again once a heartbeat has confirmed that the partition is still ours.
-        if self.heard_at.elapsed() >= self.options.lease {
+        if self.renewed_at.elapsed() >= self.options.lease {
             return Ok(Vec::new());
         }
         self.claim(
@@ -372,7 +372,7 @@ impl Consumer {
             .filter(|o| o.wanted && o.is_settled())
             .copied()
             .collect();
-        if self.is_member && released.is_empty() && self.heard_at.elapsed() < self.pause {
+        if self.is_member && released.is_empty() && self.renewed_at.elapsed() < self.pause {
             return Ok(());
         }
         if !self.is_member {
@@ -393,7 +393,7 @@ impl Consumer {
             Ok(assigned) => {
                 // The lease began at some time after the request was sent, so counting from
                 // `before` errs on the safe side.
-                self.heard_at = before;
+                self.renewed_at = before;
                 self.pause = (self.pause * 2).min(self.options.lease / PAUSES);
                 for partition in partitions {
                     if let Some(at) = self

@@ -20,7 +20,7 @@ use crate::placement::at_cluster;
 /// The first and the longest pause before a cluster that failed is asked for records again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// The share of the topic's partitions that one cluster has.
+/// The share of the topic's partitions that one cluster has, and how this consumer stands there.
 pub(super) struct Share {
     pub cluster: String,
     pub partitions: Vec<i32>,
@@ -31,12 +31,12 @@ pub(super) struct Share {
 #[derive(Default)]
 struct State {
     joined: bool,
-    heard_at: Option<Instant>,
+    renewed_at: Option<Instant>,
     assigned: Vec<Assigned>,
     failure: Option<Failure>,
 }
 
-/// The last of some failures in a row.
+/// The last one of a row of failures.
 struct Failure {
     error: Error,
     count: u32,
@@ -63,7 +63,7 @@ impl Share {
         if !self.state.joined {
             self.source.attach(topic)?;
             self.state.joined = true;
-            self.state.heard_at = Some(Instant::now());
+            self.state.renewed_at = Some(Instant::now());
         }
         Ok(())
     }
@@ -79,7 +79,7 @@ impl Share {
             }
             Err(error) => {
                 self.fail(&error);
-                let lapsed = self.state.heard_at.is_none_or(|at| at.elapsed() >= lease);
+                let lapsed = self.state.renewed_at.is_none_or(|at| at.elapsed() >= lease);
                 if lapsed {
                     self.forget();
                 }
@@ -94,6 +94,8 @@ impl Share {
     }
 
     fn try_renew(&mut self, membership: &Membership, released: &[i32]) -> Result<()> {
+        // A lease that lapsed meanwhile is found out by the first heartbeat. The second attempt
+        // joins anew, so that the caller need not wait for its next heartbeat to read again.
         for _ in 0..2 {
             if !self.state.joined {
                 self.source.join(membership)?;
@@ -103,7 +105,7 @@ impl Share {
             match self.source.heartbeat(released) {
                 Ok(assigned) => {
                     self.state.assigned = assigned;
-                    self.state.heard_at = Some(before);
+                    self.state.renewed_at = Some(before);
                     return Ok(());
                 }
                 Err(error) if error.kind() == Code::UnknownMember => self.forget(),
@@ -141,7 +143,7 @@ impl Share {
 
 /// The clusters that one topic lies on.
 pub(super) struct Placed {
-    parts: Vec<Share>,
+    shares: Vec<Share>,
     membership: Option<Membership>,
     /// The topic of a reader without a group, to attach to at each cluster once that can be
     /// reached.
@@ -151,9 +153,9 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    pub fn new(parts: Vec<Share>, idle_pause: Duration) -> Placed {
+    pub fn new(shares: Vec<Share>, idle_pause: Duration) -> Placed {
         Placed {
-            parts,
+            shares,
             membership: None,
             topic: None,
             idle_pause,
@@ -178,10 +180,10 @@ impl Placed {
         }
     }
 
-    fn part_of(&mut self, partition: i32) -> Result<&mut Share> {
-        let mut parts = self.parts.iter_mut();
-        parts
-            .find(|part| part.partitions.contains(&partition))
+    fn share_of(&mut self, partition: i32) -> Result<&mut Share> {
+        let mut shares = self.shares.iter_mut();
+        shares
+            .find(|share| share.partitions.contains(&partition))
             .ok_or_else(|| {
                 let text = format_args!("there is no partition {partition}");
                 Error::new(Code::UnknownTopic, text)
@@ -198,27 +200,33 @@ impl Placed {
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
         let mut fetched = Vec::new();
         let mut left = most_bytes;
+        // The first cluster rotates. A busy one would otherwise use up `most_bytes` in each call,
+        // and those behind it would never be read.
         self.turn = self.turn.wrapping_add(1);
-        let count = self.parts.len();
+        let count = self.shares.len();
         for at in 0..count {
-            let part = &mut self.parts[(self.turn + at) % count];
+            let share = &mut self.shares[(self.turn + at) % count];
             let mut own = positions.to_vec();
-            own.retain(|(partition, _)| part.partitions.contains(partition));
-            if own.is_empty() || left < most_bytes / 8 || part.is_paused() {
+            own.retain(|(partition, _)| share.partitions.contains(partition));
+            if own.is_empty() || left < most_bytes / 8 || share.is_paused() {
                 continue;
             }
             if let Some(topic) = &self.topic
-                && let Err(error) = part.attach(topic)
+                && let Err(error) = share.attach(topic)
             {
-                part.fail(&error);
+                share.fail(&error);
                 continue;
             }
-            match part.source.fetch(&own, left, Duration::ZERO) {
+            match share.source.fetch(&own, left, Duration::ZERO) {
                 Ok(found) => {
-                    part.state.failure = None;
+                    share.state.failure = None;
                     // As in `Consumer::poll_once`: after the lease these records may be another
                     // member's.
-                    if part.state.heard_at.is_none_or(|at| at.elapsed() >= lease) {
+                    if share
+                        .state
+                        .renewed_at
+                        .is_none_or(|at| at.elapsed() >= lease)
+                    {
                         continue;
                     }
                     let rows = found.iter().flat_map(|(_, fetched)| &fetched.rows);
@@ -230,13 +238,13 @@ impl Placed {
                     // call reports it.
                     return match fetched.is_empty() {
                         true => Err(FetchError {
-                            error: part.named(&failed.error),
+                            error: share.named(&failed.error),
                             ..failed
                         }),
                         false => Ok(fetched),
                     };
                 }
-                Err(failed) => part.fail(&failed.error),
+                Err(failed) => share.fail(&failed.error),
             }
         }
         Ok(fetched)
@@ -248,7 +256,7 @@ impl Source for Placed {
     /// it, so that one which is down does not keep the consumer from the others.
     fn join(&mut self, membership: &Membership) -> Result<Joined> {
         self.membership = Some(membership.clone());
-        let partitions: usize = self.parts.iter().map(|part| part.partitions.len()).sum();
+        let partitions: usize = self.shares.iter().map(|share| share.partitions.len()).sum();
         Ok(Joined {
             group_id: 0,
             topic_id: 0,
@@ -259,7 +267,7 @@ impl Source for Placed {
     /// Only remembers the topic. Each cluster is asked at the first call that needs it.
     fn attach(&mut self, topic: &str) -> Result<Joined> {
         self.topic = Some(topic.to_owned());
-        let partitions: usize = self.parts.iter().map(|part| part.partitions.len()).sum();
+        let partitions: usize = self.shares.iter().map(|share| share.partitions.len()).sum();
         Ok(Joined {
             group_id: 0,
             topic_id: 0,
@@ -271,16 +279,16 @@ impl Source for Placed {
     /// part of the clusters for all of them.
     fn ends(&mut self) -> Result<Vec<PartitionEnds>> {
         let mut all = Vec::new();
-        for part in &mut self.parts {
+        for share in &mut self.shares {
             let asked = match &self.topic {
-                Some(topic) => part.attach(topic),
+                Some(topic) => share.attach(topic),
                 None => Ok(()),
             };
-            let ends = asked.and_then(|()| part.source.ends());
-            let ends = ends.map_err(|error| part.named(&error))?;
+            let ends = asked.and_then(|()| share.source.ends());
+            let ends = ends.map_err(|error| share.named(&error))?;
             all.extend(
                 ends.into_iter()
-                    .filter(|is| part.partitions.contains(&is.partition)),
+                    .filter(|is| share.partitions.contains(&is.partition)),
             );
         }
         Ok(all)
@@ -290,10 +298,10 @@ impl Source for Placed {
         let membership = self.membership()?;
         let mut failure = None;
         let mut reached = false;
-        for part in &mut self.parts {
+        for share in &mut self.shares {
             let mut own = released.to_vec();
-            own.retain(|partition| part.partitions.contains(partition));
-            match part.renew(&membership, &own) {
+            own.retain(|partition| share.partitions.contains(partition));
+            match share.renew(&membership, &own) {
                 Ok(()) => reached = true,
                 Err(error) if error.retry() == Retry::Never => return Err(error),
                 Err(error) => failure = Some(error),
@@ -302,7 +310,7 @@ impl Source for Placed {
         match failure {
             Some(error) if !reached => Err(error),
             _ => {
-                let assigned = self.parts.iter().flat_map(|part| &part.state.assigned);
+                let assigned = self.shares.iter().flat_map(|share| &share.state.assigned);
                 Ok(assigned.copied().collect())
             }
         }
@@ -313,9 +321,11 @@ impl Source for Placed {
         let mut failure = None;
         let mut by_part: HashMap<usize, Vec<Cursor>> = HashMap::new();
         for cursor in cursors {
-            let mut parts = self.parts.iter();
-            match parts.position(|part| part.partitions.contains(&cursor.partition)) {
-                Some(at) if self.parts[at].state.joined => {
+            let mut shares = self.shares.iter();
+            match shares.position(|share| share.partitions.contains(&cursor.partition)) {
+                // A cluster that this member has not joined, or whose lease lapsed, does not know
+                // it as the owner, so the cursor is refused without asking.
+                Some(at) if self.shares[at].state.joined => {
                     by_part.entry(at).or_default().push(*cursor)
                 }
                 _ => refused.push(cursor.partition),
@@ -324,10 +334,10 @@ impl Source for Placed {
         // A failure at one cluster does not stop the others. The caller repeats the whole commit
         // after an error, and storing the same cursor again changes nothing.
         for (at, own) in by_part {
-            let part = &mut self.parts[at];
-            match part.source.commit(&own) {
+            let share = &mut self.shares[at];
+            match share.source.commit(&own) {
                 Ok(not) => refused.extend(not),
-                Err(error) => failure = Some(part.named(&error)),
+                Err(error) => failure = Some(share.named(&error)),
             }
         }
         failure.map_or(Ok(refused), Err)
@@ -335,9 +345,9 @@ impl Source for Placed {
 
     fn leave(&mut self) -> Result<()> {
         let mut left = Ok(());
-        for part in &mut self.parts {
-            if std::mem::take(&mut part.state.joined) {
-                let done = part.source.leave().map_err(|error| part.named(&error));
+        for share in &mut self.shares {
+            if std::mem::take(&mut share.state.joined) {
+                let done = share.source.leave().map_err(|error| share.named(&error));
                 left = left.and(done);
             }
         }
@@ -345,9 +355,9 @@ impl Source for Placed {
     }
 
     fn skip_lost(&mut self, partition: i32, generation: i64) -> Result<i64> {
-        let part = self.part_of(partition)?;
-        let moved = part.source.skip_lost(partition, generation);
-        moved.map_err(|error| part.named(&error))
+        let share = self.share_of(partition)?;
+        let moved = share.source.skip_lost(partition, generation);
+        moved.map_err(|error| share.named(&error))
     }
 
     fn fetch(
@@ -365,11 +375,13 @@ impl Source for Placed {
             if !fetched.is_empty() {
                 return Ok(fetched);
             }
+            // Only now is a failure reported: with records from the other clusters, or time left to
+            // try again, it is not one for the caller.
             if now >= until {
                 let mut failures = self
-                    .parts
+                    .shares
                     .iter()
-                    .filter_map(|part| part.state.failure.as_ref());
+                    .filter_map(|share| share.state.failure.as_ref());
                 return match failures.next() {
                     Some(failure) => Err(failure.error.clone().into()),
                     None => Ok(fetched),

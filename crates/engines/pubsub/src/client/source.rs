@@ -1,5 +1,5 @@
-//! Where a consumer reads from: the trait, and direct mode, in which the client asks the server
-//! itself.
+//! Where a consumer reads from: the trait, and direct mode, in which the client speaks SQL with the
+//! server itself.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -103,7 +103,7 @@ pub trait Source: Send {
 /// Why a fetch failed, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchError {
-    /// The failure itself.
+    /// What went wrong, with its code and whether to retry.
     pub error: Error,
     /// The partition that failed, if the failure is one partition's.
     pub partition: Option<i32>,
@@ -250,7 +250,7 @@ impl Direct {
         for (partition, offset) in positions {
             // A crash of the server ends this session too, so the request need not survive it.
             let ask = |connection: &mut Connection| {
-                connection.will_be_told(topic_id, *partition, *offset)
+                connection.request_notice(topic_id, *partition, *offset)
             };
             if !self.with_committing(ask)? {
                 return Ok(false);
@@ -274,7 +274,7 @@ impl Direct {
         };
         let read_at = asked_at + NOTICE_WAIT;
         let wait = until.min(read_at).saturating_duration_since(Instant::now());
-        let told = self.with_reading(|connection| connection.wait_to_be_told(wait))?;
+        let told = self.with_reading(|connection| connection.wait_for_notice(wait))?;
         if told || Instant::now() >= read_at {
             return Ok(true);
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use dyno_postgres::Retry;
 use dyno_pubsub::{
-    Consumer, ConsumerOptions, NamedCluster, Producer, ProducerOptions, Start, TopicChanges,
+    Consumer, ConsumerOptions, NamedCluster, Producer, ProducerOptions, Reset, Start, TopicChanges,
     TopicOptions,
 };
 
@@ -254,6 +254,43 @@ fn a_topic_that_was_half_made_is_made_anew() {
     let producer = Producer::open(&two.home.dsn, TOPIC, ProducerOptions::default()).unwrap();
     let receipt = producer.send_with(None, b"x", &[], Some(3)).unwrap();
     assert_eq!(receipt.wait().unwrap().offset, 0);
+}
+
+#[test]
+fn a_group_is_reset_on_the_cluster_that_has_the_partition_and_refused_where_none_has() {
+    let two = Two::new();
+    let mut reader = consumer(&two, Duration::from_secs(10));
+    reader.poll(Duration::ZERO).unwrap();
+    let reset = |partition| {
+        let reset = Reset {
+            to: Start::Earliest,
+            partition: Some(partition),
+            force: true,
+        };
+        two.home.connect().reset_group(TOPIC, "readers", &reset)
+    };
+    for partition in 0..4 {
+        let moved = reset(partition).unwrap();
+        let moved: Vec<i32> = moved.iter().map(|moved| moved.partition).collect();
+        assert_eq!(moved, [partition]);
+    }
+    let error = reset(9).expect_err("a partition that no cluster has");
+    assert_eq!(error.code(), "unknown-topic");
+    assert!(error.text().contains("partition 9"), "{error}");
+}
+
+#[test]
+fn a_group_that_was_dropped_on_one_cluster_alone_is_dropped_by_the_next_attempt() {
+    let two = Two::new();
+    let mut reader = consumer(&two, Duration::from_secs(10));
+    reader.poll(Duration::ZERO).unwrap();
+    // As it is when the connection to the home was lost before the home's own drop.
+    two.b.connect().drop_group(TOPIC, "readers", true).unwrap();
+    let mut home = two.home.connect();
+    home.drop_group(TOPIC, "readers", true).unwrap();
+    assert_eq!(home.groups(TOPIC).unwrap(), Vec::<String>::new());
+    let error = home.drop_group(TOPIC, "readers", true).unwrap_err();
+    assert_eq!(error.code(), "unknown-group");
 }
 
 #[test]

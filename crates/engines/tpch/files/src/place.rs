@@ -1,4 +1,4 @@
-//! Where files go: a folder, an object store, or nowhere a file is known by name.
+//! The place where files go, which is a folder, an object store, or a sink without names.
 
 use std::fs;
 use std::io::{self, Write};
@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use dyno_io::{Buffering, Durability, Existing, Output, Sink, SinkKind, SinkWriter, stage};
+use dyno_io::{
+    Buffering, Durability, Existing, HostFiles, Output, Sink, SinkKind, SinkWriter, stage,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -18,25 +20,25 @@ use crate::plan::FilePlan;
 use crate::receipt::{self, Receipt, Standing};
 use crate::report::FileReport;
 
-/// Where the files of a job go.
+/// The place where the files of a job go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
-    /// A folder, made when it is missing.
+    /// A folder, which is made if it is missing.
     Folder(PathBuf),
     /// Objects below a prefix, in a store that speaks S3 and that the AWS_* variables name. An
-    /// object appears when it is complete. There are no receipts: an object that is there already
-    /// is in the way.
+    /// object appears when it is complete. There are no receipts, so an object that is there
+    /// already is in the way.
     Objects {
-        /// The bucket's name.
+        /// The name of the bucket.
         bucket: String,
-        /// What the keys begin with, perhaps nothing.
+        /// The prefix of all keys, which may be empty.
         prefix: String,
     },
-    /// Wherever the sink sends bytes by itself: null, standard output.
+    /// No place, because the sink has no names: null or standard output.
     Nowhere,
 }
 
-/// A place with the way bytes get there.
+/// A place with the way in which bytes get there.
 #[derive(Debug)]
 pub(crate) struct Target {
     place: Place,
@@ -48,7 +50,7 @@ pub(crate) struct Target {
 impl FromStr for Place {
     type Err = Error;
 
-    /// A path, or `s3://bucket/prefix`.
+    /// Reads a path, or `s3://bucket/prefix`.
     fn from_str(text: &str) -> Result<Place, Error> {
         Ok(match text.parse::<Location>()? {
             Location::Path(path) => Place::Folder(path),
@@ -57,7 +59,7 @@ impl FromStr for Place {
     }
 }
 
-/// A file under way.
+/// A file that is being written and does not have its final name yet.
 pub struct Out {
     path: PathBuf,
     output: SinkWriter<Box<dyn Output>>,
@@ -65,6 +67,8 @@ pub struct Out {
 }
 
 impl Target {
+    /// Prepares the place of a job.
+    ///
     /// # Errors
     /// [`Error::Objects`] when the environment does not say how to reach an object store.
     pub(crate) fn of(job: &Job) -> Result<Target, Error> {
@@ -91,10 +95,11 @@ impl Target {
         }
     }
 
-    /// The report of a file that is there already and is the one wanted.
+    /// The report of a file that is there already and is the one wanted, or `None` if the file must
+    /// be written.
     ///
     /// # Errors
-    /// [`Error::Exists`] for one that is not, unless it may be replaced.
+    /// [`Error::Exists`] for a file that is another one, unless it may be replaced.
     pub(crate) fn kept(&self, plan: &FilePlan) -> Result<Option<FileReport>, Error> {
         let Place::Folder(root) = &self.place else {
             return Ok(None);
@@ -152,7 +157,7 @@ impl Target {
         })
     }
 
-    /// Makes a complete file appear; says its length and how its bytes went.
+    /// Gives a complete file its final name, and returns its length and how its bytes were written.
     pub(crate) fn publish(
         &self,
         out: Out,
@@ -161,9 +166,13 @@ impl Target {
     ) -> Result<(u64, String), Error> {
         let mut output = out.output.into_inner();
         if let Place::Folder(root) = &self.place {
-            // On the disk before the receipt speaks of it, and both before the name.
+            // The order is what makes a crash harmless. The bytes are on the disk before the
+            // receipt speaks of them, and both are there before the file has its name. A receipt
+            // without a file is harmless; a file without a receipt would be taken for that of
+            // another job.
             let bytes = output.finish(Durability::Stable)?;
-            Receipt::new(plan.settings.clone(), rows, bytes).write(root, &out.path)?;
+            let receipt = Receipt::new(plan.settings.clone(), rows, bytes);
+            receipt.write(&HostFiles, root, &out.path)?;
         }
         let bytes = output.publish()?;
         Ok((bytes, out.chosen))

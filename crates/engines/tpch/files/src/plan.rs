@@ -1,4 +1,4 @@
-//! Which files a job has, and which pieces they are made of.
+//! Plans the files of a job and the pieces that they are made of.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -13,18 +13,20 @@ use crate::job::{Format, Job, Split};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FilePlan {
     pub(crate) table: Table,
-    /// Below the job's place: `lineitem.parquet`, or `lineitem/lineitem.3.parquet` for part 3.
+    /// The path below the job's place, `lineitem.parquet` or, for part 3,
+    /// `lineitem/lineitem.3.parquet`.
     pub(crate) name: PathBuf,
-    /// Orders for `lineitem`, parts for `partsupp`, rows elsewhere.
+    /// The units of the file, which are orders for `lineitem`, parts for `partsupp`, and rows
+    /// elsewhere.
     pub(crate) units: Range<u64>,
     pub(crate) units_of_piece: u64,
-    /// All that decides the bytes of the file.
+    /// All settings on which the bytes of the file depend.
     pub(crate) settings: String,
 }
 
 impl FilePlan {
     pub(crate) fn pieces(&self) -> u64 {
-        // A file without rows still is a file, made of one piece without rows.
+        // A file without rows is still a file, made of one piece without rows.
         (self.units.end - self.units.start)
             .div_ceil(self.units_of_piece)
             .max(1)
@@ -36,14 +38,17 @@ impl FilePlan {
     }
 }
 
-/// The files of a job, those with the most work first, so that the last threads end together.
+/// Returns the files of a job. Those with the most work come first, so that the threads end at
+/// about the same time.
 pub(crate) fn files(
     job: &Job,
     generator: &Generator,
     budget: Budget,
 ) -> Result<Vec<FilePlan>, Error> {
     let mut tables = job.tables.clone();
-    tables.sort_by_key(|&table| std::cmp::Reverse(weight(generator, table)));
+    // With the table itself, because two tables can weigh the same, and only neighbours are found
+    // to be the same table.
+    tables.sort_by_key(|&table| (std::cmp::Reverse(weight(generator, table)), table));
     tables.dedup();
     let mut files = Vec::new();
     for table in tables {
@@ -89,7 +94,8 @@ fn file(
     }
 }
 
-/// All that decides the bytes of a file, for its receipt: compared, and shown to who wonders.
+/// All settings on which the bytes of a file depend. The receipt keeps them, and an error shows
+/// them if a later job has others.
 fn settings(job: &Job, part: Option<(u64, u64)>, units_of_piece: u64) -> String {
     let layout = &job.layout;
     let mut text = format!(
@@ -99,7 +105,7 @@ fn settings(job: &Job, part: Option<(u64, u64)>, units_of_piece: u64) -> String 
     );
     text += &format!(" --format {}", layout.format);
     if layout.format != Format::Tbl {
-        // TBL is the same in all of them; the library that `baseline` takes quotes less of CSV.
+        // TBL is the same in all modes. The library that `baseline` uses quotes less of CSV.
         text += &format!(" --mode {}", job.mode);
     }
     if matches!(layout.format, Format::Parquet | Format::Orc) {
@@ -116,7 +122,7 @@ fn settings(job: &Job, part: Option<(u64, u64)>, units_of_piece: u64) -> String 
     text
 }
 
-/// About how much work a table is.
+/// About how much work a table is, compared with others.
 fn weight(generator: &Generator, table: Table) -> u64 {
     let units = generator.scale().units(table);
     match table {

@@ -100,6 +100,17 @@ fn bytes_do_not_depend_on_threads() {
     }
 }
 
+/// At this scale factor there are as many suppliers as nations, so their files are equal work.
+#[test]
+fn a_table_that_is_named_twice_is_written_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut job = job(Format::Csv, folder.path());
+    job.scale = Scale::new(0.0025).expect("in range");
+    job.tables = vec![Table::Nation, Table::Supplier, Table::Nation];
+    let report = write(&job);
+    assert_eq!((report.files.len(), report.rows()), (2, 25 + 25));
+}
+
 #[test]
 fn a_part_can_be_written_elsewhere() {
     let folder = tempfile::tempdir().expect("a folder");

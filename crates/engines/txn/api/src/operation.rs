@@ -1,69 +1,69 @@
-//! What a transaction does, as data: for batches, for one-shot lists and for the wire.
+//! Operations as data: for batches, for one-shot lists and for the wire.
 
 use crate::{Assignment, Code, Error, Key, Page, Result, Scan, TableId};
 
-/// What happens to one row.
+/// What a write does to one row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// The value, whether or not there was one.
+    /// Sets the value, whether or not there was a row.
     Put(Vec<u8>),
-    /// The value where there was none; fails with [`Code::AlreadyExists`] else.
+    /// Adds the row. Fails with [`Code::AlreadyExists`] if there is one.
     Insert(Vec<u8>),
-    /// No row any more, whether or not there was one.
+    /// Removes the row, whether or not there was one.
     Delete,
-    /// Some columns of a row that is there; fails with [`Code::NotFound`] else.
+    /// Changes some columns of the row. Fails with [`Code::NotFound`] if there is none.
     Update(Vec<Assignment>),
 }
 
-/// One operation.
+/// One operation of a transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operation {
-    /// Reads a row.
+    /// Reads the row with this key.
     Get(Key),
-    /// Writes a row.
+    /// Writes the row with this key.
     Write(Key, Change),
-    /// Reads a range.
+    /// Reads one page of a range.
     Scan(Scan),
 }
 
-/// What an operation answered.
+/// The answer to an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// A row's value, or that there is none.
+    /// The value of a row, or `None` if there is no row.
     Value(Option<Vec<u8>>),
-    /// A write is done.
+    /// The write has been done or, in a pipeline, accepted.
     Done,
-    /// A page of a range.
+    /// One page of a range, with a continuation if there are more.
     Page(Page),
 }
 
 impl Operation {
-    /// Reads a row.
+    /// An operation that reads a row.
     pub fn get(key: Key) -> Self {
         Operation::Get(key)
     }
 
-    /// Writes a value.
+    /// An operation that sets the value of a row.
     pub fn put(key: Key, value: impl Into<Vec<u8>>) -> Self {
         Operation::Write(key, Change::Put(value.into()))
     }
 
-    /// Writes a value where there is none.
+    /// An operation that adds a row.
     pub fn insert(key: Key, value: impl Into<Vec<u8>>) -> Self {
         Operation::Write(key, Change::Insert(value.into()))
     }
 
-    /// Changes some columns.
+    /// An operation that changes some columns of a row.
     pub fn update(key: Key, assignments: Vec<Assignment>) -> Self {
         Operation::Write(key, Change::Update(assignments))
     }
 
-    /// Removes a row.
+    /// An operation that removes a row.
     pub fn delete(key: Key) -> Self {
         Operation::Write(key, Change::Delete)
     }
 
-    /// The table that it is about.
+    /// The table that the operation reads or writes.
     pub fn table(&self) -> TableId {
         match self {
             Operation::Get(key) | Operation::Write(key, _) => key.table,
@@ -71,14 +71,14 @@ impl Operation {
         }
     }
 
-    /// Whether it writes.
+    /// Whether the operation changes a row.
     pub fn is_write(&self) -> bool {
         matches!(self, Operation::Write(..))
     }
 }
 
 impl Answer {
-    /// The value of a get.
+    /// The value, if this is the answer to a get.
     pub fn value(self) -> Result<Option<Vec<u8>>> {
         match self {
             Answer::Value(value) => Ok(value),
@@ -86,7 +86,7 @@ impl Answer {
         }
     }
 
-    /// The page of a scan.
+    /// The page, if this is the answer to a scan.
     pub fn page(self) -> Result<Page> {
         match self {
             Answer::Page(page) => Ok(page),
@@ -101,6 +101,6 @@ fn unexpected(wanted: &str, found: &Answer) -> Error {
         Answer::Done => "a write's answer",
         Answer::Page(_) => "a page",
     };
-    let text = format!("{wanted} expected, {found} came: answers are in the order of operations");
+    let text = format!("the engine answered an operation with {found} instead of {wanted}");
     Error::new(Code::Damaged, text)
 }

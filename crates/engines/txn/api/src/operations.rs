@@ -1,15 +1,15 @@
 //! What a transaction can do while it runs. Procedures in the engine and interactive transactions
-//! see the same trait, so that one piece of code runs in both places.
+//! use the same trait, so that one piece of code runs in both places.
 
 use crate::{
     Answer, Assignment, Change, Code, Error, Key, Operation, Page, Result, Rows, Scan, TableId,
 };
 
-/// Reads and writes of one transaction. It reads its snapshot and its own writes.
+/// Reads and writes of one transaction, which sees its snapshot and its own writes.
 ///
-/// A failed write dooms the transaction: whatever it does then, its commit is refused. So errors
-/// are handed on with `?`. In an engine that runs a procedure again from the start when something
-/// has to be fetched first, handing errors on is also what makes that work.
+/// After a failed write the transaction cannot commit, whatever it does. So code should return
+/// errors with `?`. Some engines depend on that: they run a procedure again from the start when a
+/// row has to be fetched first, and end the first run with an error.
 ///
 /// ```
 /// use dyno_txn_api::{Error, Operations, Result, TableId};
@@ -25,36 +25,37 @@ use crate::{
 /// }
 /// ```
 pub trait Operations {
-    /// Does all these, in parallel where the engine can, and answers in their order. Operations on
-    /// one key happen in their order. One error stands for all; others may have been done then.
+    /// Runs operations, in parallel where the engine can, and returns their answers in order.
+    /// Operations on one key happen in order. If one fails, its error stands for all of them, and
+    /// the others may have been done.
     fn run(&mut self, operations: &[Operation]) -> Result<Vec<Answer>>;
 
-    /// The last operations of a transaction, reads before writes: an engine that can commits in the
-    /// same message, which keeps what is written undecided for the shortest time. After an answer
-    /// there is nothing but the commit, since it may be too late to roll back; an error may be the
-    /// commit's.
+    /// Runs the last operations of a transaction, reads before writes. An engine that can sends the
+    /// commit in the same message, which keeps the time short in which others wait for the writes.
+    /// After this only the commit may follow, because it may be too late to roll back. An error may
+    /// be that of the commit.
     fn run_last(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
         self.run(operations)
     }
 
-    /// The number of a table.
+    /// The id of the table with this name.
     fn table(&mut self, name: &str) -> Result<TableId>;
 
-    /// A row's value.
+    /// Reads the value of a row, or `None` if there is no row.
     fn get(&mut self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>> {
         one(self.run(&[Operation::Get(Key::new(table, key))])?)?.value()
     }
 
-    /// Many rows' values at once, in the order of the keys.
+    /// Reads the values of several rows in one call, in the order of the keys.
     fn get_many(&mut self, keys: &[(TableId, &[u8])]) -> Result<Rows> {
         let gets = keys.iter().map(get);
         let answers = self.run(&gets.collect::<Vec<_>>())?;
         values(answers.into_iter(), keys.len())
     }
 
-    /// Writes, and then reads many rows' values, all at once: what is read is what the writes left.
-    /// A row that is written first and read behind that no other transaction sees before the end,
-    /// so that others wait for it where they would be refused if it were read first.
+    /// Writes rows and then reads rows in one call, so that the reads see the writes. If a row is
+    /// written before it is read, no other transaction can read it in between, and others wait for
+    /// it. If it were read first, one of two such transactions would be refused.
     fn write_then_get(
         &mut self,
         writes: Vec<(Key, Change)>,
@@ -67,41 +68,41 @@ pub trait Operations {
         values(answers.into_iter().skip(written), keys.len())
     }
 
-    /// Writes a row. It may return before the engine took it: a failure then comes from a later
-    /// call or from the commit.
+    /// Writes a row. It may return before the engine has the write. A failure then comes from a
+    /// later call or from the commit.
     fn write(&mut self, table: TableId, key: &[u8], change: Change) -> Result<()> {
         self.run(&[Operation::Write(Key::new(table, key), change)])
             .map(drop)
     }
 
-    /// Writes many rows at once. It may return before the engine took them, as
-    /// [`Operations::write`] may.
+    /// Writes several rows in one call. Like [`Operations::write`] it may return before the engine
+    /// has them.
     fn write_many(&mut self, writes: Vec<(Key, Change)>) -> Result<()> {
         let writes = writes.into_iter().map(|(k, c)| Operation::Write(k, c));
         self.run(&writes.collect::<Vec<_>>()).map(drop)
     }
 
-    /// Writes a value, whether or not there was one.
+    /// Sets the value of a row, whether or not there was one.
     fn put(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<()> {
         self.write(table, key, Change::Put(value.to_vec()))
     }
 
-    /// Writes a value where there is none.
+    /// Adds a row, and fails with [`Code::AlreadyExists`] if there is one.
     fn insert(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<()> {
         self.write(table, key, Change::Insert(value.to_vec()))
     }
 
-    /// Changes some columns of a row that is there.
+    /// Changes some columns of a row, and fails with [`Code::NotFound`] if there is none.
     fn update(&mut self, table: TableId, key: &[u8], columns: Vec<Assignment>) -> Result<()> {
         self.write(table, key, Change::Update(columns))
     }
 
-    /// Removes a row, whether or not it is there.
+    /// Removes a row, whether or not there is one.
     fn delete(&mut self, table: TableId, key: &[u8]) -> Result<()> {
         self.write(table, key, Change::Delete)
     }
 
-    /// One page of a range, of the table's keys or of an index ([`Scan::index`]).
+    /// Reads one page of a range, of the table's keys or of an index ([`Scan::index`]).
     fn scan(&mut self, scan: &Scan) -> Result<Page> {
         one(self.run(&[Operation::Scan(scan.clone())])?)?.page()
     }
@@ -111,12 +112,13 @@ fn get(key: &(TableId, &[u8])) -> Operation {
     Operation::Get(Key::new(key.0, key.1))
 }
 
-/// So many answers of gets.
+/// Collects the answers of `count` gets.
 fn values(answers: impl Iterator<Item = Answer>, count: usize) -> Result<Rows> {
     let mut rows = Rows::with_capacity(count);
     for answer in answers {
         rows.push(answer.value()?.as_deref());
     }
+    // With an answer missing, every later row would be taken for the one before it.
     match rows.len() == count {
         true => Ok(rows),
         false => Err(unanswered()),
@@ -130,6 +132,6 @@ fn one(answers: Vec<Answer>) -> Result<Answer> {
 fn unanswered() -> Error {
     Error::new(
         Code::Damaged,
-        "an engine gave fewer answers than it was asked for",
+        "the engine returned fewer answers than there were operations",
     )
 }

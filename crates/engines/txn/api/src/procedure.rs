@@ -1,4 +1,5 @@
-//! Transactions that run inside the engine: functions, registered by name when it starts.
+//! Procedures: transactions that run inside the engine. They are functions, which are registered by
+//! name when the engine starts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,11 +10,11 @@ use crate::{Code, Error, Operations, Result};
 
 /// A transaction as a function.
 ///
-/// It must be deterministic in its arguments and in what it reads, because an engine may run it
-/// more than once: no clock, no randomness, no state of its own. An error means that nothing is
-/// committed.
+/// It must depend only on its arguments and on what it reads, because an engine may run it more
+/// than once. So it uses no clock, no randomness and no state of its own. An error means that
+/// nothing is committed.
 pub trait Procedure: Send + Sync {
-    /// Runs it; what it returns goes to the caller once it is committed.
+    /// Runs the transaction. The caller gets the result once it is committed.
     fn run(&self, transaction: &mut dyn Operations, arguments: &[u8]) -> Result<Vec<u8>>;
 }
 
@@ -26,7 +27,7 @@ where
     }
 }
 
-/// The procedures that an engine was started with.
+/// The procedures that an engine is started with.
 ///
 /// ```
 /// use dyno_txn_api::{Operations, Procedures};
@@ -42,12 +43,12 @@ where
 pub struct Procedures(BTreeMap<String, Arc<dyn Procedure>>);
 
 impl Procedures {
-    /// None.
+    /// A set without procedures.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One more; a second one of the same name is refused.
+    /// Adds a procedure, and refuses a second one with the same name.
     pub fn add(&mut self, name: &str, procedure: impl Procedure + 'static) -> Result<()> {
         if name.is_empty() || name.len() > NAME_BYTES_MAX || self.0.contains_key(name) {
             let text = format!("procedure `{name}`: the name is empty, too long, or taken");
@@ -57,15 +58,15 @@ impl Procedures {
         Ok(())
     }
 
-    /// The procedure of a name.
+    /// The procedure with this name.
     pub fn get(&self, name: &str) -> Result<&Arc<dyn Procedure>> {
         self.0.get(name).ok_or_else(|| {
-            let text = format!("procedure `{name}`: none of this name is registered");
+            let text = format!("procedure `{name}` is not registered in the engine");
             Error::new(Code::NoSuchProcedure, text)
         })
     }
 
-    /// All names.
+    /// The names of all procedures, in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }

@@ -1,24 +1,25 @@
-//! Reading a range of keys, in either direction, page by page, with what to keep of it.
+//! Scans: reading a range of keys in either direction, page by page, with a filter and a
+//! projection.
 
 use crate::limits::{FILTER_DEPTH_MAX, FILTER_NODES_MAX, PAGE_ROWS_MAX};
 use crate::{Code, Error, Result, Row, TableId, Value, ValueRef, prefix_end};
 
-/// Which way a scan goes.
+/// The direction of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Direction {
-    /// From small keys to large ones.
+    /// From low keys to high ones.
     #[default]
     Forward,
-    /// From large keys to small ones.
+    /// From high keys to low ones.
     Backward,
 }
 
-/// Where a scan goes on: the key of the last row that was looked at. Its bytes are the engine's
-/// own.
+/// The place at which a scan continues: the key of the last row that was examined. The engine
+/// decides what its bytes mean.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Continuation(pub Vec<u8>);
 
-/// Which rows to read, and what of them.
+/// The rows to read, and the columns of them to return.
 ///
 /// ```
 /// use dyno_txn_api::{Compare, Filter, Scan, TableId, Tuple};
@@ -31,28 +32,28 @@ pub struct Continuation(pub Vec<u8>);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scan {
-    /// The table.
+    /// The table that is scanned.
     pub table: TableId,
-    /// The index whose order and keys the range is of; the table's own keys when none.
+    /// The index whose keys the range refers to, or `None` for the table's own keys.
     pub index: Option<u16>,
-    /// The first key of the range, included.
+    /// The first key of the range.
     pub start: Vec<u8>,
-    /// The end of the range, not included; none when it ends with the table.
+    /// The first key after the range, or `None` if the range ends with the table.
     pub end: Option<Vec<u8>>,
-    /// Which way.
+    /// The order in which rows are returned.
     pub direction: Direction,
-    /// Rows of a page at most; [`PAGE_ROWS_MAX`] when larger.
+    /// The most rows of a page. Above [`PAGE_ROWS_MAX`] it counts as that.
     pub limit: u32,
-    /// Which rows to keep, on tables with columns.
+    /// The rows to return, on tables with columns.
     pub filter: Option<Filter>,
-    /// Which columns to return, in this order, on tables with columns; all when none.
+    /// The columns to return, in this order, on tables with columns. `None` means all.
     pub projection: Option<Vec<u16>>,
-    /// Where the page before ended.
+    /// Where the page before this one ended.
     pub after: Option<Continuation>,
 }
 
 impl Scan {
-    /// From a key to before another.
+    /// A scan of the keys from `start` to before `end`.
     pub fn range(table: TableId, start: Vec<u8>, end: Option<Vec<u8>>) -> Self {
         Self {
             table,
@@ -67,60 +68,61 @@ impl Scan {
         }
     }
 
-    /// All keys that begin with these bytes.
+    /// A scan of all keys that begin with these bytes.
     pub fn prefix(table: TableId, prefix: Vec<u8>) -> Self {
         let end = prefix_end(&prefix);
         Self::range(table, prefix, end)
     }
 
-    /// The whole table.
+    /// A scan of the whole table.
     pub fn all(table: TableId) -> Self {
         Self::range(table, Vec::new(), None)
     }
 
-    /// In the order of an index; the range is of the index's keys.
+    /// Scans an index instead. The range then refers to the index's keys.
     pub fn index(mut self, index: u16) -> Self {
         self.index = Some(index);
         self
     }
 
-    /// From large keys to small ones.
+    /// Scans from high keys to low ones.
     pub fn backward(mut self) -> Self {
         self.direction = Direction::Backward;
         self
     }
 
-    /// So many rows a page.
+    /// Returns at most this many rows per page.
     pub fn limit(mut self, rows: u32) -> Self {
         self.limit = rows;
         self
     }
 
-    /// Only rows for which this holds.
+    /// Returns only rows for which the filter holds.
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = Some(filter);
         self
     }
 
-    /// Only these columns.
+    /// Returns only these columns, each of which may be named once.
     pub fn columns(mut self, columns: &[u16]) -> Self {
         self.projection = Some(columns.to_vec());
         self
     }
 
-    /// The page after one that ended here.
+    /// Continues after the page that ended with this continuation.
     pub fn after(mut self, continuation: Continuation) -> Self {
         self.after = Some(continuation);
         self
     }
 
-    /// Rows of a page at most.
+    /// The most rows of a page, within [`PAGE_ROWS_MAX`].
     pub fn page_rows(&self) -> usize {
         self.limit.min(PAGE_ROWS_MAX) as usize
     }
 
-    /// What a row becomes: nothing when the filter drops it, its columns when they were asked for.
+    /// Applies filter and projection to a row. Returns `None` if the filter drops it.
     pub fn keep(&self, value: &[u8]) -> Result<Option<Vec<u8>>> {
+        // Without either the value is not parsed, so tables of plain bytes can be scanned, too.
         if self.filter.is_none() && self.projection.is_none() {
             return Ok(Some(value.to_vec()));
         }
@@ -136,10 +138,11 @@ impl Scan {
         }))
     }
 
-    /// Whether the scan makes sense on a table with so many columns (0: values are bytes) and
-    /// indexes.
+    /// Checks the scan against a table with this many columns (0: values are bytes) and indexes.
     pub fn check(&self, columns: usize, indexes: usize) -> Result<()> {
         let wrong = |what: &str| Err(Error::new(Code::BadArgument, format!("a scan: {what}")));
+        // A page without rows would have a continuation to itself, and the caller would never reach
+        // the end.
         if self.limit == 0 {
             return wrong("a page of no rows");
         }
@@ -157,6 +160,14 @@ impl Scan {
         {
             return wrong("asks for a column that the table has not");
         }
+        // A column that is repeated thousands of times would make each row as many times longer.
+        if let Some(asked) = &self.projection {
+            let mut seen = vec![false; columns];
+            let mut again = |column: &u16| std::mem::replace(&mut seen[usize::from(*column)], true);
+            if asked.iter().any(&mut again) {
+                return wrong("asks for a column twice");
+            }
+        }
         match &self.filter {
             Some(filter) => filter.check(columns),
             None => Ok(()),
@@ -167,23 +178,23 @@ impl Scan {
 /// A row that a scan found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The row's key, also when an index was scanned.
+    /// The row's key, even if an index was scanned.
     pub key: Vec<u8>,
-    /// Its value, or the columns that were asked for as a row of their own.
+    /// The row's value, or a row of only the requested columns.
     pub value: Vec<u8>,
 }
 
-/// What one scan returned.
+/// One page of a scan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page {
-    /// In the order of the scan.
+    /// The rows, in the order of the scan.
     pub rows: Vec<Found>,
-    /// Where the next page begins; none when the range is through. A page may be short, even empty,
-    /// and still have a next one.
+    /// Where the next page begins, or `None` at the end of the range. A page may be short or even
+    /// empty and still have a next one.
     pub next: Option<Continuation>,
 }
 
-/// How a column is compared.
+/// The comparison of a column with a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Compare {
     /// `=`
@@ -200,33 +211,33 @@ pub enum Compare {
     GreaterOrEqual,
 }
 
-/// A condition on a row. A comparison with nothing, or between kinds, does not hold (and its
-/// negation by [`Filter::Not`] does: there is no third value as in SQL).
+/// A condition on a row. A comparison with null or between types does not hold, and its negation by
+/// [`Filter::Not`] does: there is no third truth value as in SQL.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    /// A column against a value.
+    /// A comparison of a column with a value.
     Column {
-        /// Which.
+        /// The number of the column.
         column: u16,
-        /// How.
+        /// The operator, with the column on its left.
         compare: Compare,
-        /// With what.
+        /// The value on the right of the operator.
         value: Value,
     },
-    /// A column holds nothing.
+    /// The column with this number is null.
     IsNull(u16),
-    /// Text or bytes that begin so.
+    /// The column with this number is text or bytes that begin with these.
     Prefix(u16, Vec<u8>),
-    /// All hold; true when there are none.
+    /// All of them hold. Without any it holds, too.
     And(Vec<Filter>),
-    /// One holds; false when there are none.
+    /// At least one of them holds. Without any it does not hold.
     Or(Vec<Filter>),
-    /// It does not hold.
+    /// The condition does not hold.
     Not(Box<Filter>),
 }
 
 impl Filter {
-    /// A column against a value.
+    /// A comparison of a column with a value.
     pub fn compare(column: u16, compare: Compare, value: impl Into<Value>) -> Self {
         Filter::Column {
             column,
@@ -235,7 +246,7 @@ impl Filter {
         }
     }
 
-    /// Whether it holds for a row.
+    /// Whether the condition holds for a row.
     pub fn holds(&self, row: &Row<'_>) -> Result<bool> {
         Ok(match self {
             Filter::Column {
@@ -269,7 +280,7 @@ impl Filter {
         })
     }
 
-    /// Whether it is within bounds for a table of so many columns.
+    /// Checks the filter against its bounds, for a table with this many columns.
     pub fn check(&self, columns: usize) -> Result<()> {
         let mut nodes = 0;
         self.visit(columns, 1, &mut nodes)
@@ -277,6 +288,7 @@ impl Filter {
 
     fn visit(&self, columns: usize, depth: usize, nodes: &mut usize) -> Result<()> {
         *nodes += 1;
+        // The filter comes from a client, and is evaluated for every row.
         if *nodes > FILTER_NODES_MAX || depth > FILTER_DEPTH_MAX {
             return Err(Error::new(Code::TooLarge, "a filter: too many conditions"));
         }

@@ -89,6 +89,21 @@ fn an_index_is_kept_through_updates() -> Result<()> {
     Ok(())
 }
 
+/// Without the refusal a request of a few kilobytes repeats a row's longest column thousands of
+/// times, and the row that is to be returned takes gigabytes.
+#[test]
+fn a_scan_that_requests_a_column_twice_is_refused() -> Result<()> {
+    let (db, _, table) = bank()?;
+    for columns in [vec![2, 2], vec![0, 1, 0], vec![1; 70_000]] {
+        let scan = Scan::all(table).columns(&columns);
+        let refused = db.transact(|t| t.scan(&scan)).expect_err("a column twice");
+        assert_eq!(refused.kind(), Code::BadArgument);
+    }
+    let every = db.transact(|t| t.scan(&Scan::all(table).columns(&[2, 1, 0])))?;
+    assert_eq!(Row::parse(&every.rows[0].value)?.columns(), 3);
+    Ok(())
+}
+
 fn db_value(db: &Model, table: TableId, number: u64) -> Result<Vec<u8>> {
     Ok(db
         .transact(|t| t.get(table, &key(number)))?

@@ -1,4 +1,5 @@
-//! How long a killed server takes to read a long log, and whether it has all that it answered.
+//! Measures how long a killed server takes to read a long log, and checks that it has everything
+//! that it acknowledged.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,69 +14,69 @@ use dyno_txn_api::{
 
 use crate::server::{Connect, Server, ServerError, Start};
 
-/// Rows, which are written again and again: a log is longer than what it comes to.
+/// Rows, which are written again and again. So the log is longer than the rows that it leads to.
 const ROWS: u64 = 1 << 17;
 const VALUE_BYTES: usize = 1_000;
-/// Rows of a transaction; transactions under way; rows read at once.
+/// Rows of one transaction; transactions in flight; rows that one request reads.
 const TOGETHER: u64 = 8;
 const WINDOW: usize = 64;
 const READ_TOGETHER: u64 = 256;
-/// How long an answer may take.
+/// How long one answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is to be done.
+/// Settings of a measurement of recovery.
 pub struct Options<'a> {
-    /// Starts a server that writes no checkpoint before its log is so long.
+    /// Starts a server that writes no checkpoint before its log is longer than `log_bytes`.
     pub start: &'a Start<'a>,
-    /// Connects to it.
+    /// Connects a client to the server.
     pub connect: &'a Connect<'a>,
-    /// A folder for the server's directory and what it says; it must be there.
+    /// An existing folder for the server's directory and its output.
     pub folder: &'a Path,
-    /// How much is to be written.
+    /// Length that the log is to have at the kill.
     pub log_bytes: u64,
-    /// Decides what rows hold.
+    /// Seed of the contents of the rows.
     pub seed: u64,
-    /// Writes no more, and goes on with what there is.
+    /// Stops writing when it is set, and continues with the log as it is.
     pub stop: &'a AtomicBool,
 }
 
-/// What came of it.
+/// The result of a measurement of recovery.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recovered {
-    /// Of the log at the kill.
+    /// Length of the log at the kill.
     pub log_bytes: u64,
-    /// Transactions that were answered.
+    /// Transactions that the server acknowledged.
     pub transactions: u64,
-    /// Rows that were there.
+    /// Rows that were written at least once, and were read back.
     pub rows: u64,
-    /// From the start of the process until it listened, seconds.
+    /// Seconds from the start of the process until it listened.
     pub recovery_s: f64,
-    /// Until all rows had been read besides.
+    /// Seconds from then until all rows had been read.
     pub read_s: f64,
-    /// Rows that are not as they were answered, the first few, in sentences.
+    /// The first few rows that are not as acknowledged, in sentences.
     pub wrong: Vec<String>,
-    /// How many they are.
+    /// How many rows are not as acknowledged.
     pub wrong_rows: u64,
 }
 
-/// Why there is no answer.
+/// The reason for which there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoveryError {
     /// The server did not start, or ended by itself.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The server does not do what must succeed.
+    /// An operation that must succeed failed.
     #[error("the server does not serve: {0}")]
     Database(#[from] dyno_txn_api::Error),
-    /// It does not answer.
+    /// An answer did not come within the time for it.
     #[error("the server gave no answer in {PATIENCE:?}")]
     Silent,
 }
 
-/// Writes, kills, starts again, and reads.
+/// Writes the log, kills the server, starts it again, and reads all rows.
 ///
 /// # Errors
-/// See [`RecoveryError`]; rows that are wrong are no error.
+/// See [`RecoveryError`]. Wrong rows are not an error; they are part of the result.
 pub fn run(options: &Options<'_>) -> Result<Recovered, RecoveryError> {
     let mut server = Server::start(options.start, options.folder)?;
     let db = (options.connect)(server.address(), true)?;
@@ -90,7 +91,8 @@ pub fn run(options: &Options<'_>) -> Result<Recovered, RecoveryError> {
     };
     load.write(&*db, options)?;
     let log_bytes = log_bytes(&*db)?;
-    // More is under way when it is killed: of that anything may be there.
+    // More transactions are in flight when the server is killed. Each of them may have happened or
+    // not.
     let mut pipeline = db.pipeline(WINDOW, &HowToRun::default())?;
     for _ in 0..WINDOW / 2 {
         load.submit(&mut *pipeline)?;
@@ -116,20 +118,21 @@ pub fn run(options: &Options<'_>) -> Result<Recovered, RecoveryError> {
     Ok(recovered)
 }
 
-/// What the server has written since it was made: there was no checkpoint.
+/// What the server has written since it was made. It wrote no checkpoint, so that is the length of
+/// its log.
 fn log_bytes(db: &dyn Database) -> Result<u64, dyno_txn_api::Error> {
     let of_log = |(name, _): &(String, u64)| name == "log_bytes_since_checkpoint";
     let stats = db.stats()?.into_iter();
     Ok(stats.filter(of_log).map(|(_, bytes)| bytes).sum())
 }
 
-/// Rows in turn, so that no row is written by two transactions at once.
+/// The load: rows are written in turn, so no two transactions in flight write the same row.
 struct Load {
     table: TableId,
     seed: u64,
     /// The number of the next transaction.
     next: u64,
-    /// Of each row: up to which writing of it was answered.
+    /// For each row, the number of its last acknowledged write; 0 if it has none.
     answered: Vec<u64>,
     under_way: HashSet<u64>,
     transactions: u64,
@@ -143,11 +146,11 @@ impl Load {
             while pipeline.outstanding() < WINDOW {
                 self.submit(&mut *pipeline)?;
             }
-            self.hear(&mut *pipeline)?;
+            self.receive(&mut *pipeline)?;
             written = self.transactions * TOGETHER * VALUE_BYTES as u64;
         }
         while pipeline.outstanding() > 0 {
-            self.hear(&mut *pipeline)?;
+            self.receive(&mut *pipeline)?;
         }
         Ok(())
     }
@@ -159,7 +162,7 @@ impl Load {
         Ok(pipeline.submit(ticket, self.request(ticket))?)
     }
 
-    fn hear(&mut self, pipeline: &mut dyn Pipeline) -> Result<(), RecoveryError> {
+    fn receive(&mut self, pipeline: &mut dyn Pipeline) -> Result<(), RecoveryError> {
         let Some((ticket, result)) = pipeline.next(PATIENCE) else {
             return Err(RecoveryError::Silent);
         };
@@ -172,6 +175,8 @@ impl Load {
                 }
                 Ok(())
             }
+            // An error that is safe to retry means that the transaction had no effect, so it keeps
+            // its ticket.
             Err(error) if error.retry() == Retry::Safe => {
                 Ok(pipeline.submit(ticket, self.request(ticket))?)
             }
@@ -208,8 +213,8 @@ impl Load {
         Ok(())
     }
 
-    /// Why a row is not as it was answered. A later writing of it was under way at the kill, and
-    /// may be there.
+    /// Explains why a row is not as acknowledged, if it is not. A later write that was in flight at
+    /// the kill may be there.
     fn judge(&self, row: u64, read: Option<&[u8]>) -> Option<String> {
         let answered = self.answered[row as usize];
         let later = self
@@ -224,19 +229,22 @@ impl Load {
             (_, None) => false,
         };
         (!may_be.any(is)).then(|| {
-            let read = read.map_or("nothing".to_owned(), |read| format!("{} bytes", read.len()));
-            format!("row {row}: its writing {answered} was answered; {read} of another are there")
+            let found = read.map_or("no row".to_owned(), |read| {
+                format!("{} bytes of something else", read.len())
+            });
+            format!("row {row}: write {answered} of it was acknowledged, but {found} is there")
         })
     }
 }
 
-/// The rows that a transaction writes, and how often each was written with this one.
+/// The rows that a transaction writes, each with the number of that write of the row, from 1.
 fn rows_of(ticket: u64) -> impl Iterator<Item = (u64, u64)> {
     let each = ROWS / TOGETHER;
     let (first, writing) = (ticket % each * TOGETHER, ticket / each + 1);
     (first..first + TOGETHER).map(move |row| (row, writing))
 }
 
+/// Random bytes that only this write of this row has, so a row of another write is noticed.
 fn value(seed: u64, row: u64, writing: u64) -> Vec<u8> {
     let mut random = Random::new(seed ^ row.rotate_left(32) ^ writing);
     let words = (0..VALUE_BYTES / 8).map(|_| random.bits().to_le_bytes());

@@ -1,4 +1,4 @@
-//! A server as a process.
+//! A server in a process of its own, which can be killed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader};
@@ -10,32 +10,33 @@ use std::time::Duration;
 
 use dyno_txn_api::Database;
 
-/// How a server is started: on this directory, with `listening at HOST:PORT` as its first line.
+/// Makes the command that starts a server on a directory. Its output must name its address as
+/// `listening at HOST:PORT`.
 pub type Start<'a> = dyn Fn(&Path) -> Command + Sync + 'a;
-/// How a client connects to `HOST:PORT`, and whether it may move to shared memory.
+/// Connects a client to `HOST:PORT`. The flag says whether it may move to shared memory.
 pub type Connect<'a> = dyn Fn(&str, bool) -> dyno_txn_api::Result<Box<dyn Database>> + Sync + 'a;
 
-/// How long a started server may take until it listens.
+/// How long a started server may stay silent until it listens.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server that did not start, or ended by itself.
+/// A server that did not start, or that ended by itself.
 #[derive(Debug, thiserror::Error)]
 #[error("the server {what}; what it said is in {log}")]
 pub struct ServerError {
-    /// What it did.
+    /// What the server did, as the end of a sentence.
     pub what: String,
-    /// What it said.
+    /// The file with its standard error.
     pub log: PathBuf,
 }
 
-/// A server that listens. Dropping it kills it.
+/// A server that accepts connections. Dropping it kills it.
 pub(crate) struct Server {
     process: Process,
     address: String,
     log: PathBuf,
 }
 
-/// A child that does not outlive its owner.
+/// A child process that does not outlive its owner.
 struct Process(Child);
 
 impl Process {
@@ -47,13 +48,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // A child that has ended cannot be killed, and needs not be.
+        // A child that has ended cannot be killed, and need not be.
         let _ = self.kill();
     }
 }
 
 impl Server {
-    /// Starts one and waits until it listens.
+    /// Starts a server and waits until it listens.
     pub fn start(start: &Start<'_>, folder: &Path) -> Result<Server, ServerError> {
         let (mut process, log) = spawn(start, folder)?;
         let wrong = |what: String| ServerError {
@@ -63,16 +64,18 @@ impl Server {
         let Some(output) = process.0.stdout.take() else {
             return Err(wrong("has no standard output".to_owned()));
         };
-        let (said, hear) = mpsc::channel();
-        // The thread ends with the server's output, which ends with the server.
+        let (sender, receiver) = mpsc::channel();
+        // A thread reads the output, because a pipe has no timeout and the server may hang before
+        // it prints a line. It ends with the output, which ends with the server.
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                // What the server prints after its address is not read.
-                let _ = said.send(line);
+                // Once the address is known there is no receiver. The thread still drains the pipe,
+                // so that the server does not block on a full one.
+                let _ = sender.send(line);
             }
         });
         loop {
-            let line = hear
+            let line = receiver
                 .recv_timeout(PATIENCE)
                 .map_err(|_| wrong(format!("did not listen within {PATIENCE:?}, or ended")))?;
             if let Some((_, address)) = line.split_once("listening at ") {
@@ -86,7 +89,7 @@ impl Server {
         }
     }
 
-    /// Starts one and kills it so soon that it may not have recovered.
+    /// Starts a server, and kills it so soon that it may not have recovered.
     pub fn kill_starting(
         start: &Start<'_>,
         folder: &Path,
@@ -100,22 +103,25 @@ impl Server {
         })
     }
 
-    /// The number of its process.
+    /// The id of the server's process.
     pub fn pid(&self) -> u32 {
         self.process.0.id()
     }
 
-    /// Where it listens.
+    /// The address that it printed, as `HOST:PORT`.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Kills it as kill -9 does. One that has ended by itself is an error.
+    /// Kills the server with SIGKILL, and waits for its end. It is an error if it has ended by
+    /// itself.
     pub fn kill(&mut self) -> Result<(), ServerError> {
         let wrong = |what: String| ServerError {
             what,
             log: self.log.clone(),
         };
+        // A server that crashed by itself must not count as one that was killed, or the crash would
+        // go unnoticed.
         match self.process.0.try_wait() {
             Ok(None) => {}
             Ok(Some(status)) => return Err(wrong(format!("ended by itself with {status}"))),
@@ -127,7 +133,7 @@ impl Server {
     }
 }
 
-/// Its directory below the folder of a check.
+/// The server's directory within the folder of a check.
 pub(crate) fn data(folder: &Path) -> PathBuf {
     folder.join("data")
 }
@@ -138,6 +144,7 @@ fn spawn(start: &Start<'_>, folder: &Path) -> Result<(Process, PathBuf), ServerE
         what,
         log: log.clone(),
     };
+    // The file is appended to, so the output of all rounds of a check stays.
     let errors: File = OpenOptions::new()
         .create(true)
         .append(true)

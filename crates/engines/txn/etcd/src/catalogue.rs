@@ -1,4 +1,4 @@
-//! Tables: made once, known by name; definitions never change, so what was read is kept.
+//! Tables, which are looked up by name. Definitions never change, so they are read once and kept.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,21 +10,21 @@ use crate::client::Client;
 use crate::layout;
 use crate::proto::{Compare, KeyValue, PutRequest, RangeRequest, Request, TxnRequest};
 
-/// Time for making or reading definitions.
+/// How long creating or reading definitions may take.
 const WAIT: Duration = Duration::from_secs(10);
-/// How often another client may make a table at the same moment before this one gives up.
+/// How often other clients may create a table at the same moment before this one fails.
 const TRIES: u32 = 20;
 
 #[derive(Default)]
 pub struct Catalogue(Mutex<BTreeMap<TableId, TableDef>>);
 
 impl Catalogue {
-    /// The definition of a table that was made or read before.
+    /// The definition of a table, if it was created or read before.
     pub fn known(&self, id: TableId) -> Option<TableDef> {
         self.lock().get(&id).cloned()
     }
 
-    /// The definition of a number.
+    /// The definition of the table with this id.
     pub fn numbered(&self, client: &Client, id: TableId) -> Result<TableDef> {
         if let Some(def) = self.known(id) {
             return Ok(def);
@@ -36,7 +36,7 @@ impl Catalogue {
         })
     }
 
-    /// The table of a name.
+    /// The table with this name.
     pub fn named(&self, client: &Client, name: &str) -> Result<Table> {
         let of_name = |tables: &BTreeMap<TableId, TableDef>| {
             let found = tables.iter().find(|(_, def)| def.name == name);
@@ -48,12 +48,13 @@ impl Catalogue {
         if let Some(table) = of_name(&self.lock()) {
             return Ok(table);
         }
+        // The table may have been created by another client since the definitions were read.
         self.all(client)?;
         of_name(&self.lock())
             .ok_or_else(|| Error::new(Code::NoSuchTable, format!("table `{name}` does not exist")))
     }
 
-    /// All tables, read anew.
+    /// Reads the definitions of all tables from the cluster.
     pub fn all(&self, client: &Client) -> Result<Vec<Table>> {
         let range = RangeRequest {
             key: layout::CATALOGUE.to_vec(),
@@ -70,7 +71,7 @@ impl Catalogue {
         Ok(tables)
     }
 
-    /// Makes a table, or finds the one of the same definition.
+    /// Creates a table, or finds the one with the same definition.
     pub fn create(&self, client: &Client, def: &TableDef) -> Result<TableId> {
         def.check()?;
         let until = Instant::now() + WAIT;
@@ -83,7 +84,7 @@ impl Catalogue {
                 if table.def == *def {
                     return Ok(table.id);
                 }
-                let text = format!("table `{}`: there is one of another definition", def.name);
+                let text = format!("table `{}` exists with another definition", def.name);
                 return Err(Error::new(Code::TableExists, text));
             }
             if let Some(id) = add(client, def, until)? {
@@ -91,7 +92,10 @@ impl Catalogue {
                 return Ok(id);
             }
         }
-        let text = format!("table `{}`: others make tables all the time", def.name);
+        let text = format!(
+            "table `{}`: other clients created tables during all attempts",
+            def.name
+        );
         Err(Error::new(Code::Conflict, text))
     }
 
@@ -100,7 +104,7 @@ impl Catalogue {
     }
 }
 
-/// Adds a table; `None` when another client took the number or the name.
+/// Adds a table. Returns `None` if another client took the id or the name first.
 fn add(client: &Client, def: &TableDef, until: Instant) -> Result<Option<TableId>> {
     let range = RangeRequest {
         key: layout::NUMBERS.to_vec(),
@@ -115,6 +119,8 @@ fn add(client: &Client, def: &TableDef, until: Instant) -> Result<Option<TableId
     let name = layout::catalogue(&def.name);
     let value = [&id.to_be_bytes()[..], &def.to_bytes()].concat();
     let put = |key, value| Request::Put(PutRequest { key, value }).into();
+    // Revision 0 means that the key does not exist. So the request succeeds only if no other client
+    // has added a table of this name, and none has taken an id since it was read.
     let request = TxnRequest {
         compare: vec![
             Compare::unchanged(name.clone(), 0),

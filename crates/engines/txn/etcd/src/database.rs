@@ -1,4 +1,4 @@
-//! The database.
+//! An etcd cluster as a [`Database`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,15 +12,15 @@ use crate::catalogue::Catalogue;
 use crate::client::Client;
 use crate::transaction::Optimistic;
 
-/// How a cluster is used.
+/// Settings for the use of a cluster.
 #[derive(Debug, Clone)]
 pub struct EtcdOptions {
     /// How long connecting to one endpoint may take.
     pub connect_wait: Duration,
-    /// Reads that go in one request: etcd counts them as it counts writes, so at most
-    /// `--max-txn-ops`.
+    /// The most reads in one request. etcd counts them like writes, so this must not be above the
+    /// cluster's `--max-txn-ops`.
     pub reads_max: usize,
-    /// What can be called, in this process.
+    /// The procedures that can be called. They run in this process.
     pub procedures: Procedures,
 }
 
@@ -42,7 +42,7 @@ pub struct Etcd {
     pub(crate) counts: Counts,
 }
 
-/// What happened so far.
+/// Counters since the database was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub committed: AtomicU64,
@@ -51,7 +51,8 @@ pub(crate) struct Counts {
 }
 
 impl Etcd {
-    /// Uses the cluster at these addresses, `HOST:PORT` each. Nothing is asked until it is used.
+    /// Uses the cluster at these addresses, each as `HOST:PORT`. It connects only when a call needs
+    /// it.
     pub fn open(addresses: &[String], options: EtcdOptions) -> Result<Etcd> {
         Ok(Etcd {
             client: Client::new(addresses, options.connect_wait)?,
@@ -128,13 +129,13 @@ impl Database for Etcd {
     }
 }
 
-/// What a transaction says that took too long.
+/// Returns an error if the transaction's deadline has passed.
 pub(crate) fn in_time(until: Instant) -> Result<()> {
     match Instant::now() < until {
         true => Ok(()),
         false => Err(Error::new(
             Code::Deadline,
-            "the transaction's time has passed",
+            "the transaction's deadline has passed",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! A transaction: reads at one revision, writes that are its own until it commits.
+//! A transaction: it reads at one revision, and keeps its writes to itself until it commits.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,20 +14,24 @@ use crate::database::{Etcd, in_time};
 use crate::layout;
 use crate::proto::{KeyValue, RangeRequest, RangeResponse, SortOrder};
 
-/// An optimistic transaction.
+/// The most rows that a page requests. An answer has at most 64 MiB, so they may be 64 KiB long on
+/// average.
+const PAGE_ROWS: usize = 1_000;
+
+/// A transaction that finds conflicts only when it commits.
 pub struct Optimistic<'a> {
     pub(crate) db: &'a Etcd,
     pub(crate) until: Instant,
     read_only: bool,
     separate: bool,
-    /// What everything is read at; 0 before the first read.
+    /// The revision at which everything is read; 0 before the first read.
     pub(crate) revision: i64,
-    /// Keys that were read, with the revision of their last change (0: not there) and their value.
+    /// Keys that were read, with their value and the revision of their last change (0: absent).
     pub(crate) seen: BTreeMap<Vec<u8>, Seen>,
-    /// Ranges that were read, first key included, last not.
+    /// Ranges that were read, each with its first key and the key after its last one.
     pub(crate) ranges: Vec<(Vec<u8>, Vec<u8>)>,
     pub(crate) writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    /// Why it cannot commit any more.
+    /// The error after which the transaction cannot commit.
     pub(crate) doomed: Option<Error>,
 }
 
@@ -51,7 +55,8 @@ impl<'a> Optimistic<'a> {
         }
     }
 
-    /// Does the operations in their order; what etcd has to be asked is asked before, together.
+    /// Runs operations in order. Everything that must be read from etcd is fetched before, in as
+    /// few round trips as possible.
     pub fn batch(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
         if let Some(error) = &self.doomed {
             let text = format!("an earlier operation failed: {error}");
@@ -100,7 +105,7 @@ impl<'a> Optimistic<'a> {
         Ok(answers)
     }
 
-    /// Fetches the keys that these operations look at and that were not seen before.
+    /// Fetches the keys that the operations need and the transaction has not read yet.
     fn fetch_keys(
         &mut self,
         operations: &[Operation],
@@ -110,7 +115,8 @@ impl<'a> Optimistic<'a> {
         for operation in operations {
             let key = match operation {
                 Operation::Get(key) => key,
-                // A value that replaces whatever was there needs the old row for the indexes alone.
+                // A write that replaces whatever is there needs the old row only for its index
+                // entries.
                 Operation::Write(key, Change::Put(_) | Change::Delete)
                     if defs[&key.table].indexes.is_empty() =>
                 {
@@ -158,7 +164,7 @@ impl<'a> Optimistic<'a> {
         operations: &[Operation],
         defs: &BTreeMap<TableId, TableDef>,
     ) -> Result<Vec<RangeResponse>> {
-        // Rows that this transaction removed come back from etcd, and must not fill the page.
+        // Rows that this transaction has removed still come from etcd, and must not fill the page.
         let own = self.writes.len() + operations.iter().filter(|o| o.is_write()).count();
         let mut ranges = Vec::new();
         for operation in operations {
@@ -169,7 +175,7 @@ impl<'a> Optimistic<'a> {
                 ranges.push(RangeRequest {
                     key,
                     range_end,
-                    limit: (scan.page_rows() + own) as i64,
+                    limit: (scan.page_rows().min(PAGE_ROWS) + own) as i64,
                     revision: 0,
                     sort_order: match scan.direction {
                         Direction::Forward => SortOrder::None as i32,
@@ -185,7 +191,7 @@ impl<'a> Optimistic<'a> {
             .fetch(&mut self.revision, ranges, self.separate, self.until)
     }
 
-    /// The value of a key, own writes before what was seen.
+    /// The value of a key as the transaction sees it: its own write before what it read.
     fn value(&self, stored: &[u8]) -> Option<Vec<u8>> {
         match self.writes.get(stored) {
             Some(own) => own.clone(),
@@ -197,7 +203,7 @@ impl<'a> Optimistic<'a> {
         if self.read_only {
             return Err(Error::new(
                 Code::ReadOnly,
-                "a write in a transaction that only reads",
+                "a write in a transaction that was begun as read only",
             ));
         }
         let stored = layout::row(key.table, &key.bytes);
@@ -206,13 +212,19 @@ impl<'a> Optimistic<'a> {
             Change::Put(value) => Some(value.clone()),
             Change::Insert(value) if old.is_none() => Some(value.clone()),
             Change::Insert(_) => {
-                let text = format!("{key:?} of table `{}`: it is there already", def.name);
+                let text = format!(
+                    "key {key:?} of table `{}`: the row exists already",
+                    def.name
+                );
                 return Err(Error::new(Code::AlreadyExists, text));
             }
             Change::Delete => None,
             Change::Update(assignments) => {
                 let Some(old) = &old else {
-                    let text = format!("{key:?} of table `{}`: it is not there", def.name);
+                    let text = format!(
+                        "key {key:?} of table `{}`: the row does not exist",
+                        def.name
+                    );
                     return Err(Error::new(Code::NotFound, text));
                 };
                 Some(Row::parse(old)?.update(assignments)?)
@@ -222,6 +234,7 @@ impl<'a> Optimistic<'a> {
             check_value(new)?;
             def.check_row(new)?;
         }
+        // Index entries are keys of etcd, so they become part of the same commit as the row.
         for index in 0..def.indexes.len() as u16 {
             let entry = |value: &Option<Vec<u8>>| match value {
                 Some(value) => def.index_key(index, &key.bytes, value).map(Some),
@@ -243,7 +256,7 @@ impl<'a> Optimistic<'a> {
         Ok(())
     }
 
-    /// A page from what etcd returned and the transaction's own writes.
+    /// Builds a page from what etcd returned and the transaction's own writes.
     fn page(&mut self, def: &TableDef, scan: &Scan, fetched: RangeResponse) -> Result<Page> {
         let (start, end) = bounds(scan);
         if start >= end {
@@ -255,11 +268,14 @@ impl<'a> Optimistic<'a> {
         for row in fetched.kvs {
             reached = Some(row.key.clone());
             entries.insert(row.key.clone(), row.value.clone());
+            // A key that was read before keeps what it had then. Both reads were at one revision,
+            // so they agree.
             self.seen
                 .entry(row.key.clone())
                 .or_insert_with(|| seen(row));
         }
-        // Behind the last key that came, nothing is known yet, own writes included.
+        // Nothing is known about keys after the last one that was returned. Own writes there belong
+        // to the next page, too.
         let backward = scan.direction == Direction::Backward;
         let (low, high) = match (&reached, more, backward) {
             (Some(last), true, false) => (start.clone(), after(last)),
@@ -277,6 +293,8 @@ impl<'a> Optimistic<'a> {
         if backward {
             ordered.reverse();
         }
+        // The page may have more rows than were requested, because the request made room for
+        // removed rows.
         let cut = ordered.len() > scan.page_rows();
         ordered.truncate(scan.page_rows());
         let next = match (cut, more) {
@@ -290,6 +308,7 @@ impl<'a> Optimistic<'a> {
         })
     }
 
+    /// The rows of a page's entries. For an index these are fetched by the keys in the entries.
     fn rows(
         &mut self,
         def: &TableDef,
@@ -317,7 +336,7 @@ impl<'a> Optimistic<'a> {
         for stored in keys {
             let Some(row) = self.value(&stored) else {
                 let text = format!(
-                    "an index of table `{}` names a row that is not there",
+                    "an index of table `{}` names a row that does not exist",
                     def.name
                 );
                 return Err(Error::new(Code::Damaged, text));
@@ -338,8 +357,8 @@ fn seen(row: KeyValue) -> Seen {
     }
 }
 
-/// The stored keys of a scan, its continuation taken into account: the first, and the one behind
-/// the last.
+/// The range of stored keys that a scan still has to read, as the first key and the key after the
+/// last one.
 fn bounds(scan: &Scan) -> (Vec<u8>, Vec<u8>) {
     let table = match scan.index {
         Some(index) => index_id(scan.table, index),
@@ -357,7 +376,7 @@ fn bounds(scan: &Scan) -> (Vec<u8>, Vec<u8>) {
     }
 }
 
-/// The next possible key.
+/// The first key after this one, in the order of bytes.
 fn after(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
@@ -378,6 +397,7 @@ impl Transaction for Optimistic<'_> {
     }
 
     fn rollback(self: Box<Self>) -> Result<()> {
+        // Nothing was sent to the cluster before the commit, so there is nothing to undo.
         Ok(())
     }
 

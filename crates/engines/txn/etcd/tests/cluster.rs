@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use dyno_txn_api::conformance::{concurrent_sums, same_as_the_model};
-use dyno_txn_api::{Code, Database, Operation, Options, Retry, TableDef, Transact};
+use dyno_txn_api::{Code, Database, Key, Operation, Options, Retry, Scan, TableDef, Transact};
 use dyno_txn_etcd::{Etcd, EtcdOptions};
 use nodes::Nodes;
 
@@ -37,12 +37,7 @@ fn more_operations_than_the_server_takes_are_refused_with_what_to_do() {
     let table = db
         .create_table(&TableDef::hash("many", 0))
         .expect("it is new");
-    let put = |n: u32| {
-        Operation::put(
-            dyno_txn_api::Key::new(table, n.to_be_bytes()),
-            b"x".to_vec(),
-        )
-    };
+    let put = |n: u32| Operation::put(Key::new(table, n.to_be_bytes()), b"x".to_vec());
     let error = db
         .one_shot((0..2_000).map(put).collect())
         .expect_err("too many");
@@ -50,6 +45,39 @@ fn more_operations_than_the_server_takes_are_refused_with_what_to_do() {
     assert!(error.text().contains("--max-txn-ops"), "{error}");
     db.one_shot((0..100).map(put).collect())
         .expect("not too many");
+}
+
+/// The rows are more than one answer of the server may have, and the scan asks for all of them.
+#[test]
+fn a_table_that_is_larger_than_an_answer_is_read_page_by_page() {
+    const ROWS: u32 = 5_000;
+    const TOGETHER: u32 = 50;
+    let Some(nodes) = Nodes::start(1) else { return };
+    let db = open(&nodes);
+    let table = db
+        .create_table(&TableDef::hash("large", 0))
+        .expect("it is new");
+    let put = |n: u32| Operation::put(Key::new(table, n.to_be_bytes()), vec![7; 16 << 10]);
+    for first in (0..ROWS).step_by(TOGETHER as usize) {
+        let rows = (first..first + TOGETHER).map(put).collect();
+        db.one_shot(rows).expect("room");
+    }
+    let options = Options {
+        attempts: 1,
+        ..Options::default()
+    };
+    let found = db.transact_with(&options, |t| {
+        let (mut scan, mut found) = (Scan::all(table), 0);
+        loop {
+            let page = t.scan(&scan)?;
+            found += page.rows.len() as u32;
+            match page.next {
+                Some(next) => scan = scan.after(next),
+                None => return Ok(found),
+            }
+        }
+    });
+    assert_eq!(found.expect("pages that fit").value, ROWS);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Checkpoints: a file of opaque chunks, written aside, that becomes current with the manifest.
+//! Checkpoints. A checkpoint is a file of opaque chunks that becomes current when the manifest
+//! names it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,8 +21,8 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// The longest chunk of a checkpoint.
 pub const MOST_CHUNK_BYTES: usize = 16 << 20;
 
-/// Writes checkpoints and backups of a log that goes on meanwhile. It blocks, so it is for a thread
-/// beside the one that polls the log.
+/// Writes checkpoints and backups of a log that continues meanwhile. Its calls block, so they
+/// belong on another thread than the one that polls the log.
 #[derive(Debug, Clone)]
 pub struct Checkpointer {
     home: Arc<Home>,
@@ -41,10 +42,10 @@ impl Checkpointer {
         self.home.durable()
     }
 
-    /// Begins a checkpoint; there is one at a time.
+    /// Begins a checkpoint. A log writes one checkpoint at a time.
     ///
     /// # Errors
-    /// [`LogError::CheckpointUnderWay`], and the system's.
+    /// [`LogError::CheckpointUnderWay`] and I/O errors.
     pub fn begin(&self) -> Result<CheckpointWriter, LogError> {
         let mut state = self.home.state();
         if state.checkpoint_under_way {
@@ -52,7 +53,8 @@ impl Checkpointer {
                 directory: self.home.directory.clone(),
             });
         }
-        let number = state.manifest.checkpoint + 1;
+        let number = state.next_checkpoint;
+        state.next_checkpoint = number.saturating_add(1);
         let identity = state.manifest.identity;
         let path = Manifest::checkpoint_path(&self.home.directory, number);
         let storage = &*self.home.storage;
@@ -87,7 +89,7 @@ fn header(identity: u64, number: u64) -> Vec<u8> {
     block
 }
 
-/// A checkpoint that is being written. Dropped without [`CheckpointWriter::commit`], it never was.
+/// A checkpoint that is being written. Dropping it without [`CheckpointWriter::commit`] removes it.
 #[derive(Debug)]
 pub struct CheckpointWriter {
     home: Arc<Home>,
@@ -100,10 +102,10 @@ pub struct CheckpointWriter {
 }
 
 impl CheckpointWriter {
-    /// Adds a chunk. Recovery gives the chunks back in this order.
+    /// Appends a chunk. Recovery returns the chunks in this order.
     ///
     /// # Errors
-    /// [`LogError::RecordTooLarge`] above [`MOST_CHUNK_BYTES`], and the system's.
+    /// [`LogError::RecordTooLarge`] above [`MOST_CHUNK_BYTES`], and I/O errors.
     pub fn chunk(&mut self, bytes: &[u8]) -> Result<(), LogError> {
         if bytes.len() > MOST_CHUNK_BYTES {
             return Err(LogError::RecordTooLarge {
@@ -112,6 +114,7 @@ impl CheckpointWriter {
             });
         }
         let len = (bytes.len() as u32).to_le_bytes();
+        // The number of the chunk is in the seed, so chunks that change places are found.
         let seed = crc_seed(self.chunks, self.number, self.identity);
         let crc = dyno_checksum::append(dyno_checksum::append(seed, &len), bytes);
         self.sink.write(&crc.to_le_bytes())?;
@@ -121,17 +124,18 @@ impl CheckpointWriter {
         Ok(())
     }
 
-    /// Bytes so far.
+    /// Bytes of the file so far, with its header and frames.
     pub fn written_bytes(&self) -> u64 {
         self.sink.written_bytes()
     }
 
-    /// Makes the checkpoint current: recovery then begins with it and goes on with the records that
-    /// begin at or after `first_needed`. Segments before are used again.
+    /// Makes the checkpoint current. Recovery then begins with it and continues with the records
+    /// that begin at or after `first_needed`. Segments before that are recycled.
     ///
     /// # Errors
-    /// [`LogError::CheckpointPosition`] when `first_needed` is not durable or before the last
-    /// checkpoint's, and the system's. The last checkpoint stays current then.
+    /// [`LogError::CheckpointPosition`] if `first_needed` is not durable or is before the last
+    /// checkpoint's: the last checkpoint then stays current. I/O errors: either checkpoint may then
+    /// be current after a restart, and both are whole.
     pub fn commit(mut self, first_needed: Lsn) -> Result<(), LogError> {
         let bytes = self.sink.finish(Durability::Stable)?;
         let low = self.home.state().manifest.first_needed;
@@ -143,18 +147,23 @@ impl CheckpointWriter {
                 high,
             });
         }
+        // The name of the file must be stable before the manifest that refers to it.
         self.home.storage.sync_directory(&self.home.directory)?;
         let (number, chunks) = (self.number, self.chunks);
-        // From here on the new file may be current, even when storing the manifest seems to fail.
+        // From here on the new file may be current even if storing the manifest fails, because the
+        // rename may have happened. The destructor must not remove the file any more.
         self.committed = true;
-        self.home.state().checkpoint_under_way = false;
-        self.home.change(|manifest| {
+        let changed = self.home.change(|manifest| {
             manifest.proven = high.max(manifest.proven);
             manifest.first_needed = first_needed;
             manifest.checkpoint = number;
             manifest.checkpoint_chunks = chunks;
             manifest.checkpoint_bytes = bytes;
-        })?;
+        });
+        // Only now. A checkpoint that began before this could also be committed before this, and
+        // then this commit would bring back a `first_needed` whose segments are recycled already.
+        self.home.state().checkpoint_under_way = false;
+        changed?;
         self.home.remove_old_checkpoints()
     }
 }
@@ -163,19 +172,19 @@ impl Drop for CheckpointWriter {
     fn drop(&mut self) {
         if !self.committed {
             self.home.state().checkpoint_under_way = false;
-            // What stays behind is removed by the next recovery.
+            // If that fails, the next recovery removes the file, because no manifest names it.
             let _ = self.home.storage.remove(&self.path);
         }
     }
 }
 
-/// Reads a checkpoint, chunk by chunk.
+/// Reads the chunks of a checkpoint in order, through a window of four buffers.
 pub(crate) struct CheckpointReader {
     file: Box<dyn Blocks>,
     path: PathBuf,
     manifest: Manifest,
     window: AlignedBuffer,
-    /// Of the file, at the window's first byte.
+    /// The offset in the file of the window's first byte.
     base: u64,
     filled: usize,
     at: usize,
@@ -198,6 +207,7 @@ impl CheckpointReader {
             ));
         }
         let file = open_direct(storage, &path, Access::Read, Syncing::AtSync)?;
+        // A cut file must not pass: its chunks would check out one by one.
         let len = file.len_bytes()?;
         if len != manifest.checkpoint_bytes {
             let wanted = manifest.checkpoint_bytes;
@@ -239,6 +249,8 @@ impl CheckpointReader {
         let mut frame = [0u8; FRAME_BYTES];
         self.take(&mut frame, begin)?;
         let len = u32_at(&frame, 4) as usize;
+        // The length is not covered by a checksum that was checked yet, so it is bounded before
+        // memory is allocated for it.
         if len > MOST_CHUNK_BYTES {
             return Err(LogError::damaged(&self.path, begin, "a chunk is too long"));
         }

@@ -1,4 +1,4 @@
-//! The directory of a log, and what its writer, its checkpoints and its backups share.
+//! The directory of a log, and the state that its writer, checkpoints and backups share.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -14,34 +14,35 @@ use crate::position::{BLOCK_BYTES, Layout, Lsn};
 
 const LOCK: &str = "lock";
 
-/// A number for [`Options::identity`] that no other log has, from the system's randomness.
+/// A random number for [`Options::identity`]. The standard library seeds its hashers from the
+/// system's randomness, so two logs do not get the same number.
 pub fn fresh_identity() -> u64 {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u32(std::process::id());
     hasher.finish()
 }
 
-/// How a log is kept.
+/// Settings of a log in files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// A new log's number, different for every log ever made: see [`crate::fresh_identity`]. An old
-    /// log keeps its own.
+    /// The identity of a new log, different for every log ever made: see
+    /// [`crate::fresh_identity`]. An existing log keeps its own.
     pub identity: u64,
-    /// Length of a new log's segments: from 64 KiB to 1 GiB. An old log keeps its own.
+    /// Length of a new log's segments, from 64 KiB to 1 GiB. An existing log keeps its own.
     pub segment_bytes: u64,
     /// Segments made before the log is first used.
     pub segments: usize,
-    /// Segments it may have at most; then a checkpoint must free some.
+    /// The most segments that the log may have. After that, a checkpoint must free some.
     pub segments_most: usize,
-    /// Length of a buffer: the most that one write carries, and a bound on records. Less for an old
-    /// log whose segments are too short for it.
+    /// Length of a buffer, which bounds a write and a record. An existing log whose segments are
+    /// too short for it gets shorter buffers.
     pub buffer_bytes: usize,
-    /// Writes under way at once. With 1, what is appended meanwhile shares the next write.
+    /// Groups in flight at once. With 1, what is appended meanwhile shares the next write.
     pub depth: usize,
 }
 
 impl Options {
-    /// Segments that a log may have at most unless it is told otherwise.
+    /// The default of [`Options::segments_most`].
     pub const SEGMENTS_MOST: usize = 64;
 }
 
@@ -60,7 +61,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// For a log that keeps its own segments: with buffers that fit into them.
+    /// The settings for an existing log, with buffers that fit into its segments.
     pub(crate) fn fitted(self, segment_bytes: u64) -> Self {
         let each = segment_bytes / (self.depth as u64).saturating_add(1);
         let each = usize::try_from(each).unwrap_or(usize::MAX) / BLOCK_BYTES * BLOCK_BYTES;
@@ -81,7 +82,8 @@ impl Options {
         {
             "buffers are whole blocks of 4096 bytes, and 1 to 64 writes are under way".to_owned()
         } else if (self.buffer_bytes * (self.depth + 1)) as u64 > segment_bytes {
-            // So what a crash meets in flight lies in two segments at most.
+            // What is in flight when a crash comes is then in the last two segments, and recovery
+            // syncs only those.
             "all buffers together are longer than a segment".to_owned()
         } else {
             return Ok(());
@@ -93,25 +95,29 @@ impl Options {
 #[derive(Debug)]
 pub(crate) struct HomeState {
     pub manifest: Manifest,
-    /// Positions that readers are at, with a number for each reader.
+    /// The first position that each reader needs, with the number of its [`Pin`].
     pub pins: Vec<(u64, Lsn)>,
     pub next_pin: u64,
     pub checkpoint_under_way: bool,
+    /// The number of the next checkpoint to begin. No number is used twice, not even after a commit
+    /// that failed, because the manifest on the disk may name that file.
+    pub next_checkpoint: u64,
 }
 
-/// A log's directory, held by one process at a time.
+/// A log's directory, which one process at a time may have.
 #[derive(Debug)]
 pub(crate) struct Home {
     pub storage: Arc<dyn Storage>,
     pub directory: PathBuf,
     state: Mutex<HomeState>,
-    /// Nothing before it is needed.
+    /// Nothing before this position is needed. It is the lowest of the manifest's `first_needed`
+    /// and the pins, kept apart so that the writer reads it without the lock.
     keep_from: AtomicU64,
     durable: AtomicU64,
     _claim: Claim,
 }
 
-/// Takes the directory for this process.
+/// Makes the directory if it does not exist, and locks it for this process.
 pub(crate) fn claim(storage: &dyn Storage, directory: &Path) -> Result<Claim, LogError> {
     storage.make_directory(directory)?;
     match storage.claim(&directory.join(LOCK)) {
@@ -139,13 +145,14 @@ impl Home {
                 pins: Vec::new(),
                 next_pin: 0,
                 checkpoint_under_way: false,
+                next_checkpoint: manifest.checkpoint.saturating_add(1),
             }),
             _claim: claim,
         }
     }
 
-    /// A thread that panicked with the lock held has not left the manifest half changed: it is
-    /// replaced by one assignment.
+    /// Locks the state. The lock is not poisoned by a panic, which is safe here because the
+    /// manifest is replaced by one assignment and so is never half changed.
     pub fn state(&self) -> MutexGuard<'_, HomeState> {
         self.state.lock()
     }
@@ -168,8 +175,12 @@ impl Home {
         self.durable.store(durable.0, Ordering::Release);
     }
 
-    /// Changes the manifest, on the disk first.
+    /// Changes the manifest, on the disk first. After an error the manifest in memory is the old
+    /// one, while the one on the disk may be either. The old one keeps more segments, so both are
+    /// safe.
     pub fn change(&self, change: impl FnOnce(&mut Manifest)) -> Result<Manifest, LogError> {
+        // The lock is held during the write: two threads that change different fields would else
+        // each write back the other's old value.
         let mut state = self.state();
         let mut manifest = state.manifest;
         change(&mut manifest);
@@ -179,7 +190,7 @@ impl Home {
         Ok(manifest)
     }
 
-    /// Keeps everything that recovery needs now until the pin is given back.
+    /// Keeps everything that recovery needs now until the pin is dropped.
     pub fn pin(self: &Arc<Self>) -> Pin {
         let mut state = self.state();
         let number = state.next_pin;
@@ -193,6 +204,8 @@ impl Home {
         }
     }
 
+    /// Recomputes `keep_from`. It is called with the state locked, so that two calls cannot store
+    /// their results in the wrong order.
     fn keep(&self, state: &HomeState) {
         let needed = state.manifest.first_needed;
         let pinned = state.pins.iter().map(|pin| pin.1).min();
@@ -200,7 +213,8 @@ impl Home {
         self.keep_from.store(keep_from.0, Ordering::Release);
     }
 
-    /// Removes checkpoints that are not current, unless a reader may be at one.
+    /// Removes checkpoints that are not current, unless one may be being read or written. What is
+    /// left then goes with the next checkpoint or recovery.
     pub fn remove_old_checkpoints(&self) -> Result<(), LogError> {
         let state = self.state();
         if !state.pins.is_empty() || state.checkpoint_under_way {
@@ -217,7 +231,7 @@ impl Home {
     }
 }
 
-/// Keeps segments and checkpoint from being recycled while it lives.
+/// Keeps the segments and the checkpoint of the moment at which it was made until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Pin {
     home: Arc<Home>,

@@ -1,4 +1,4 @@
-//! Tables: made once, known by name; definitions never change, so what was read is kept.
+//! Tables, which are looked up by name. Definitions never change, so they are read once and kept.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::parameter::Parameter;
 use crate::pool::Pool;
 use crate::session::{Call, Session};
 
-/// The schema that everything lies in.
+/// The schema that contains all tables.
 pub const SCHEMA: &str = "dyno_txn";
-/// Time for making or reading definitions.
+/// How long creating or reading definitions may take.
 const WAIT: Duration = Duration::from_secs(30);
-/// How often another client may make something at the same moment before this one gives up.
+/// How often other clients may create something at the same moment before this one fails.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What is known of the tables, and a connection of its own: the caller may hold one of the
-/// pool's.
+/// The known tables, and a connection for reading them. It is not one of the pool's, because the
+/// caller may hold the last one of those.
 #[derive(Default)]
 pub struct Catalogue {
     known: Mutex<BTreeMap<TableId, Arc<Layout>>>,
@@ -30,7 +30,7 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// The table of a number.
+    /// The table with this id.
     pub fn numbered(&self, pool: &Pool, id: TableId) -> Result<Arc<Layout>> {
         self.find(
             pool,
@@ -39,7 +39,7 @@ impl Catalogue {
         )
     }
 
-    /// The table of a name.
+    /// The table with this name.
     pub fn named(&self, pool: &Pool, name: &str) -> Result<Arc<Layout>> {
         self.find(
             pool,
@@ -61,14 +61,16 @@ impl Catalogue {
         if let Some(layout) = look() {
             return Ok(layout);
         }
+        // Another client may have created the table since the definitions were read.
         self.all(pool)?;
         look().ok_or_else(|| Error::new(Code::NoSuchTable, missing()))
     }
 
-    /// All tables, read anew.
+    /// Reads the definitions of all tables from the server.
     pub fn all(&self, pool: &Pool) -> Result<Vec<Table>> {
         let sql = format!("SELECT number, definition FROM {SCHEMA}.tables ORDER BY number");
         let rows = match self.with(pool, |session| query(session, &sql, Vec::new())) {
+            // Without the table of definitions no table was ever created.
             Err(error) if error.kind() == Code::NoSuchTable => return Ok(Vec::new()),
             rows => rows?,
         };
@@ -90,7 +92,7 @@ impl Catalogue {
         Ok(tables)
     }
 
-    /// Makes a table, or finds the one of the same definition.
+    /// Creates a table, or finds the one with the same definition.
     pub fn create(&self, pool: &Pool, def: &TableDef) -> Result<TableId> {
         layout::check(def)?;
         let mut last = None;
@@ -98,7 +100,8 @@ impl Catalogue {
             match self.try_create(pool, def) {
                 Ok(Some(id)) => return Ok(id),
                 Ok(None) => {}
-                // Two that make the same thing at once are told so in several ways.
+                // The server has several errors for two clients that create the same thing at once.
+                // The next attempt finds what the other one created.
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -112,12 +115,15 @@ impl Catalogue {
             std::thread::sleep(PAUSE);
         }
         Err(last.unwrap_or_else(|| {
-            let text = format!("table `{}`: others make tables all the time", def.name);
+            let text = format!(
+                "table `{}`: other clients created tables during all attempts",
+                def.name
+            );
             Error::new(Code::Conflict, text)
         }))
     }
 
-    /// `None` when another client took the number.
+    /// Returns `None` if another client took the id or the name first.
     fn try_create(&self, pool: &Pool, def: &TableDef) -> Result<Option<TableId>> {
         let tables = self.all(pool)?;
         if tables.is_empty() {
@@ -132,7 +138,7 @@ impl Catalogue {
         let id = match tables.iter().find(|table| table.def.name == def.name) {
             Some(table) if table.def == *def => table.id,
             Some(_) => {
-                let text = format!("table `{}`: there is one of another definition", def.name);
+                let text = format!("table `{}` exists with another definition", def.name);
                 return Err(Error::new(Code::TableExists, text));
             }
             None => {
@@ -152,7 +158,8 @@ impl Catalogue {
                 TableId(id)
             }
         };
-        // Also where the definition was there: its writer may have been killed before this.
+        // This is done even if the definition existed: its writer may have been killed before it
+        // created the table.
         let def = def.clone();
         let made = Layout::new(Table { id, def });
         self.with(pool, |session| {
@@ -164,7 +171,7 @@ impl Catalogue {
         Ok(Some(id))
     }
 
-    /// Runs commands, one after the other.
+    /// Runs commands one after the other, each in a transaction of its own.
     pub fn commands(&self, pool: &Pool, all: impl Iterator<Item = String>) -> Result<()> {
         let mut all = all;
         self.with(pool, |session| {
@@ -174,6 +181,8 @@ impl Catalogue {
 
     fn with<T>(&self, pool: &Pool, work: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
         let mut held = self.session.lock();
+        // A connection that has ended is replaced, so one restart of the server does not break the
+        // catalogue for good.
         let session = match held.take().filter(Session::is_good) {
             Some(session) => held.insert(session),
             None => held.insert(Session::open(&pool.dsn, &pool.how)?),

@@ -1,4 +1,4 @@
-//! Operations as statements, and what the rows that these return mean as answers.
+//! Turns operations into statements, and the rows that they return into answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,41 +14,42 @@ use crate::layout::{Layout, column, quoted};
 use crate::parameter::Parameter;
 use crate::session::Call;
 
-/// Rows of a page: as many as a few megabytes hold of usual rows.
+/// The most rows of a page, about some megabytes of usual rows. All of them are in memory before
+/// their bytes are counted.
 const PAGE_ROWS: usize = 4_096;
 
-/// A statement and what it answers.
+/// A statement, and what to make of its rows.
 pub struct Step<'o> {
     layout: Arc<Layout>,
     pub call: Call,
     then: Then<'o>,
 }
 
-/// What the rows of a statement are.
+/// The meaning of the rows of a statement.
 enum Then<'o> {
-    /// Values of these keys, for these operations.
+    /// The values of these keys, for these operations.
     Values(Vec<(usize, &'o [u8])>),
-    /// Nothing.
+    /// The statement returns no rows.
     Done,
-    /// One for each of so many rows that were not there before.
+    /// One row for each of this many keys that did not exist.
     Inserted(usize),
-    /// One, which says whether a number was added to nothing; none when there was no row.
+    /// One row, which says whether a number was added to null. No row if the key did not exist.
     Updated(&'o Key),
-    /// A page of so many rows at most, for this operation.
+    /// A page with at most this many rows, for this operation.
     Page(usize, &'o Scan, usize),
 }
 
-/// How operations become statements.
+/// The way in which operations become statements.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
-    /// One statement for each operation.
+    /// Whether each operation is a statement of its own.
     pub separate: bool,
-    /// Rows that are read stay as they are until the transaction ends.
+    /// Whether rows that are read are locked until the transaction ends.
     pub lock: bool,
 }
 
 impl<'o> Step<'o> {
-    /// A row by its key.
+    /// Reads a row by its key.
     pub fn get(layout: &Arc<Layout>, style: Style, at: usize, key: &'o [u8]) -> Step<'o> {
         let sql = match style.lock {
             true => format!("{} FOR UPDATE", layout.get).into(),
@@ -61,7 +62,7 @@ impl<'o> Step<'o> {
 
     fn get_many(layout: &Arc<Layout>, style: Style, of: Vec<(usize, &'o [u8])>) -> Step<'o> {
         let sql = match style.lock {
-            // In an order, so that two that lock the same rows do not wait for each other.
+            // Sorted, so that two transactions that lock the same rows do not deadlock.
             true => format!("{} ORDER BY _key FOR UPDATE", layout.get_many).into(),
             false => Arc::clone(&layout.get_many),
         };
@@ -74,7 +75,7 @@ impl<'o> Step<'o> {
         )
     }
 
-    /// A row under its key, whether or not there was one.
+    /// Sets a row, whether or not there was one.
     pub fn put(layout: &Arc<Layout>, key: &[u8], value: &[u8]) -> Result<Step<'o>> {
         let parameters = layout.written(key, value)?;
         Ok(step(
@@ -85,12 +86,13 @@ impl<'o> Step<'o> {
         ))
     }
 
-    /// What the rows mean, into the answers of the batch.
+    /// Puts the answers that the rows contain into those of the batch.
     pub fn answer(&self, rows: &[SqlRow], answers: &mut [Answer]) -> Result<()> {
         let layout = &self.layout;
         match &self.then {
             Then::Done => Ok(()),
             Then::Values(of) => {
+                // SQL returns the rows in any order, and none for absent keys.
                 let mut found = BTreeMap::new();
                 for row in rows {
                     let (key, value) = layout.read(row, 0)?;
@@ -104,7 +106,7 @@ impl<'o> Step<'o> {
             Then::Inserted(count) if rows.len() == *count => Ok(()),
             Then::Inserted(count) => {
                 let text = format!(
-                    "table `{}`: of {count} rows that were inserted {} were there already",
+                    "table `{}`: of {count} rows to insert, {} exist already",
                     layout.table.def.name,
                     count - rows.len()
                 );
@@ -114,7 +116,8 @@ impl<'o> Step<'o> {
                 None => Err(not_found(layout, key)),
                 Some(row) if column::<bool>(row, 0)? => {
                     let name = &layout.table.def.name;
-                    let text = format!("{key:?} of table `{name}`: a number was added to nothing");
+                    let text =
+                        format!("{key:?} of table `{name}`: a number cannot be added to null");
                     Err(Error::new(Code::BadRow, text))
                 }
                 Some(_) => Ok(()),
@@ -127,10 +130,10 @@ impl<'o> Step<'o> {
     }
 }
 
-/// What an update of a row that is not there says.
+/// The error for an update of a row that does not exist.
 pub fn not_found(layout: &Layout, key: &Key) -> Error {
     let text = format!(
-        "{key:?} of table `{}`: it is not there",
+        "key {key:?} of table `{}`: the row does not exist",
         layout.table.def.name
     );
     Error::new(Code::NotFound, text)
@@ -149,10 +152,10 @@ fn step<'o>(
     }
 }
 
-/// The layouts of a batch's tables.
+/// The layouts of the tables that a batch uses.
 pub type Layouts = BTreeMap<TableId, Arc<Layout>>;
 
-/// Reads that stand one after the other: one statement for each table, or for each row.
+/// Reads that follow each other: one statement for each table, or for each row.
 pub fn gets<'o>(
     layouts: &Layouts,
     style: Style,
@@ -187,7 +190,7 @@ pub fn gets<'o>(
     Ok(steps)
 }
 
-/// Whole rows into one table.
+/// Writes whole rows into one table.
 pub fn puts<'o>(layout: &Arc<Layout>, rows: &[(&Key, &Change)]) -> Result<Step<'o>> {
     let mut all = Vec::with_capacity(rows.len());
     let mut insert = false;
@@ -202,6 +205,7 @@ pub fn puts<'o>(layout: &Arc<Layout>, rows: &[(&Key, &Change)]) -> Result<Step<'
         true => Then::Inserted(all.len()),
         false => Then::Done,
     };
+    // One row needs no arrays, which the server would have to unnest.
     let (parameters, sql) = match (all.len(), insert) {
         (1, true) => (all.remove(0), &layout.insert),
         (1, false) => (all.remove(0), &layout.put),
@@ -211,7 +215,7 @@ pub fn puts<'o>(layout: &Arc<Layout>, rows: &[(&Key, &Change)]) -> Result<Step<'
     Ok(step(layout, Arc::clone(sql), parameters, then))
 }
 
-/// Rows of parameters as one parameter for each column.
+/// Transposes rows of parameters into one array parameter for each column.
 fn columns(rows: Vec<Vec<Parameter>>) -> Vec<Parameter> {
     let width = rows.first().map_or(0, Vec::len);
     let mut columns: Vec<Vec<Parameter>> =
@@ -224,8 +228,8 @@ fn columns(rows: Vec<Vec<Parameter>>) -> Vec<Parameter> {
     columns.into_iter().map(Parameter::many).collect()
 }
 
-/// How many of these writes go in one statement: puts, or inserts, into one table under different
-/// keys.
+/// The writes at the front that can share a statement: puts, or inserts, into one table under
+/// different keys. SQL refuses a statement that writes a row twice.
 pub fn puts_together(operations: &[Operation]) -> Vec<(&Key, &Change)> {
     let mut together: Vec<(&Key, &Change)> = Vec::new();
     let mut keys = std::collections::BTreeSet::new();
@@ -245,7 +249,7 @@ pub fn puts_together(operations: &[Operation]) -> Vec<(&Key, &Change)> {
     together
 }
 
-/// No row any more.
+/// Removes a row, whether or not there was one.
 pub fn delete<'o>(layout: &Arc<Layout>, key: &Key) -> Result<Step<'o>> {
     check_key(&key.bytes)?;
     let parameters = vec![Parameter::Bytes(Some(key.bytes.clone()))];
@@ -257,8 +261,8 @@ pub fn delete<'o>(layout: &Arc<Layout>, key: &Key) -> Result<Step<'o>> {
     ))
 }
 
-/// An update as a statement; nothing when the row has to be read for it: an index is kept by the
-/// client, and SQL assigns a column once.
+/// An update as a statement. Returns `None` if the row must be read first, because it changes an
+/// index, which the client maintains, or assigns a column twice, which SQL does not allow.
 pub fn update<'o>(
     layout: &Arc<Layout>,
     key: &'o Key,
@@ -280,17 +284,19 @@ pub fn update<'o>(
     let mut parameters = vec![Parameter::Bytes(Some(key.bytes.clone()))];
     let (mut set, mut nothing) = (Vec::new(), Vec::new());
     for Assignment { column, assign } in assignments {
+        // Unsigned and signed numbers are both `bigint` in SQL, so the server could not tell them
+        // apart.
         let wrong = |what: &str| {
             let text = format!("an update of table `{}`: column {column} {what}", def.name);
             Error::new(Code::BadRow, text)
         };
         let there = def.columns.get(usize::from(*column));
-        let there = there.ok_or_else(|| wrong("is not there"))?;
+        let there = there.ok_or_else(|| wrong("does not exist"))?;
         let name = quoted(&there.name);
         let (Assign::Set(value) | Assign::Add(value)) = assign;
         match value.borrowed().kind() {
-            None if !there.nullable => return Err(wrong("must hold a value")),
-            Some(kind) if kind != there.kind => return Err(wrong("holds another kind of value")),
+            None if !there.nullable => return Err(wrong("must not be null")),
+            Some(kind) if kind != there.kind => return Err(wrong("has another type")),
             _ => {}
         }
         parameters.push(Parameter::of(value.borrowed(), there.kind)?);
@@ -299,6 +305,8 @@ pub fn update<'o>(
             Assign::Set(_) => format!("{name} = ${at}"),
             Assign::Add(_) => format!("{name} = {name} + ${at}"),
         });
+        // In SQL a number added to null is null, and our interface refuses that. So the statement
+        // returns whether it happened, and the caller rolls back.
         if matches!(assign, Assign::Add(_)) {
             nothing.push(format!("{name} IS NULL"));
         }
@@ -320,7 +328,7 @@ pub fn update<'o>(
     )))
 }
 
-/// A page of a range.
+/// Reads a page of a range.
 pub fn scan<'o>(layout: &Arc<Layout>, style: Style, at: usize, scan: &'o Scan) -> Result<Step<'o>> {
     let def = &layout.table.def;
     scan.check(def.columns.len(), def.indexes.len())?;
@@ -346,6 +354,7 @@ pub fn scan<'o>(layout: &Arc<Layout>, style: Style, at: usize, scan: &'o Scan) -
     ))
 }
 
+/// Builds a page from the rows of a scan.
 fn page(layout: &Layout, scan: &Scan, limit: usize, rows: &[SqlRow]) -> Result<Page> {
     let mut page = Page::default();
     let (mut bytes, mut last) = (0, None);
@@ -367,6 +376,7 @@ fn page(layout: &Layout, scan: &Scan, limit: usize, rows: &[SqlRow]) -> Result<P
         }
         last = Some(column(row, 0)?);
     }
+    // As many rows as the limit mean that there may be more.
     if rows.len() == limit {
         page.next = last.map(Continuation);
     }

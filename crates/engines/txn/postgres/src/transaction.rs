@@ -1,4 +1,4 @@
-//! A transaction under way on one connection.
+//! A transaction on one connection.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -14,12 +14,12 @@ use crate::meaning::During;
 use crate::pool::Lease;
 use crate::statements::{self, Layouts, Step, Style};
 
-/// Statements that are under way together at most.
+/// The most statements in flight at once. It bounds the answers that the server has to buffer.
 const TOGETHER_MAX: usize = 256;
-/// How long giving up an abandoned transaction may take.
+/// How long the rollback of an abandoned transaction may take.
 const ROLLBACK: Duration = Duration::from_secs(5);
 
-/// A transaction. It takes a connection with its first operation.
+/// A running transaction. It takes a connection with its first operation.
 pub struct Running<'a> {
     inner: &'a Inner,
     lease: Option<Lease<'a>>,
@@ -28,7 +28,7 @@ pub struct Running<'a> {
     style: Style,
     begun: bool,
     wrote: bool,
-    /// Why it can only be given up.
+    /// The error after which the transaction can only be rolled back.
     doomed: Option<Error>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Does the operations in their order.
+    /// Runs operations in order.
     pub fn batch(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
         if let Some(error) = &self.doomed {
             let text = format!("an earlier operation failed: {error}");
@@ -117,6 +117,8 @@ impl<'a> Running<'a> {
                     let layout = &layouts[&key.table];
                     match statements::update(layout, key, assignments)? {
                         Some(step) => steps.push(step),
+                        // The row is needed to compute the new one. What was collected so far is
+                        // sent first, because it may change that row.
                         None => {
                             self.flush(&mut steps, &mut answers)?;
                             let mut old = [Answer::Done];
@@ -140,7 +142,7 @@ impl<'a> Running<'a> {
         Ok(answers)
     }
 
-    /// Sends the statements, behind the one that begins the transaction when it has not begun.
+    /// Sends the collected statements, after BEGIN if the transaction has not begun.
     fn flush(&mut self, steps: &mut Vec<Step<'_>>, answers: &mut [Answer]) -> Result<()> {
         if steps.is_empty() {
             return Ok(());
@@ -148,7 +150,7 @@ impl<'a> Running<'a> {
         if Instant::now() >= self.until {
             return Err(Error::new(
                 Code::Deadline,
-                "the transaction's time has passed",
+                "the transaction's deadline has passed",
             ));
         }
         let lease = match &mut self.lease {
@@ -169,7 +171,7 @@ impl<'a> Running<'a> {
         let rows = match sent {
             Ok(rows) => rows,
             Err(error) => {
-                // The server refuses everything in a transaction of which a statement failed.
+                // After a failed statement the server refuses everything but ROLLBACK.
                 self.doomed = Some(error.clone());
                 if error.kind() == Code::Conflict {
                     self.inner.counts.conflicts.fetch_add(1, Ordering::Relaxed);
@@ -183,7 +185,7 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Commits.
+    /// Commits the transaction, and returns the connection to the pool.
     pub fn finish(&mut self) -> Result<()> {
         if let Some(error) = self.doomed.clone() {
             self.give_up();
@@ -191,6 +193,7 @@ impl<'a> Running<'a> {
             return Err(Error::new(Code::WriteFailed, text));
         }
         if self.begun {
+            // If nothing was written, a lost COMMIT has no effect that could be unknown.
             let during = match self.wrote {
                 true => During::Commit,
                 false => During::Transaction,
@@ -208,6 +211,7 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
+    /// Rolls back, if the transaction has begun. It must not fail: destructors call it.
     fn give_up(&mut self) {
         if let Some(mut lease) = self.lease.take()
             && std::mem::take(&mut self.begun)
@@ -219,7 +223,7 @@ impl<'a> Running<'a> {
                 }
                 _ => return lease.let_go(),
             };
-            // The server rolls back what a connection leaves open when it ends.
+            // If that fails the connection is closed, and the server rolls back what it left open.
             if done.is_err() {
                 lease.let_go();
             }

@@ -1,40 +1,41 @@
-//! Our encoder. Has `unsafe`: it reads the page and writes the block at positions that its loops
-//! bound, without a check at each.
+//! This crate's encoder. Has `unsafe`: it reads the page and writes the block at positions that its
+//! loops bound, without a check at each.
 //!
-//! What made it faster than the C library on the pages it was tuned on (one machine with AVX-512,
-//! November 2026; the suite `pages` measures anew): it looks at two positions a turn, both looked
-//! up before either is compared; it looks for five equal bytes, so that most four-byte matches go,
-//! which save one byte each; it measures a match 16 bytes at a time; and it never extends a match
-//! backwards, which costs a branch that cannot be predicted and wins little.
+//! It was made faster than the C library on the pages that it was tuned on (one machine with
+//! AVX-512, November 2026; the suite `pages` measures anew) by these choices: it looks at two
+//! positions in each turn, both looked up before either is compared; it hashes five bytes, which
+//! drops most four-byte matches, as they save only one byte each; it measures a match 16 bytes at a
+//! time; and it never extends a match backwards, which costs a branch that cannot be predicted and
+//! wins little.
 //!
-//! What was tried there and lost: probing 16 positions at once with AVX-512 (hash, gather, compare)
-//! and walking the bits, slower than the C library, because 16 lookups take the same memory
-//! operations in any form; four positions a turn without a branch, slower too, because each match
-//! then waits for the one before; a table that is not cleared between pages, slower by far, because
-//! stale entries point all over the page and each is looked at, where empty ones all point at its
-//! start.
+//! These were tried and were slower: probing 16 positions at once with AVX-512 (hash, gather,
+//! compare) and walking the bits, because 16 lookups need the same memory operations in any form;
+//! four positions in each turn without a branch, because each match then waits for the one before;
+//! a table that is not cleared between pages, by far, because stale entries point all over the page
+//! and each is looked at, while empty ones all point at its start.
 
 use super::lanes::{Lanes, Plain};
 use super::{Block, PAGE_BYTES, Page};
 
 const TABLE_BITS: u32 = 13;
 pub(super) const TABLE_ENTRIES: usize = 1 << TABLE_BITS;
-/// Where each hash was last seen in this page; 0 also stands for never, and as a candidate is
-/// judged by its bytes like any other.
+/// Where each hash was last seen in this page. 0 also stands for never; as a candidate it is
+/// compared like any other position.
 pub(super) type Table = [u16; TABLE_ENTRIES];
 
 const MIN_MATCH: usize = 4;
-/// A nibble of a token that says: the length goes on behind.
+/// The value of a token's nibble which says that the length continues behind it.
 const MORE: usize = 15;
-/// No match begins behind it: the format asks for 12 bytes before the end, and 16 let literals be
-/// copied 16 at a time.
+/// The last position where a match may begin. The format demands 12 bytes before the end, and 16
+/// let literals be copied 16 at a time.
 const START_LIMIT: usize = PAGE_BYTES - 16;
-/// The format asks for at least five literals at the end.
+/// Where a match must end: the format demands at least five literals at the end.
 const END_LIMIT: usize = PAGE_BYTES - 5;
-/// After so many positions (a power of two) without a match, every second is looked at, and so on.
+/// After this many positions (a power of two) without a match, only every second one is looked at,
+/// and so on.
 const PATIENCE_BITS: u32 = 6;
 
-/// With the widest instructions that this processor has.
+/// Encodes with the widest instructions that the processor has.
 pub(super) fn fastest(
     page: &Page,
     table: &mut Table,
@@ -49,20 +50,20 @@ pub(super) fn fastest(
     plain(page, table, out, limit)
 }
 
-/// Without vector instructions.
+/// Encodes without vector instructions, with the same result.
 pub(super) fn plain(
     page: &Page,
     table: &mut Table,
     out: &mut Block,
     limit: usize,
 ) -> Option<usize> {
-    Encoding::<Plain>::of(page, table, out).run(limit)
+    Encoding::<Plain>::new(page, table, out).run(limit)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn wide(page: &Page, table: &mut Table, out: &mut Block, limit: usize) -> Option<usize> {
-    Encoding::<super::lanes::Wide>::of(page, table, out).run(limit)
+    Encoding::<super::lanes::Wide>::new(page, table, out).run(limit)
 }
 
 struct Encoding<'a, L> {
@@ -71,13 +72,13 @@ struct Encoding<'a, L> {
     out: &'a mut Block,
     /// First byte of the page that is not in the block yet.
     anchor: usize,
-    /// Bytes in the block. Invariant: at most `anchor + anchor / 255 + 1`, for a sequence is at
-    /// most as long as what it stands for and one byte more for each 255 literals.
+    /// Bytes in the block. Invariant: at most `anchor + anchor / 255 + 1`, because a sequence is at
+    /// most as long as the bytes it stands for, plus one byte for each 255 literals.
     written: usize,
     lanes: std::marker::PhantomData<L>,
 }
 
-/// A repetition: `len` bytes at `start` are those at `from`.
+/// A repetition: the bytes at `start` are also at `from`, which comes before.
 struct Match {
     start: usize,
     from: usize,
@@ -85,7 +86,7 @@ struct Match {
 
 impl<'a, L: Lanes> Encoding<'a, L> {
     #[inline(always)]
-    fn of(page: &'a Page, table: &'a mut Table, out: &'a mut Block) -> Self {
+    fn new(page: &'a Page, table: &'a mut Table, out: &'a mut Block) -> Self {
         table.fill(0);
         let lanes = std::marker::PhantomData;
         Self {
@@ -101,7 +102,7 @@ impl<'a, L: Lanes> Encoding<'a, L> {
     #[inline(always)]
     fn run(mut self, limit: usize) -> Option<usize> {
         let limit = limit.min(PAGE_BYTES + PAGE_BYTES / 255 + 16);
-        // Position 0 has nothing before it, and 0 in the table means it anyway.
+        // Position 0 has nothing before it, and 0 in the table means "never seen" anyway.
         let mut at = 1;
         while let Some(found) = self.search(at) {
             let len = self.match_len(&found);
@@ -113,7 +114,8 @@ impl<'a, L: Lanes> Encoding<'a, L> {
             if at > START_LIMIT {
                 break;
             }
-            // Two positions inside the match, so that what repeats from there on is found.
+            // Two positions inside the match are entered too, so that repetitions that begin there
+            // are found.
             for inside in [at - 2, found.start + 1] {
                 let hash = hash(self.word(inside));
                 self.table[hash] = inside as u16;
@@ -122,7 +124,7 @@ impl<'a, L: Lanes> Encoding<'a, L> {
         self.write_rest(limit)
     }
 
-    /// The next position from `at` on where a match begins.
+    /// The next match that begins at `at` or behind it.
     #[inline(always)]
     fn search(&mut self, mut at: usize) -> Option<Match> {
         let mut tries = 1usize << PATIENCE_BITS;
@@ -163,7 +165,7 @@ impl<'a, L: Lanes> Encoding<'a, L> {
         }
     }
 
-    /// Its length, which is at least [`MIN_MATCH`].
+    /// The length of a match, at least [`MIN_MATCH`].
     #[inline(always)]
     fn match_len(&self, found: &Match) -> usize {
         let mut len = MIN_MATCH;
@@ -172,7 +174,8 @@ impl<'a, L: Lanes> Encoding<'a, L> {
             // SAFETY: `from < start`, and both have 16 bytes before the page's end.
             let equal =
                 unsafe { L::equal(base.add(found.start + len), base.add(found.from + len)) };
-            // A constant, so that the next step does not wait for this comparison's outcome.
+            // A branch with a constant step: the next comparison does not have to wait for the
+            // result of this one.
             if equal < 16 {
                 return len + equal;
             }
@@ -204,7 +207,7 @@ impl<'a, L: Lanes> Encoding<'a, L> {
         self.anchor = found.start + len;
     }
 
-    /// Copies in steps of 16 bytes, as mostly one suffices.
+    /// Copies 16 bytes at a time; mostly one step is enough.
     #[inline(always)]
     fn copy_literals(&mut self, literals: usize) {
         let mut done = 0;
@@ -252,7 +255,7 @@ impl<'a, L: Lanes> Encoding<'a, L> {
         unsafe { u64::from_le(self.page.as_ptr().add(at).cast::<u64>().read_unaligned()) }
     }
 
-    /// The literals behind the last match end the block.
+    /// Ends the block with the literals behind the last match.
     fn write_rest(mut self, limit: usize) -> Option<usize> {
         let literals = PAGE_BYTES - self.anchor;
         let lengths = if literals >= MORE {
@@ -272,7 +275,7 @@ impl<'a, L: Lanes> Encoding<'a, L> {
     }
 }
 
-/// Of the first five bytes of `word`, as LZ4 itself does on larger blocks.
+/// The hash of the first five bytes of `word`, as LZ4 itself computes it for larger blocks.
 #[inline(always)]
 fn hash(word: u64) -> usize {
     ((word << 24).wrapping_mul(0x9e37_79b1_85eb_ca87) >> (64 - TABLE_BITS)) as usize

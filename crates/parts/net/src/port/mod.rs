@@ -23,30 +23,30 @@ pub(crate) use link::{Link, RingLink, TlsLink, is_later};
 pub use outbound::{Outbound, SendError};
 use sleep::{Interest, wait_one};
 
-use crate::{Closed, Head, NetError};
+use crate::{Closed, Head};
 
-/// The longest single sleep: deadlines are looked at in between, so a lost wake-up costs this much
-/// at most.
+/// The longest single sleep. Deadlines are checked in between, and a lost wake-up costs at most
+/// this much.
 const MOST_SLEEP: Duration = Duration::from_millis(100);
-/// How often it is polled before the clock is read: that costs as much as a look at a ring.
+/// Polls between two reads of the clock, which costs as much as a look at a ring.
 const LOOKS: u32 = 16;
 
-/// The bounds of a polled connection.
+/// The limits of a polled connection.
 #[derive(Debug, Clone)]
 pub struct PortOptions {
-    /// The longest body that is taken.
+    /// The longest body that is accepted; a longer one ends the connection.
     pub most_body_bytes: usize,
-    /// With this many bytes unsent no more frames are taken, and no more requests are read.
+    /// While this many bytes are unsent, no more frames are accepted and no more requests are read.
     pub outbox_bytes: usize,
     /// How long connecting, with everything that belongs to it, may take.
     pub connect_wait: Duration,
-    /// How long a peer may leave what waits for it unread before it is taken for dead.
+    /// How long a peer may leave what waits for it unread before it counts as dead.
     pub write_wait: Duration,
-    /// Whether to move to a ring when the other end is on this host and offers one.
+    /// Whether to move to a ring if the other end is on this host and offers one.
     pub ring: bool,
-    /// The largest ring that is taken from a server, per direction, in bytes.
+    /// The largest ring that is accepted from a server, in bytes for each direction.
     pub most_ring_bytes: u32,
-    /// TLS, for an address of TCP; None: none.
+    /// TLS settings for an address of TCP; `None` connects in the clear.
     pub tls: Option<Arc<ClientConfig>>,
 }
 
@@ -67,27 +67,27 @@ impl Default for PortOptions {
 /// What a connection travels on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CarrierKind {
-    /// Shared memory.
+    /// Shared memory, between two processes of one host.
     Ring,
-    /// A Unix socket.
+    /// A Unix socket, within one host.
     Unix,
-    /// TCP, without delay.
+    /// TCP in the clear, with TCP_NODELAY.
     Tcp,
-    /// TLS over TCP.
+    /// TLS over TCP, with TCP_NODELAY.
     Tls,
 }
 
 /// What a connection travels on, and why on that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carrier {
-    /// What.
+    /// The carrier that was chosen.
     pub kind: CarrierKind,
-    /// Why, in a sentence.
+    /// The reason for the choice, as a sentence for people.
     pub why: String,
 }
 
 impl CarrierKind {
-    /// All of them.
+    /// Every kind, fastest first.
     pub const ALL: [CarrierKind; 4] = [
         CarrierKind::Ring,
         CarrierKind::Unix,
@@ -114,7 +114,7 @@ impl fmt::Display for Carrier {
 }
 
 /// One end of a connection, polled by the one thread that owns it. It may move to another thread,
-/// but two cannot use it at once, and so nothing in it is locked.
+/// but two cannot use it at once, so nothing in it is locked.
 #[derive(Debug)]
 pub struct Port {
     inbox: Inbox,
@@ -122,7 +122,7 @@ pub struct Port {
     carrier: Carrier,
     peer: String,
     write_wait: Duration,
-    /// Frames were left in the inbox because the backlog was full.
+    /// Whether frames were left in the inbox because the backlog was full.
     left_over: bool,
     ended: bool,
 }
@@ -154,12 +154,12 @@ impl Port {
         &self.carrier
     }
 
-    /// The other end, for messages.
+    /// The address of the other end, for messages.
     pub fn peer(&self) -> &str {
         &self.peer
     }
 
-    /// Sends a frame whose body is these parts; it goes out with the next [`Port::flush`] or
+    /// Sends a frame whose body is these parts. It goes out with the next [`Port::flush`] or
     /// [`Port::poll`], together with others.
     pub fn send(&mut self, head: Head, parts: &[&[u8]]) -> Result<(), SendError> {
         match self.ended {
@@ -178,7 +178,7 @@ impl Port {
         self.out.waiting_bytes()
     }
 
-    /// Memory of its buffers beyond what a connection without traffic has.
+    /// Memory of its buffers beyond that of a connection without traffic.
     pub(crate) fn held_bytes(&self) -> usize {
         self.inbox.held_bytes() + self.out.held_bytes()
     }
@@ -189,8 +189,9 @@ impl Port {
         self.out.shrink();
     }
 
-    /// Hands on what was sent, as much as can be now. True: all of it. An error ends the
-    /// connection; so does a peer that takes nothing for longer than [`PortOptions::write_wait`].
+    /// Hands on what was sent, as much as possible now, and returns whether that was all. An error
+    /// ends the connection; so does a peer that reads nothing for longer than
+    /// [`PortOptions::write_wait`].
     pub fn flush(&mut self) -> Result<bool, Closed> {
         if self.ended {
             return Err(Closed::Peer);
@@ -205,11 +206,10 @@ impl Port {
         }
     }
 
-    /// Reads what is there, once, gives every whole frame to `on_frame` with the place for answers,
-    /// and flushes. The answer is the number of frames. Nothing is read while the backlog is full.
+    /// Reads once, passes every whole frame to `on_frame` together with the place for answers, and
+    /// flushes. Returns the number of frames. Nothing is read while the backlog is full.
     ///
-    /// An error ends the connection, which then stays ended: [`Closed::Service`] if `on_frame`
-    /// broke off.
+    /// An error ends the connection for good: [`Closed::Service`] if `on_frame` broke off.
     pub fn poll(
         &mut self,
         mut on_frame: impl FnMut(FrameRef<'_>, &mut Outbound) -> ControlFlow<()>,
@@ -225,7 +225,7 @@ impl Port {
             return Ok(count);
         }
         if self.out.is_full() {
-            // Nothing is read, so this is how a peer that is gone shows.
+            // Nothing is read now, so the end of the peer must be looked for in another way.
             return match self.out.link.is_gone() {
                 true => self.end(Closed::Peer),
                 false => Ok(count),
@@ -251,7 +251,8 @@ impl Port {
         Ok(count)
     }
 
-    /// Gives on the frames that are whole. False: some are left, for the backlog is full.
+    /// Passes on the frames that are whole. Returns false if some are left because the backlog is
+    /// full.
     fn take(
         &mut self,
         on_frame: &mut impl FnMut(FrameRef<'_>, &mut Outbound) -> ControlFlow<()>,
@@ -259,6 +260,8 @@ impl Port {
     ) -> Result<bool, Closed> {
         loop {
             if self.out.is_full() {
+                // A frame whose answer would not fit stays in the inbox: this is how a peer that
+                // sends requests and reads no answers is slowed down instead of filling our memory.
                 self.left_over = true;
                 self.flush()?;
                 if self.out.is_full() {
@@ -293,16 +296,16 @@ impl Port {
         Err(why)
     }
 
-    /// For a connection that the service has ended: hands on what still waits. True: nothing is
-    /// left to do.
+    /// For a connection that the service has ended: hands on what still waits, and returns whether
+    /// nothing is left to do.
     pub(crate) fn drain(&mut self) -> bool {
         !self.out.is_pending()
             || self.out.link.is_gone()
             || !matches!(self.out.flush(self.write_wait), Ok(Some(false)))
     }
 
-    /// Sleeps until there is something to read, or room for what waits; at most `wait`. It is for
-    /// who owns one connection; a [`crate::Reactor`] sleeps over all of its own.
+    /// Sleeps until there is something to read, or room for what waits; at most `wait`. For an
+    /// owner of one connection; a [`crate::Reactor`] sleeps over all of its own.
     pub fn sleep(&mut self, wait: Duration) -> Result<(), Closed> {
         match self.announce_sleep() {
             Ok(true) => {
@@ -320,8 +323,8 @@ impl Port {
         }
     }
 
-    /// Polls until a pass brings frames: spins for `spin`, then sleeps. The answer is their number,
-    /// 0 when `wait` has passed.
+    /// Polls until a pass brings frames: spins for `spin`, then sleeps. Returns their number, 0 if
+    /// `wait` has passed.
     pub fn wait(
         &mut self,
         spin: Duration,
@@ -362,7 +365,7 @@ impl Port {
         self.out.link.event();
     }
 
-    /// Whether a pass has something to do that no event tells of.
+    /// Whether a pass has something to do that no event reports.
     pub(crate) fn wants_poll(&self) -> bool {
         self.out.is_pending() || self.left_over || self.out.link.has_more()
     }
@@ -379,7 +382,7 @@ impl Port {
         self.out.link.descriptor()
     }
 
-    /// What its descriptor is watched for. A ring's bell only ever tells by bytes.
+    /// What its descriptor is watched for. A ring's bell only ever reports bytes.
     pub(crate) fn interest(&self) -> Interest {
         match self.is_ring() {
             true => Interest {
@@ -390,22 +393,6 @@ impl Port {
                 read: self.reads(),
                 write: self.out.is_blocked(),
             },
-        }
-    }
-}
-
-impl Closed {
-    /// The same as the error of a client.
-    pub fn into_error(self, address: &str) -> NetError {
-        let address = address.to_owned();
-        match self {
-            Closed::Peer | Closed::Service | Closed::Late | Closed::Crowded => {
-                NetError::Closed { address }
-            }
-            Closed::Frame(source) => NetError::Frame { address, source },
-            Closed::Io(error) => NetError::io("use the connection to", address, error),
-            Closed::Ring(source) => NetError::Ring { address, source },
-            Closed::Stuck | Closed::Slow => NetError::Stuck { address },
         }
     }
 }

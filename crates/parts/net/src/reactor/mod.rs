@@ -1,22 +1,22 @@
-//! Many connections polled by one thread, as an engine with a thread per core wants them: no locks,
-//! no thread per connection, and no wake-up while there is work.
+//! Many connections polled by one thread, as an engine with a thread for each core needs them:
+//! without locks, without a thread for each connection, and without wake-ups while there is work.
 //!
-//! Rings are looked at in every pass. A few sockets are read in every pass too; with more of them
-//! epoll says which to read. A thread with nothing to do spins for its budget and then sleeps in
-//! epoll over all sockets; rings say in their memory that it sleeps, and their peers then send a
-//! byte.
+//! Rings are read in every pass. A few sockets are read in every pass too; with more of them epoll
+//! says which to read. A thread with nothing to do spins for a while and then sleeps in epoll over
+//! all sockets; its rings say in their memory that it sleeps, and their peers then send a byte to
+//! wake it.
 
-mod door;
 mod handler;
 mod held;
+mod ring_listener;
 mod unadmitted;
 mod waker;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use door::RingDoor;
 pub use handler::{Handler, PortId, ReactorOptions};
+use ring_listener::RingListener;
 use unadmitted::Unadmitted;
 pub use waker::Waker;
 
@@ -25,23 +25,24 @@ use crate::port::sleep::{Epoll, Interest};
 use crate::port::{CoarseInstant, coarse_now};
 use crate::{Address, Carrier, Closed, Head, Listener, NetError, Outbound, Port, SendError};
 
-/// As many sockets as this are read in every pass: a read that finds nothing costs less than it
-/// would to ask epoll about each.
+/// Up to this many sockets are read in every pass: a read that finds nothing costs less than asking
+/// epoll about each.
 const DIRECT: usize = 4;
-/// Otherwise epoll is asked once in this many passes: for new connections, and peers that are gone.
+/// While sockets are read directly, epoll is asked once in this many passes, for new connections
+/// and peers that are gone.
 const PASSES: u32 = 64;
-/// Idle passes between two looks at the clock.
+/// Idle passes between two reads of the clock.
 const LOOKS: u32 = 16;
-/// Connections accepted in one pass at most.
+/// The most connections that one pass accepts, so that a flood of them does not stop the others.
 const ACCEPTS: usize = 64;
-/// How long nothing is accepted after the system has refused: out of descriptors, mostly.
+/// How long nothing is accepted after the system has refused, mostly for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The longest single sleep.
+/// The longest single sleep, so that deadlines are checked.
 const MOST_SLEEP: Duration = Duration::from_millis(100);
 
-/// Keys in epoll that are no connection's.
+/// Keys in epoll that do not belong to a connection.
 const WAKER: u64 = u64::MAX;
-const DOOR: u64 = u64::MAX - 1;
+const RING_LISTENER: u64 = u64::MAX - 1;
 const LISTENER: u64 = u64::MAX - 2;
 
 const READS: Interest = Interest {
@@ -62,17 +63,17 @@ struct Slot {
 #[derive(Debug)]
 struct Live {
     port: Port,
-    /// Epoll has said that there is something.
+    /// Whether epoll has reported an event.
     ready: bool,
-    /// Until the handler knows of it.
+    /// `Some` until the handler knows of the connection.
     unopened: Option<Box<Newcomer>>,
-    /// The handler has admitted the client, or this end has made the connection.
+    /// Whether the handler has admitted the client, or this end has made the connection.
     admitted: bool,
-    /// The handler has ended it; what it answered is still being written.
+    /// The handler has ended it, and what it answered is still being written.
     draining: bool,
-    /// What epoll watches it for.
+    /// The events that epoll watches it for now.
     interest: Interest,
-    /// Its share of [`Reactor::held_bytes`].
+    /// What it adds to [`Reactor::held_bytes`].
     held_bytes: usize,
 }
 
@@ -82,24 +83,24 @@ struct Newcomer {
     carrier: Carrier,
 }
 
-/// Connections of one thread. See the module.
+/// The connections of one thread.
 #[derive(Debug)]
 pub struct Reactor {
     options: ReactorOptions,
     epoll: Epoll,
     listeners: Vec<Listener>,
-    door: Option<RingDoor>,
+    ring_listener: Option<RingListener>,
     slots: Vec<Slot>,
     free: Vec<usize>,
     sockets: usize,
     rings: usize,
     refused: u64,
     unadmitted: Unadmitted,
-    /// Bytes that the buffers of all connections hold, see `held`.
+    /// Bytes that the buffers of all connections hold; see `held`.
     held_bytes: usize,
     passes: u32,
-    /// There may be a connection to accept.
-    knocking: bool,
+    /// Whether there may be a connection to accept.
+    may_accept: bool,
     paused: Option<CoarseInstant>,
     waker: Waker,
     keys: Vec<u64>,
@@ -107,7 +108,7 @@ pub struct Reactor {
 }
 
 impl Reactor {
-    /// One without connections.
+    /// Makes a reactor without connections or listeners.
     pub fn new(options: ReactorOptions) -> Result<Reactor, NetError> {
         let failed = |error| NetError::io("begin to poll for", "connections", error);
         let epoll = Epoll::new().map_err(failed)?;
@@ -119,7 +120,7 @@ impl Reactor {
             options,
             epoll,
             listeners: Vec::new(),
-            door: None,
+            ring_listener: None,
             slots: Vec::new(),
             free: Vec::new(),
             sockets: 0,
@@ -128,7 +129,7 @@ impl Reactor {
             unadmitted: Unadmitted::default(),
             held_bytes: 0,
             passes: 0,
-            knocking: false,
+            may_accept: false,
             paused: None,
             waker,
             keys: Vec::new(),
@@ -136,17 +137,19 @@ impl Reactor {
         })
     }
 
-    /// Accepts connections from `listener` from now on. Its clients are offered rings, if any are.
+    /// Accepts connections from `listener` from now on. Its clients are offered rings, if any are
+    /// allowed.
     pub fn listen(&mut self, listener: Listener) -> Result<Address, NetError> {
         let address = listener.address().clone();
         let failed = |error| NetError::io("listen at", &address, error);
         listener.set_nonblocking().map_err(failed)?;
-        if self.door.is_none() && self.options.most_rings > 0 {
-            let door = RingDoor::open(self.options.port.connect_wait).map_err(failed)?;
+        if self.ring_listener.is_none() && self.options.most_rings > 0 {
+            let ring_listener =
+                RingListener::open(self.options.port.connect_wait).map_err(failed)?;
             self.epoll
-                .add(door.descriptor(), DOOR, READS)
+                .add(ring_listener.descriptor(), RING_LISTENER, READS)
                 .map_err(failed)?;
-            self.door = Some(door);
+            self.ring_listener = Some(ring_listener);
         }
         self.epoll
             .add(listener.descriptor(), LISTENER, READS)
@@ -193,7 +196,7 @@ impl Reactor {
         Ok(id)
     }
 
-    /// Gives a connection away, as to another reactor. None: it has ended.
+    /// Gives a connection away, such as to another reactor; `None` if it has ended.
     pub fn detach(&mut self, id: PortId) -> Option<Port> {
         let slot = self.slots.get_mut(id.index())?;
         if slot.generation != id.generation() {
@@ -208,13 +211,13 @@ impl Reactor {
             true => self.rings -= 1,
             false => self.sockets -= 1,
         }
-        // A descriptor that is not watched any more is what is wanted.
+        // If the descriptor is not watched any more, that is what is wanted.
         let _ = self.epoll.remove(live.port.descriptor());
         Some(live.port)
     }
 
-    /// Ends a connection; what waits to be sent is let go. The handler is not told: it asked for
-    /// it.
+    /// Ends a connection; what waits to be sent is dropped. The handler is not told, because it
+    /// asked for this.
     pub fn close(&mut self, id: PortId) {
         drop(self.detach(id));
     }
@@ -227,14 +230,14 @@ impl Reactor {
         sent
     }
 
-    /// A connection, for what it says of itself.
+    /// A connection, to be asked about its carrier or its peer.
     pub fn port(&self, id: PortId) -> Option<&Port> {
         let slot = self.slots.get(id.index())?;
         let live = slot.live.as_ref()?;
         (slot.generation == id.generation()).then_some(&live.port)
     }
 
-    /// Connections now: on sockets, and on rings.
+    /// Connections now: first those on sockets, then those on rings.
     pub fn connections(&self) -> (usize, usize) {
         (self.sockets, self.rings)
     }
@@ -245,20 +248,20 @@ impl Reactor {
         self.refused
     }
 
-    /// What wakes this reactor from other threads.
+    /// The handle by which other threads wake this reactor.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// One pass over everything that may have something: accepts, reads, hands frames to `handler`,
-    /// writes answers. It never waits. The answer is the number of frames.
+    /// Does one pass over everything that may have something to do: accepts, reads, passes frames
+    /// to `handler`, writes answers. It never waits. Returns the number of frames.
     pub fn poll(&mut self, handler: &mut impl Handler) -> Result<usize, NetError> {
         self.passes = self.passes.wrapping_add(1);
         let direct = self.sockets <= DIRECT;
         if !direct || self.passes.is_multiple_of(PASSES) {
             self.harvest(Duration::ZERO)?;
         }
-        if self.knocking {
+        if self.may_accept {
             self.accept(handler);
         }
         self.end_late(handler);
@@ -286,11 +289,14 @@ impl Reactor {
         let Some(live) = live else { return 0 };
         live.ready = false;
         let Live { port, unopened, .. } = live;
-        let (door, free) = (&mut self.door, self.rings < self.options.most_rings);
+        let (ring_listener, free) = (
+            &mut self.ring_listener,
+            self.rings < self.options.most_rings,
+        );
         let result = port.poll(|frame, out| {
             if frame.head.verb >= FIRST_RESERVED {
                 return match frame.head.verb {
-                    DISCOVER => offer(frame.head, door.as_mut(), free, out),
+                    DISCOVER => offer(frame.head, ring_listener.as_mut(), free, out),
                     _ => ControlFlow::Break(()),
                 };
             }
@@ -315,6 +321,8 @@ impl Reactor {
         let opened = live.unopened.is_none();
         self.unadmitted.remove(id);
         match why {
+            // The handler's last answers are still unsent, and the client may be slow to read them:
+            // the connection stays until they are written, without being read any more.
             Closed::Service => live.draining = true,
             _ => self.close(id),
         }
@@ -324,14 +332,14 @@ impl Reactor {
         0
     }
 
-    /// Asks epoll what there is, waiting at most `wait`.
+    /// Asks epoll for events, waiting at most `wait`.
     fn harvest(&mut self, wait: Duration) -> Result<(), NetError> {
         let mut keys = std::mem::take(&mut self.keys);
         let waited = self.epoll.wait(wait, |key| keys.push(key));
         for key in keys.drain(..) {
             match key {
                 WAKER => self.waker.clear(),
-                DOOR | LISTENER => self.knocking = true,
+                RING_LISTENER | LISTENER => self.may_accept = true,
                 key => {
                     if let Some(live) = self.live(PortId(key)) {
                         live.ready = true;
@@ -341,8 +349,12 @@ impl Reactor {
             }
         }
         self.keys = keys;
-        // Who has come for a ring and says nothing is given up in time.
-        self.knocking |= self.door.as_ref().is_some_and(RingDoor::is_busy);
+        // A client that has come for a ring and sends nothing has to be given up in time, without
+        // an event.
+        self.may_accept |= self
+            .ring_listener
+            .as_ref()
+            .is_some_and(RingListener::is_busy);
         if self.paused.is_some_and(|until| until <= coarse_now()) {
             self.watch_listeners(READS);
             self.paused = None;
@@ -351,9 +363,9 @@ impl Reactor {
     }
 
     fn accept(&mut self, handler: &mut impl Handler) {
-        self.knocking = false;
+        self.may_accept = false;
         let mut accepted = Vec::new();
-        // Others wait in the system's queue meanwhile, where they keep their order.
+        // Further clients wait in the system's queue, where they keep their order.
         let room = self
             .unadmitted
             .room(self.options.most_unadmitted, coarse_now());
@@ -370,18 +382,19 @@ impl Reactor {
                 }
             }
         }
-        // There may be more: the next pass looks again.
-        self.knocking |= accepted.len() >= most && !failed;
+        // More clients may be waiting, so the next pass looks again.
+        self.may_accept |= accepted.len() >= most && !failed;
         for (link, peer) in accepted {
             let port = Port::new(link, &self.options.port, peer, "the client came this way");
-            self.take_in(port, handler);
+            self.attach_unadmitted(port, handler);
         }
         let free_rings = self.options.most_rings.saturating_sub(self.rings);
-        if let Some(door) = &mut self.door {
+        if let Some(ring_listener) = &mut self.ring_listener {
             let (options, ring_bytes) = (&self.options.port, self.options.ring_bytes);
-            let joined = door.join(&self.epoll, DOOR, options, ring_bytes, free_rings);
+            let joined =
+                ring_listener.join(&self.epoll, RING_LISTENER, options, ring_bytes, free_rings);
             for port in joined {
-                self.take_in(port, handler);
+                self.attach_unadmitted(port, handler);
             }
         }
         if failed {
@@ -392,14 +405,14 @@ impl Reactor {
 
     fn watch_listeners(&self, interest: Interest) {
         for listener in &self.listeners {
-            // A listener that cannot be watched is not accepted from, which its clients see.
+            // From a listener that cannot be watched nothing is accepted, which its clients see.
             let _ = self.epoll.change(listener.descriptor(), LISTENER, interest);
         }
     }
 
-    /// To be called after every pass, with whether it, or the engine, had anything to do: spins for
-    /// the budget of [`ReactorOptions::spin`], then sleeps for at most `wait` (100 ms at most, for
-    /// deadlines).
+    /// Call this after every pass with `busy` set if the pass, or the engine, had anything to do.
+    /// If not, it spins for [`ReactorOptions::spin`], then sleeps for at most `wait` (100 ms at
+    /// most, for deadlines).
     pub fn idle(&mut self, busy: bool, wait: Duration) -> Result<(), NetError> {
         if busy {
             self.idle_since = None;
@@ -419,7 +432,7 @@ impl Reactor {
 
     /// Sleeps until a connection or the [`Waker`] has something, at most `wait`.
     pub fn sleep(&mut self, wait: Duration) -> Result<(), NetError> {
-        let mut quiet = !self.knocking;
+        let mut quiet = !self.may_accept;
         for index in 0..self.slots.len() {
             let Slot { generation, live } = &mut self.slots[index];
             let Some(live) = live else { continue };
@@ -430,7 +443,7 @@ impl Reactor {
                 changed.map_err(|error| NetError::io("poll", "a connection", error))?;
                 live.interest = interest;
             }
-            // A failed ring is told of by the next pass.
+            // A ring that has failed is reported by the next pass, so it must not sleep.
             quiet &= live.port.announce_sleep().unwrap_or(false);
         }
         if quiet && self.waker.announce_sleep() {
@@ -457,14 +470,14 @@ impl Reactor {
 /// Answers a client that asks for a ring.
 fn offer(
     head: Head,
-    door: Option<&mut RingDoor>,
+    ring_listener: Option<&mut RingListener>,
     free: bool,
     out: &mut Outbound,
 ) -> ControlFlow<()> {
-    let offer = match door {
+    let offer = match ring_listener {
         None => Err("the server offers no rings".to_owned()),
         Some(_) if !free => Err("the server has no ring left".to_owned()),
-        Some(door) => door
+        Some(ring_listener) => ring_listener
             .offer()
             .map_err(|error| format!("the server cannot offer a ring: {error}")),
     };

@@ -1,5 +1,4 @@
-//! Connections whose clients have not shown yet that they may be here, in the order in which they
-//! came.
+//! Connections whose clients have not shown yet that they may be here, oldest first.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,8 +7,8 @@ use super::{Handler, PortId, Reactor};
 use crate::port::{CoarseInstant, coarse_now};
 use crate::{Closed, Port};
 
-/// Each with when it came and when it is late. They all have the same time, so the oldest is late
-/// first.
+/// Each connection with the moments when it came and when it is late. The wait is the same for all,
+/// so the oldest is late first.
 #[derive(Debug, Default)]
 pub struct Unadmitted(VecDeque<(PortId, CoarseInstant, CoarseInstant)>);
 
@@ -17,8 +16,8 @@ pub struct Unadmitted(VecDeque<(PortId, CoarseInstant, CoarseInstant)>);
 const GRACE: Duration = Duration::from_millis(250);
 
 impl Unadmitted {
-    /// How many more may come where `most` may be there: each of those that have had their time
-    /// makes room for one.
+    /// How many more connections may come if `most` may be there: each one that has had its grace
+    /// makes room for another.
     pub fn room(&self, most: usize, now: CoarseInstant) -> usize {
         let stale =
             |(_, since, _): &&(PortId, CoarseInstant, CoarseInstant)| now.since(*since) > GRACE;
@@ -33,7 +32,7 @@ impl Unadmitted {
         self.0.push_back((port, now, now.after(wait)));
     }
 
-    /// Forgets a connection, if it is among them. There are few.
+    /// Forgets a connection, if it is among them. A linear search will do, because there are few.
     pub fn remove(&mut self, port: PortId) {
         if let Some(at) = self.0.iter().position(|(id, ..)| *id == port) {
             self.0.remove(at);
@@ -44,7 +43,7 @@ impl Unadmitted {
         self.0.pop_front().map(|(port, ..)| port)
     }
 
-    /// The oldest, if its time is over.
+    /// Removes the oldest connection, if its time is over.
     pub fn pop_late(&mut self, now: CoarseInstant) -> Option<PortId> {
         let late = self.0.pop_front_if(|(.., until)| *until < now);
         late.map(|(port, ..)| port)
@@ -52,12 +51,12 @@ impl Unadmitted {
 }
 
 impl Reactor {
-    /// Takes an accepted connection, whose client may be anything.
-    pub(super) fn take_in(&mut self, port: Port, handler: &mut impl Handler) {
+    /// Attaches an accepted connection, whose client may be anything.
+    pub(super) fn attach_unadmitted(&mut self, port: Port, handler: &mut impl Handler) {
         if self.unadmitted.len() >= self.options.most_unadmitted
             && let Some(oldest) = self.unadmitted.pop_oldest()
         {
-            self.turn_away(oldest, handler);
+            self.disconnect_unadmitted(oldest, handler);
         }
         if self.sockets + self.rings >= self.options.most_connections {
             self.refused += 1;
@@ -84,13 +83,13 @@ impl Reactor {
         }
         let now = coarse_now();
         while let Some(late) = self.unadmitted.pop_late(now) {
-            self.turn_away(late, handler);
+            self.disconnect_unadmitted(late, handler);
         }
     }
 
-    /// Ends a connection whose client is not admitted; the handler hears of it if it had heard of
-    /// the client.
-    fn turn_away(&mut self, id: PortId, handler: &mut impl Handler) {
+    /// Ends a connection whose client is not admitted. The handler is told if it knows of the
+    /// client.
+    fn disconnect_unadmitted(&mut self, id: PortId, handler: &mut impl Handler) {
         self.refused += 1;
         let opened = self.live(id).is_some_and(|live| live.unopened.is_none());
         self.close(id);

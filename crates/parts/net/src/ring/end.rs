@@ -1,4 +1,4 @@
-//! One side of a pair of rings: bytes in, bytes out, and sleeping.
+//! One side of a pair of rings: writing, reading and sleeping.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -8,55 +8,58 @@ use super::control::{self, Control, Reader, Writer};
 use super::memory::{Direction, Memory, futex_wait, futex_wake};
 use super::{MOST_BYTES, RingError};
 
-/// The longest single sleep on a futex: the word lies in memory that the other process may
-/// overwrite, so so a lost wake-up costs this much at most.
+/// The longest single sleep on a futex. Its word lies in memory that the other process may
+/// overwrite, so a lost wake-up costs this much at most.
 const MOST_SLEEP: Duration = Duration::from_millis(100);
 
 /// What is left to do so that the other end notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Wake {
-    /// Nothing: it is awake, or was woken.
+    /// Nothing: the other end is awake, or was woken.
     Done,
-    /// It sleeps in poll or epoll: it wants a byte on the socket beside the ring.
+    /// The other end sleeps in poll or epoll, and needs a byte on the socket beside the ring.
     Bell,
 }
 
 /// Both rings as one process sees them.
 #[derive(Debug)]
 pub struct RingEnd {
-    /// What this side writes.
+    /// The ring that this side writes.
     pub sender: RingSender,
-    /// What the other side writes.
+    /// The ring that the other side writes.
     pub receiver: RingReceiver,
 }
 
 impl RingEnd {
     /// Makes the memory of two rings of `capacity` bytes each (a power of two from
-    /// [`super::LEAST_BYTES`]), and gives the descriptor to hand to the other process.
+    /// [`super::LEAST_BYTES`]), and returns the descriptor to hand to the other process.
     pub fn make(capacity: u32) -> Result<(RingEnd, OwnedFd), RingError> {
         let (memory, fd) = Memory::create(capacity)?;
-        Ok((RingEnd::of(Arc::new(memory), Direction::ToOpener), fd))
+        Ok((
+            RingEnd::from_memory(Arc::new(memory), Direction::ToOpener),
+            fd,
+        ))
     }
 
-    /// Opens what another process made. It may be hostile: everything is checked. Rings of more
-    /// than `most_capacity` bytes are refused.
+    /// Opens the memory that another process made. That process may be hostile, so everything is
+    /// checked. Rings of more than `most_capacity` bytes are refused.
     pub fn open(fd: OwnedFd, most_capacity: u32) -> Result<RingEnd, RingError> {
         let memory = Memory::open(fd, most_capacity.min(MOST_BYTES))?;
-        Ok(RingEnd::of(Arc::new(memory), Direction::ToMaker))
+        Ok(RingEnd::from_memory(Arc::new(memory), Direction::ToMaker))
     }
 
-    /// Two ends in one process.
+    /// Makes both ends within one process.
     pub fn pair(capacity: u32) -> Result<(RingEnd, RingEnd), RingError> {
         let (memory, _) = Memory::create(capacity)?;
         let memory = Arc::new(memory);
         Ok((
-            RingEnd::of(Arc::clone(&memory), Direction::ToOpener),
-            RingEnd::of(memory, Direction::ToMaker),
+            RingEnd::from_memory(Arc::clone(&memory), Direction::ToOpener),
+            RingEnd::from_memory(memory, Direction::ToMaker),
         ))
     }
 
-    fn of(memory: Arc<Memory>, sends: Direction) -> RingEnd {
+    fn from_memory(memory: Arc<Memory>, sends: Direction) -> RingEnd {
         let receives = match sends {
             Direction::ToOpener => Direction::ToMaker,
             Direction::ToMaker => Direction::ToOpener,
@@ -77,7 +80,7 @@ impl RingEnd {
     }
 }
 
-/// The writing end of one ring. One at a time: it is not shared.
+/// The writing end of one ring. It is used by one thread at a time.
 #[derive(Debug)]
 pub struct RingSender {
     memory: Arc<Memory>,
@@ -86,18 +89,19 @@ pub struct RingSender {
 }
 
 impl RingSender {
-    /// The size of the ring.
+    /// The size of the ring in bytes.
     pub fn capacity(&self) -> u32 {
         self.memory.capacity()
     }
 
-    /// Bytes that can be written now, looked up again when less than `wanted` are known of.
+    /// Bytes that can be written now, looked up again only if less than `wanted` are known to be
+    /// free.
     pub fn room(&mut self, wanted: usize) -> Result<usize, RingError> {
         let control = self.memory.control(self.direction);
         Ok(self.writer.room(control, wanted as u64)? as usize)
     }
 
-    /// Writes as many of `bytes` as there is room for, and says how many. The reader sees them
+    /// Writes as many of `bytes` as there is room for, and returns how many. The reader sees them
     /// after [`RingSender::publish`], so that several frames can be shown at once.
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, RingError> {
         let count = self.room(bytes.len())?.min(bytes.len());
@@ -117,20 +121,20 @@ impl RingSender {
         wake(how, control, |control| &control.reader_sleeps.0)
     }
 
-    /// Says that this end is about to sleep in poll or epoll until there is room. False: there is
-    /// now.
+    /// Announces that this end is about to sleep in poll or epoll until there is room. Returns
+    /// false if there is some now.
     pub fn announce_sleep(&mut self) -> Result<bool, RingError> {
         let control = self.memory.control(self.direction);
         Ok(self.writer.announce_sleep(control, 1, control::ON_BELL)?)
     }
 
-    /// Takes the announcement back.
+    /// Withdraws the announcement after a sleep.
     pub fn woke(&self) {
         self.writer.woke(self.memory.control(self.direction));
     }
 
     /// Waits until there is room for `wanted` bytes (at most the capacity): spins for `spin`, then
-    /// sleeps on a futex. False: there is none after `wait`.
+    /// sleeps on a futex. Returns false if there is none after `wait`.
     pub fn wait_room(
         &mut self,
         wanted: usize,
@@ -154,7 +158,7 @@ impl RingSender {
     }
 }
 
-/// The reading end of one ring. One at a time: it is not shared.
+/// The reading end of one ring. It is used by one thread at a time.
 #[derive(Debug)]
 pub struct RingReceiver {
     memory: Arc<Memory>,
@@ -185,20 +189,20 @@ impl RingReceiver {
         ))
     }
 
-    /// Says that this end is about to sleep in poll or epoll until bytes come. False: there are
-    /// some now.
+    /// Announces that this end is about to sleep in poll or epoll until bytes come. Returns false
+    /// if there are some now.
     pub fn announce_sleep(&mut self) -> Result<bool, RingError> {
         let control = self.memory.control(self.direction);
         Ok(self.reader.announce_sleep(control, control::ON_BELL)?)
     }
 
-    /// Takes the announcement back.
+    /// Withdraws the announcement after a sleep.
     pub fn woke(&self) {
         self.reader.woke(self.memory.control(self.direction));
     }
 
-    /// Waits until there is something to read: spins for `spin`, then sleeps on a futex. False:
-    /// nothing came within `wait`.
+    /// Waits until there is something to read: spins for `spin`, then sleeps on a futex. Returns
+    /// false if nothing came within `wait`.
     pub fn wait(&mut self, spin: Duration, wait: Duration) -> Result<bool, RingError> {
         let memory = Arc::clone(&self.memory);
         let control = memory.control(self.direction);
@@ -221,7 +225,7 @@ enum Step {
     Sleep(Duration),
 }
 
-/// How many looks go by between two looks at the clock.
+/// Looks at the ring between two reads of the clock.
 const LOOKS: u32 = 64;
 
 fn spin_then_sleep(
@@ -253,8 +257,8 @@ fn spin_then_sleep(
     }
 }
 
-/// Wakes the other end by the way it asked for. An unknown way, which only a broken peer asks for,
-/// is taken for the bell: a byte more on its socket does no harm.
+/// Wakes the other end in the way that it asked for. An unknown way, which only a broken peer asks
+/// for, counts as the bell: one more byte on its socket does no harm.
 fn wake(
     how: u32,
     control: &Control,

@@ -20,21 +20,21 @@ pub(super) fn run(params: &CallParams, scratch: &Path) -> Result<Seen, K2Error> 
         spin: SPIN,
         ..ClientOptions::default()
     };
-    let mut lanes = Vec::new();
+    let mut connections = Vec::new();
     for _ in 0..params.connections {
-        lanes.push(Lane {
+        connections.push(Connection {
             client: Client::connect(&server.address, &options)?,
             next: 0,
             answered: 0,
             sent_ns: vec![0; params.window.next_power_of_two()],
         });
     }
-    once(params, &mut lanes, params.duration / WARM_UP)?;
-    once(params, &mut lanes, params.duration)
+    once(params, &mut connections, params.duration / WARM_UP)?;
+    once(params, &mut connections, params.duration)
 }
 
 /// A connection with its requests in flight.
-struct Lane {
+struct Connection {
     client: Client,
     next: u64,
     answered: u64,
@@ -43,7 +43,11 @@ struct Lane {
     sent_ns: Vec<u64>,
 }
 
-fn once(params: &CallParams, lanes: &mut [Lane], duration: Duration) -> Result<Seen, K2Error> {
+fn once(
+    params: &CallParams,
+    connections: &mut [Connection],
+    duration: Duration,
+) -> Result<Seen, K2Error> {
     let body = Body::new(params.request_bytes);
     let began = Instant::now();
     let end_ns = duration.as_nanos() as u64;
@@ -52,31 +56,31 @@ fn once(params: &CallParams, lanes: &mut [Lane], duration: Duration) -> Result<S
         seconds: 0.0,
         latencies: Latencies::new()?,
         windows: Windows::over(duration),
-        carrier: lanes
+        carrier: connections
             .first()
-            .map(|lane| lane.client.carrier().kind.to_string())
+            .map(|one| one.client.carrier().kind.to_string())
             .unwrap_or_default(),
     };
     let (mut now_ns, mut last_ns) = (0, 0);
     loop {
         let mut under_way = 0;
-        for lane in &mut *lanes {
-            lane.fill(params, &body, now_ns, end_ns)?;
+        for connection in &mut *connections {
+            connection.fill(params, &body, now_ns, end_ns)?;
             // One connection can wait in the call; several are polled in turn.
             let answered = match params.connections {
-                1 => lane.take(params, true)?,
-                _ => lane.take(params, false)?,
+                1 => connection.take(params, true)?,
+                _ => connection.take(params, false)?,
             };
             // The clock is read once for all answers that arrived together.
             now_ns = began.elapsed().as_nanos() as u64;
             for number in answered {
-                let slot = number as usize & (lane.sent_ns.len() - 1);
-                seen.latencies.record(now_ns - lane.sent_ns[slot])?;
+                let slot = number as usize & (connection.sent_ns.len() - 1);
+                seen.latencies.record(now_ns - connection.sent_ns[slot])?;
                 seen.messages += 1;
                 seen.windows.count(now_ns, 1);
                 last_ns = now_ns;
             }
-            under_way += lane.next - lane.answered;
+            under_way += connection.next - connection.answered;
         }
         if now_ns >= end_ns && under_way == 0 {
             break;
@@ -89,7 +93,7 @@ fn once(params: &CallParams, lanes: &mut [Lane], duration: Duration) -> Result<S
     Ok(seen)
 }
 
-impl Lane {
+impl Connection {
     fn fill(
         &mut self,
         params: &CallParams,

@@ -146,6 +146,8 @@ impl<'a> Client<'a> {
             now_ns = self.clock.now_ns();
         }
         self.seen.seconds = (now_ns - self.started_ns) as f64 / 1e9;
+        // Starts that were due and found no free slot are counted here: without them a server that
+        // is too slow would show good latencies of the few that it took.
         while due_ns.is_some_and(|due| due < end_ns) {
             self.seen.unsent += 1;
             due_ns = self.arrivals.next_ns();
@@ -191,7 +193,7 @@ impl<'a> Client<'a> {
     ) -> Result<(), K2Error> {
         let Some(mut flight) = self.flights.get_mut(place).and_then(Option::take) else {
             return Err(K2Error::Wrong(format!(
-                "an answer for {place}, which params nothing"
+                "an answer for slot {place}, in which no transaction is in flight"
             )));
         };
         match result {

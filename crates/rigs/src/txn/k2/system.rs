@@ -218,6 +218,8 @@ fn ours(params: &K2Params, scratch: &Path) -> Result<Started, K2Error> {
     let mut process = spawn(&mut command).map_err(&wrong)?;
     process.socket = socket;
     let address = first_line(&mut process).map_err(&wrong)?;
+    // A client that spins takes a core. That is right for a single one, because being woken would
+    // be the larger part of its latency.
     let lone = params.outstanding() == 1 || (params.is_pipelined() && params.clients == 1);
     let client = OpenOptions {
         ring: params.carrier == Carrier::Ring,
@@ -269,15 +271,17 @@ fn spawn(command: &mut Command) -> Result<Process, String> {
 /// The first line of its stdout, which says where it listens.
 fn first_line(process: &mut Process) -> Result<String, String> {
     let output = process.child.stdout.take().ok_or("it has no output")?;
-    let (said, hear) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     // The thread ends with the server, when its stdout is closed.
     thread::spawn(move || {
         let mut lines = BufReader::new(output).lines().map_while(Result::ok);
         // An error means that the waiting thread has given up.
-        let _ = said.send(lines.next());
+        let _ = sender.send(lines.next());
+        // The rest is read and dropped, so that a server that prints more never blocks on a full
+        // pipe.
         lines.for_each(drop);
     });
-    let line = hear.recv_timeout(START_MAX).ok().flatten();
+    let line = receiver.recv_timeout(START_MAX).ok().flatten();
     let line = line.ok_or(format!("it did not listen within {START_MAX:?}"))?;
     let (_, address) = line
         .split_once("listening at ")

@@ -166,6 +166,7 @@ fn an_address_without_sense_or_with_a_key_in_it_is_refused() {
         "localhost:8080",
         "ftp://host/v1",
         "http://me:secret@host/v1",
+        "http://me:secret@host:99999/v1",
     ] {
         let error = Endpoint::new(address, None, None, Duration::from_secs(1)).unwrap_err();
         assert!(
@@ -174,6 +175,23 @@ fn an_address_without_sense_or_with_a_key_in_it_is_refused() {
         );
         assert!(!error.to_string().contains("secret"), "{error}");
     }
+}
+
+/// The counts are what a server says, and their sum is only shown.
+#[test]
+fn counts_of_tokens_that_no_server_can_have_do_no_harm() {
+    let message = serde_json::json!({"content": "```sql\nSELECT x\n```"});
+    let answer = serde_json::json!({
+        "choices": [{"message": message}],
+        "usage": {"prompt_tokens": u64::MAX, "completion_tokens": u64::MAX},
+    });
+    let says = || Reply::Says(200, answer.to_string());
+    let at = Scripted::start(vec![says(), says()]);
+    let error = ask(&endpoint(&at), &question(1), engine).unwrap_err();
+    assert!(
+        matches!(error, AskError::NotRun { tries: 2, .. }),
+        "{error}"
+    );
 }
 
 #[test]
@@ -218,4 +236,10 @@ fn a_stream_has_a_moment_for_each_piece() {
         let error = endpoint(&at).stream(&request).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     }
+
+    // Each event is within the limits, and all of them together are more than an answer has.
+    let long = piece(&"x".repeat(900_000));
+    let at = Scripted::start(vec![Reply::Raw(events(&[long.as_str(); 6]))]);
+    let error = endpoint(&at).stream(&request).unwrap_err().to_string();
+    assert!(error.contains("too long"), "{error}");
 }

@@ -10,6 +10,10 @@ use crate::rows::{Rows, Values};
 /// Memory that a worker needs at least: blocks, dictionaries, a small row group and its pages.
 const LEAST_WORKER_BYTES: usize = 32 << 20;
 
+/// The most bytes of a row group, however much memory there is. The texts of a column are found by
+/// 32-bit offsets, and the lengths of Parquet's pages have 31 bits.
+const MOST_CHUNK_BYTES: usize = 1 << 30;
+
 /// Reads the lines of one archive.
 pub(super) struct LineReader {
     feed: &'static Feed,
@@ -35,6 +39,8 @@ impl LineReader {
     fn line(&mut self, raw: &[u8]) -> Result<(), Refusal> {
         let line = raw.strip_suffix(b"\r").unwrap_or(raw);
         if line.len() > MAX_LINE {
+            // The line is too long to be read, and its rest may be gone. The reader counts it, so
+            // that the numbers of later lines stay right.
             self.reader.passed_over();
             let reason = format!("the line has more than {MAX_LINE} bytes");
             return Err(Refusal::Line(reason));
@@ -56,6 +62,8 @@ impl ArchiveReader for LineReader {
     fn read(&mut self, block: &Block, bad: &mut dyn FnMut(BadRow<'_>)) -> Result<(), String> {
         let text = block.text();
         let feed = self.feed;
+        // A file of another feed would have only bad rows. It is recognised by its first lines, and
+        // the message can say which feed it is.
         if self.lines == 0
             && let Some(other) = recognise::other_than(feed, text)
         {
@@ -92,7 +100,7 @@ impl Chunk for Rows {
     }
 
     fn most(bytes: usize, each: usize) -> usize {
-        bytes / each.max(1)
+        (bytes / each.max(1)).min(MOST_CHUNK_BYTES)
     }
 
     fn rows(&self) -> usize {
@@ -111,6 +119,7 @@ impl Chunk for Rows {
             return None;
         };
         let ends = times_ms.iter().min().zip(times_ms.iter().max());
+        // Times before 1970 are negative, and must be rounded down like the others.
         ends.map(|(earliest, latest)| (earliest.div_euclid(1000), latest.div_euclid(1000)))
     }
 

@@ -1,6 +1,7 @@
 //! Merges many small spans into one.
 
 use dyno_ingest::table::Span;
+use tracing::warn;
 
 use super::partition::push_line;
 use super::{FETCH_BYTES, Stream, WAIT_MOST, batch};
@@ -19,7 +20,7 @@ impl Stream<'_> {
     /// Merges the small spans at the end of a stream once there are many, so that neither the
     /// ledger nor the number of files grows with the number of commits. The records are read again
     /// from the log; if it no longer has them, the spans stay as they are.
-    pub(super) fn fold(&mut self, number: i32, say: &dyn Fn(&str)) -> Result<(), WatchError> {
+    pub(super) fn fold(&mut self, number: i32) -> Result<(), WatchError> {
         let Some(partition) = self.partitions.get_mut(&number) else {
             return Ok(());
         };
@@ -32,6 +33,8 @@ impl Stream<'_> {
         while next < end && text.len() < FOLD_BYTES {
             let before = next;
             let mut take = |of: i32, offset: u64, value: &[u8]| {
+                // A fetch may return records beyond the end or from before the position, which are
+                // not part of the merge.
                 if of == number && offset == next && offset < end {
                     push_line(&mut text, value);
                     next += 1;
@@ -67,8 +70,10 @@ impl Stream<'_> {
                 }
                 Ok(())
             }
+            // The table refuses a merge that does not have exactly the rows of its spans. Then the
+            // log has changed, and the spans are right.
             Err(error @ WatchError::Batch { .. }) => {
-                say(&format!("left as it is: {error}"));
+                warn!("small batches stay as they are: {error}");
                 Ok(())
             }
             Err(error) => Err(error),

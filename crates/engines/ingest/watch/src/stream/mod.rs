@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use dyno_ingest::table::{Span, stream_name};
 use dyno_ingest_feeds::Feed;
+use tracing::{info, warn};
 
 pub use source::{Ends, Source};
 
@@ -116,39 +117,32 @@ impl<'a> Stream<'a> {
     }
 
     /// Loads records until `stop` is set or, with `once`, until all that was there is loaded.
-    /// Commits what it has read before it returns. Calls `say` with what happens.
+    /// Commits what it has read before it returns. Logs what happens.
     ///
     /// # Errors
     /// [`WatchError::Lost`], [`WatchError::Shorter`], [`WatchError::Batch`], what the log refuses;
     /// once, [`WatchError::Away`].
-    pub fn run(
-        &mut self,
-        stop: &Arc<AtomicBool>,
-        say: &dyn Fn(&str),
-    ) -> Result<StreamSummary, WatchError> {
+    pub fn run(&mut self, stop: &Arc<AtomicBool>) -> Result<StreamSummary, WatchError> {
         let mut pause = Pause::new(PAUSES.0, PAUSES.1);
         while !stop.load(Ordering::Relaxed) {
-            match self.step(say) {
+            match self.step() {
                 Ok(true) => return Ok(self.summary),
                 Ok(false) => pause.over(),
                 Err(error) if error.may_pass() => {
-                    self.bear(&error, &mut pause, say)?;
+                    self.bear(&error, &mut pause)?;
                     pause.wait(stop);
                 }
                 Err(error) => return Err(error),
             }
         }
-        self.commit_all(say)?;
+        // What was read is committed before the process ends, so that the next one does not have to
+        // read it again.
+        self.commit_all()?;
         Ok(self.summary)
     }
 
     /// Reports a failure that may pass once, and waits.
-    fn bear(
-        &mut self,
-        error: &WatchError,
-        pause: &mut Pause,
-        say: &dyn Fn(&str),
-    ) -> Result<(), WatchError> {
+    fn bear(&mut self, error: &WatchError, pause: &mut Pause) -> Result<(), WatchError> {
         self.metrics.errors.add(1);
         let last = error.to_string();
         let (away, news) = pause.failed(&last);
@@ -157,19 +151,19 @@ impl<'a> Stream<'a> {
             return Err(WatchError::Away { waited_s, last });
         }
         if news {
-            say(&format!("{last}; it is tried again"));
+            warn!("{last}; it is tried again");
         }
         Ok(())
     }
 
     /// Fetches once and commits what is due. Returns true if everything that was to be read is in
     /// the table.
-    fn step(&mut self, say: &dyn Fn(&str)) -> Result<bool, WatchError> {
+    fn step(&mut self) -> Result<bool, WatchError> {
         if self.asked_at.is_none_or(|at| at.elapsed() >= ENDS_EVERY) {
-            self.ask_ends(say)?;
+            self.ask_ends()?;
             self.asked_at = Some(Instant::now());
         }
-        self.fetch(say)?;
+        self.fetch()?;
         let now = Instant::now();
         let due = self.partitions.values().filter(|partition| {
             let reached = self.settings.once && partition.next >= partition.goal;
@@ -177,19 +171,19 @@ impl<'a> Stream<'a> {
         });
         let due: Vec<i32> = due.map(|partition| partition.number).collect();
         for number in due {
-            self.commit(number, say)?;
-            self.fold(number, say)?;
+            self.commit(number)?;
+            self.fold(number)?;
         }
         let reached = |partition: &Partition| partition.first >= partition.goal;
         Ok(self.settings.once && self.partitions.values().all(reached))
     }
 
     /// Asks how far the log reaches. A new partition begins where the ledger says.
-    fn ask_ends(&mut self, say: &dyn Fn(&str)) -> Result<(), WatchError> {
+    fn ask_ends(&mut self) -> Result<(), WatchError> {
         let ends = self.source.ends().map_err(WatchError::Source)?;
         for ends in ends {
             if !self.partitions.contains_key(&ends.partition) {
-                let partition = self.begin(ends, say)?;
+                let partition = self.begin(ends)?;
                 self.partitions.insert(ends.partition, partition);
             }
             if let Some(partition) = self.partitions.get_mut(&ends.partition) {
@@ -200,10 +194,12 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    fn begin(&mut self, ends: Ends, say: &dyn Fn(&str)) -> Result<Partition, WatchError> {
+    fn begin(&mut self, ends: Ends) -> Result<Partition, WatchError> {
         let number = ends.partition;
         let topic = &self.settings.topic;
         let stream = stream_name(self.settings.feed.name, topic, number);
+        // The ledger decides where to begin, because it was committed together with the rows. There
+        // is no other record of the position.
         let known = self.destination.positions()?.remove(&stream);
         let (at, spans) = match known {
             Some(position) => (position.next, position.spans),
@@ -226,10 +222,10 @@ impl<'a> Stream<'a> {
             reason: error.to_string(),
             again: false,
         })?;
-        say(&format!(
-            "topic {topic} partition {number}: from offset {at}, {} records are waiting",
-            ends.next - at
-        ));
+        info!(
+            waiting = ends.next - at,
+            "topic {topic} partition {number}: reading from offset {at}"
+        );
         let mut partition = Partition {
             number,
             stream,
@@ -243,17 +239,12 @@ impl<'a> Stream<'a> {
             sealed: false,
             folding,
         };
-        self.skip_lost(&mut partition, ends, say)?;
+        self.skip_lost(&mut partition, ends)?;
         Ok(partition)
     }
 
     /// Skips records that retention has removed, or fails unless that is allowed.
-    fn skip_lost(
-        &mut self,
-        partition: &mut Partition,
-        ends: Ends,
-        say: &dyn Fn(&str),
-    ) -> Result<(), WatchError> {
+    fn skip_lost(&mut self, partition: &mut Partition, ends: Ends) -> Result<(), WatchError> {
         if partition.next >= ends.first {
             return Ok(());
         }
@@ -267,9 +258,9 @@ impl<'a> Stream<'a> {
                 last,
             });
         }
-        say(&format!(
-            "topic {topic} partition {number}: offsets {first} to {last} are gone and left out"
-        ));
+        warn!(
+            "topic {topic} partition {number}: offsets {first} to {last} are gone and are left out"
+        );
         self.summary.lost += last - first + 1;
         self.metrics.lost.add(last - first + 1);
         partition.first = ends.first;
@@ -277,7 +268,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    fn fetch(&mut self, say: &dyn Fn(&str)) -> Result<(), WatchError> {
+    fn fetch(&mut self) -> Result<(), WatchError> {
         let batching = self.settings.batching;
         let places: Vec<(i32, u64)> = self
             .partitions
@@ -305,21 +296,23 @@ impl<'a> Stream<'a> {
             }
         };
         match self.source.fetch(&places, FETCH_BYTES, wait, &mut take) {
-            Err(SourceError::OutOfRange(reason)) => self.out_of_range(reason, say),
+            Err(SourceError::OutOfRange(reason)) => self.out_of_range(reason),
             fetched => fetched.map_err(WatchError::Source),
         }
     }
 
     /// Commits what was read, then skips what is gone behind it, or fails.
-    fn out_of_range(&mut self, reason: String, say: &dyn Fn(&str)) -> Result<(), WatchError> {
-        self.commit_all(say)?;
+    fn out_of_range(&mut self, reason: String) -> Result<(), WatchError> {
+        self.commit_all()?;
         let mut gone = false;
         for ends in self.source.ends().map_err(WatchError::Source)? {
             let Some(mut partition) = self.partitions.remove(&ends.partition) else {
                 continue;
             };
+            // If nothing is gone, the log refused offsets that it claims to have, and asking again
+            // would not end.
             gone |= partition.next < ends.first;
-            let skipped = self.skip_lost(&mut partition, ends, say);
+            let skipped = self.skip_lost(&mut partition, ends);
             let next = partition.next;
             self.partitions.insert(ends.partition, partition);
             skipped?;
@@ -338,16 +331,16 @@ impl<'a> Stream<'a> {
         }
     }
 
-    fn commit_all(&mut self, say: &dyn Fn(&str)) -> Result<(), WatchError> {
+    fn commit_all(&mut self) -> Result<(), WatchError> {
         let numbers: Vec<i32> = self.partitions.keys().copied().collect();
         for number in numbers {
-            self.commit(number, say)?;
+            self.commit(number)?;
         }
         Ok(())
     }
 
     /// Loads a batch. After a failure the batch is unchanged and can be tried again.
-    fn commit(&mut self, number: i32, say: &dyn Fn(&str)) -> Result<(), WatchError> {
+    fn commit(&mut self, number: i32) -> Result<(), WatchError> {
         let Some(partition) = self.partitions.get_mut(&number) else {
             return Ok(());
         };
@@ -371,12 +364,14 @@ impl<'a> Stream<'a> {
         let (rows, bad_rows) = match loaded {
             Ok(loaded) => loaded,
             Err(error) => {
+                // The batch is whole again, so the retry has the same bytes and finds a commit that
+                // succeeded.
                 partition.text = text.to_vec();
                 return Err(error);
             }
         };
         if bad_rows > 0 {
-            say(&format!("{span}: {bad_rows} bad rows are in quarantine"));
+            warn!(bad_rows, "{span}: bad rows are in quarantine");
         }
         let records = partition.records();
         partition.folding.push((span.first, records));

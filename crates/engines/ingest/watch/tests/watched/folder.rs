@@ -27,7 +27,7 @@ pub fn settings(folder: &Path) -> FolderSettings {
 fn watch_once(folder: &Path, into: &Path, said: &Said) -> FolderSummary {
     let table = table(into, 0.001);
     let mut folder = Folder::new(settings(folder), &table, metrics());
-    folder.run(&Arc::default(), &said.say()).unwrap()
+    said.of(|| folder.run(&Arc::default())).unwrap()
 }
 
 #[test]
@@ -57,6 +57,21 @@ fn files_of_all_feeds_are_loaded_once_and_again_when_they_change() {
     assert_eq!(said.count("replaced wspr/"), 1);
     let manifest = Manifest::read(&into).unwrap().unwrap();
     assert_eq!(manifest.rows(), 3_002);
+}
+
+/// A link that leads to itself cannot be examined.
+#[test]
+fn an_entry_that_cannot_be_examined_does_not_hold_up_the_others() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, into) = (home.path().join("in"), home.path().join("spots"));
+    archives(500, 1, 1, &folder);
+    std::os::unix::fs::symlink("loop.csv", folder.join("loop.csv")).unwrap();
+    let (said, table) = (Said::default(), table(&into, 0.001));
+    let mut watched = Folder::new(settings(&folder), &table, metrics());
+    let error = said.of(|| watched.run(&Arc::default())).unwrap_err();
+    assert!(error.to_string().contains("loop.csv"), "{error}");
+    let manifest = Manifest::read(&into).unwrap();
+    assert_eq!(manifest.map(|manifest| manifest.rows()), Some(500));
 }
 
 #[test]
@@ -91,8 +106,8 @@ fn a_bad_file_is_told_of_once_and_tried_again_when_it_changes() {
         let stopping = Arc::clone(&stop);
         let watching = scope.spawn(move || {
             let said = Said::default();
-            watched.run(&stopping, &said.say()).unwrap();
-            said.0.into_inner()
+            said.of(|| watched.run(&stopping)).unwrap();
+            said.lines()
         });
         let counted = |outcome: &str| {
             let text = registry.text();
@@ -127,7 +142,7 @@ fn another_writer_is_waited_for_and_once_it_is_an_error() {
     let writer = dyno_ingest::table::TableWriter::open(&into).unwrap();
     let table = table(&into, 0.001);
     let mut once = Folder::new(settings(&folder), &table, metrics());
-    let error = once.run(&Arc::default(), &|_| {}).unwrap_err();
+    let error = once.run(&Arc::default()).unwrap_err();
     assert!(error.to_string().contains("written by another"), "{error}");
     let lasting = FolderSettings {
         once: false,
@@ -135,19 +150,17 @@ fn another_writer_is_waited_for_and_once_it_is_an_error() {
     };
     let mut watched = Folder::new(lasting, &table, metrics());
     let stop = Arc::new(AtomicBool::new(false));
-    let waited = AtomicBool::new(false);
+    let said = Said::default();
     thread::scope(|scope| {
         let stopping = Arc::clone(&stop);
         scope.spawn(|| {
-            until(|| waited.load(Ordering::Relaxed));
+            until(|| said.count("it is tried again") > 0);
             drop(writer);
             until(|| rows(&into).len() == 500);
             stop.store(true, Ordering::Relaxed);
         });
-        let say = |said: &str| {
-            waited.fetch_or(said.contains("it is tried again"), Ordering::Relaxed);
-        };
-        assert_eq!(watched.run(&stopping, &say).unwrap().loaded, 1);
+        let watching = said.of(|| watched.run(&stopping));
+        assert_eq!(watching.unwrap().loaded, 1);
     });
 }
 
@@ -163,7 +176,7 @@ fn a_feed_that_is_named_is_taken_for_every_file() {
     };
     let said = Said::default();
     let mut watched = Folder::new(named, &table, metrics());
-    let summary = watched.run(&Arc::default(), &said.say()).unwrap();
+    let summary = said.of(|| watched.run(&Arc::default())).unwrap();
     assert_eq!((summary.loaded, summary.bad), (0, 1));
     assert_eq!(said.count("looks like feed wspr"), 1);
 }

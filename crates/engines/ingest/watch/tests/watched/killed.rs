@@ -26,7 +26,7 @@ fn child_with_a_folder() {
     if let Some((from, into)) = asked() {
         let table = table(&into, 0.001);
         let mut watched = Folder::new(folder::settings(&from), &table, metrics());
-        let summary = watched.run(&Arc::default(), &|_| {}).unwrap();
+        let summary = watched.run(&Arc::default()).unwrap();
         assert_eq!(summary.bad, 0);
     }
 }
@@ -38,7 +38,7 @@ fn child_with_a_topic() {
         source.most = 100;
         let mut watched =
             Stream::new(stream::settings(50), &mut source, &table, metrics()).unwrap();
-        watched.run(&Arc::default(), &|_| {}).unwrap();
+        watched.run(&Arc::default()).unwrap();
     }
 }
 
@@ -118,8 +118,7 @@ fn a_folder_is_in_the_table_once_whatever_is_killed_and_when() {
     let once = FolderSettings {
         ..folder::settings(&from)
     };
-    let loaded: Result<_, WatchError> =
-        Folder::new(once, &table, metrics()).run(&Arc::default(), &|_| {});
+    let loaded: Result<_, WatchError> = Folder::new(once, &table, metrics()).run(&Arc::default());
     assert_eq!(loaded.unwrap().loaded, 6);
     let expected = rows(&direct);
     killed_again_and_again("killed::child_with_a_folder", &from, home.path(), &|into| {

@@ -1,9 +1,10 @@
 //! What tests share: spots, tables, and what is in them.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use dyno_ingest::generate::{Form, Generator};
 use dyno_ingest::load::Options;
@@ -17,19 +18,38 @@ pub fn metrics() -> Metrics {
     Metrics::new(&Registry::new()).unwrap()
 }
 
-/// What a watch said.
-#[derive(Default)]
-pub struct Said(pub RefCell<Vec<String>>);
+/// The log of a watch.
+#[derive(Clone, Default)]
+pub struct Said(Arc<Mutex<Vec<u8>>>);
 
 impl Said {
-    pub fn say(&self) -> impl Fn(&str) + '_ {
-        |said| self.0.borrow_mut().push(said.to_owned())
+    /// Collects what `work` logs on this thread.
+    pub fn of<T>(&self, work: impl FnOnce() -> T) -> T {
+        let said = self.clone();
+        let log = tracing_subscriber::fmt().with_writer(move || said.clone());
+        tracing::subscriber::with_default(log.finish(), work)
     }
 
-    /// How many of its sentences have this in them.
+    pub fn lines(&self) -> Vec<String> {
+        let said = self.0.lock().unwrap();
+        let text = String::from_utf8_lossy(&said);
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// How many lines contain `part`.
     pub fn count(&self, part: &str) -> usize {
-        let said = self.0.borrow();
-        said.iter().filter(|said| said.contains(part)).count()
+        let lines = self.lines();
+        lines.iter().filter(|line| line.contains(part)).count()
+    }
+}
+
+impl Write for Said {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

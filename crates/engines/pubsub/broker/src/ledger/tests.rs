@@ -74,12 +74,29 @@ fn gaps_and_halves_are_refused() {
     assert_eq!(unknown, Verdict::Gap { expected: 0 });
 }
 
+/// Learns of producers that have appended nothing.
+fn learn(ledger: &mut Ledger, ids: impl Iterator<Item = i64>) {
+    for id in ledger.begin_learning(ids) {
+        ledger.set(id, Known::NEW);
+    }
+}
+
 #[test]
 fn a_full_ledger_forgets_and_asks_again() {
     let mut ledger = ledger();
     for id in 0..2 * MOST_PRODUCERS as i64 {
-        ledger.set(id, Known::NEW);
+        learn(&mut ledger, std::iter::once(100 + id));
     }
     assert!(ledger.known.len() <= MOST_PRODUCERS);
-    assert!(ledger.knows(2 * MOST_PRODUCERS as i64 - 1) && !ledger.knows(7));
+    assert_eq!(ledger.begin_learning([7].into_iter()), [7]);
+}
+
+#[test]
+fn producers_of_one_append_are_not_forgotten_while_others_of_it_are_learned() {
+    let mut ledger = ledger();
+    learn(&mut ledger, 100..99 + MOST_PRODUCERS as i64);
+    assert_eq!(ledger.known.len(), MOST_PRODUCERS);
+    learn(&mut ledger, [7, 8, 9].into_iter());
+    assert_eq!(ledger.judge(&batch(100, 5), None), Verdict::Next);
+    assert!(ledger.known.len() <= MOST_PRODUCERS);
 }

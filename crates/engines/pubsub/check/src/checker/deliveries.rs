@@ -1,4 +1,4 @@
-//! What groups were given, against what is in the log.
+//! The deliveries to groups, against what is in the log.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,17 @@ use super::violation::{Findings, Rule};
 use super::{Evidence, PartitionLog};
 use crate::history::{Delivery, What};
 
-/// When each offset was first delivered, for each group and partition.
+/// When each offset was first delivered, by group and partition.
 #[derive(Debug)]
 pub struct Deliveries {
     partitions: u32,
     tracks: Vec<Track>,
 }
 
-/// One group in one partition.
+/// The deliveries to one group from one partition.
 #[derive(Debug, Default, Clone)]
 pub struct Track {
-    /// By offset: when it was first delivered, microseconds since 1970; `None`: never.
+    /// By offset: when it was first delivered, in microseconds since 1970; `None` if it never was.
     first_us: Vec<Option<i64>>,
     total: u64,
     again: u64,
@@ -38,12 +38,13 @@ impl Deliveries {
 }
 
 impl Track {
-    /// The first of all offsets below `next` that was not delivered by `at_us`; with `None`, ever.
+    /// The first offset from `from` up to `next` that was not delivered by `at_us`, or with `None`
+    /// never.
     pub fn missing_below(&self, from: i64, next: i64, at_us: Option<i64>) -> Option<i64> {
         (from.max(0)..next).find(|offset| !self.by(*offset, at_us))
     }
 
-    /// Whether an offset was delivered by then.
+    /// Whether an offset was delivered by `at_us`, or with `None` ever.
     fn by(&self, offset: i64, at_us: Option<i64>) -> bool {
         let first = usize::try_from(offset)
             .ok()
@@ -113,11 +114,12 @@ pub fn check(evidence: &Evidence<'_>, sends: &Sends, findings: &mut Findings) ->
 fn named(delivery: &Delivery) -> String {
     format!(
         "group {} was given {} at offset {} of partition {}",
-        delivery.group, delivery.stamp.identity, delivery.offset, delivery.partition
+        delivery.group, delivery.fingerprint.identity, delivery.offset, delivery.partition
     )
 }
 
-/// What was delivered is what the log has there, or was sent if retention took it since.
+/// Checks that what was delivered is what the log has there, or was sent if retention has removed
+/// it since.
 fn stored(
     delivery: &Delivery,
     log: Option<&PartitionLog>,
@@ -139,8 +141,8 @@ fn stored(
         Ok(at) => log
             .entries
             .get(at)
-            .is_some_and(|entry| entry.stamp.as_ref() == Ok(&delivery.stamp)),
-        Err(_) => sends.has(&delivery.stamp),
+            .is_some_and(|entry| entry.fingerprint.as_ref() == Ok(&delivery.fingerprint)),
+        Err(_) => sends.has(&delivery.fingerprint),
     };
     if !same {
         findings.add(Rule::DeliveredIsStored, || {
@@ -150,7 +152,8 @@ fn stored(
     true
 }
 
-/// The last offset that a member was given under one right to a partition.
+/// The last offset that each member was given from each partition, and the generation under which
+/// it was.
 #[derive(Default)]
 struct Order {
     last: HashMap<(u32, u32, u32), (i64, i64)>,
@@ -158,6 +161,8 @@ struct Order {
 
 impl Order {
     fn see(&mut self, delivery: &Delivery, log: Option<&PartitionLog>, findings: &mut Findings) {
+        // The member did not know its generation, so the delivery may be the first one under
+        // another, which may begin anywhere.
         if delivery.generation == 0 {
             return;
         }
@@ -169,7 +174,7 @@ impl Order {
         if generation != delivery.generation || delivery.offset == last + 1 {
             return;
         }
-        // What retention took may be passed over; it is counted as lost.
+        // Records that retention has removed may be passed over; they are counted as lost.
         let passed = log.is_some_and(|log| last < log.first_offset && delivery.offset > last);
         if !passed {
             findings.add(Rule::DeliveryOrder, || {
@@ -183,7 +188,7 @@ impl Order {
     }
 }
 
-/// Deliveries again stay within what the group counted.
+/// Checks that redeliveries stay within what the group counted.
 fn bounded(
     evidence: &Evidence<'_>,
     deliveries: &Deliveries,
@@ -194,8 +199,9 @@ fn bounded(
         .cursors
         .iter()
         .find(|cursor| (cursor.group, cursor.partition) == (group, partition));
-    let counted = cursor.map_or(0, |cursor| cursor.redelivered);
-    let allowed = counted + evidence.forgotten_max;
+    // A killed server may forget commits, which are not synced, but not their count: a change of
+    // owner counts from the commit that the server still knows, up to the claim, which is synced.
+    let allowed = cursor.map_or(0, |cursor| cursor.redelivered);
     let again = deliveries
         .track(group, partition)
         .map_or(0, |track| track.again);
@@ -203,14 +209,14 @@ fn bounded(
         findings.add_many(Rule::RedeliveryBounded, again - allowed, || {
             format!(
                 "group {group} was given {again} messages of partition {partition} again, and its \
-                 counter allows {counted}, with {} for what a killed server may forget",
-                evidence.forgotten_max
+                 counter allows {allowed}"
             )
         });
     }
 }
 
-/// All of the log was delivered, but for what retention took first and the group counted.
+/// Checks that all of the log was delivered, except what retention removed first and the group
+/// counted as lost.
 fn complete(
     evidence: &Evidence<'_>,
     deliveries: &Deliveries,
@@ -239,8 +245,8 @@ fn complete(
     for entry in &log.entries {
         if !track.by(entry.offset, None) {
             findings.add(Rule::Delivered, || {
-                let what = match &entry.stamp {
-                    Ok(stamp) => stamp.identity.to_string(),
+                let what = match &entry.fingerprint {
+                    Ok(fingerprint) => fingerprint.identity.to_string(),
                     Err(_) => "a damaged message".to_owned(),
                 };
                 format!(

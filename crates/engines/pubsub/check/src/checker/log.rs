@@ -1,11 +1,11 @@
-//! The log as one reader saw it, against what producers sent and heard.
+//! The log as one reader saw it, against what producers sent and were answered.
 
 use std::collections::HashMap;
 
 use super::sends::{Fate, Sends};
 use super::violation::{Findings, Rule};
 use super::{Entry, Evidence, PartitionLog, Reading};
-use crate::message::{Identity, Stamp};
+use crate::message::{Fingerprint, Identity};
 
 /// One partition of one reading.
 struct Place<'a> {
@@ -40,17 +40,17 @@ pub fn check(evidence: &Evidence<'_>, reading: &Reading, sends: &Sends, findings
         contiguous(&place, log, findings);
         let mut latest: HashMap<u32, (u64, i64)> = HashMap::new();
         for entry in &log.entries {
-            if let Some(stamp) = readable(&place, entry, findings) {
-                sent(&place, entry.offset, stamp, sends, findings);
-                once(&place, entry.offset, stamp, &mut stored, findings);
-                in_order(&place, entry.offset, stamp, &mut latest, findings);
+            if let Some(fingerprint) = readable(&place, entry, findings) {
+                sent(&place, entry.offset, fingerprint, sends, findings);
+                once(&place, entry.offset, fingerprint, &mut stored, findings);
+                in_order(&place, entry.offset, fingerprint, &mut latest, findings);
             }
         }
     }
     promises_kept(reading, sends, &stored, findings);
 }
 
-/// Offsets run from the first to the next without a gap.
+/// Checks that offsets run from the first to the next without a gap.
 fn contiguous(place: &Place<'_>, log: &PartitionLog, findings: &mut Findings) {
     let mut expected = log.first_offset;
     for entry in &log.entries {
@@ -60,6 +60,8 @@ fn contiguous(place: &Place<'_>, log: &PartitionLog, findings: &mut Findings) {
                 format!("{place}: offset {expected} should come, and offset {offset} is there")
             });
         }
+        // Counting goes on from what is there, so that one gap is reported once and not again at
+        // every later offset.
         expected = entry.offset + 1;
     }
     if expected != log.next_offset {
@@ -72,9 +74,9 @@ fn contiguous(place: &Place<'_>, log: &PartitionLog, findings: &mut Findings) {
     }
 }
 
-fn readable(place: &Place<'_>, entry: &Entry, findings: &mut Findings) -> Option<Stamp> {
-    match &entry.stamp {
-        Ok(stamp) => Some(*stamp),
+fn readable(place: &Place<'_>, entry: &Entry, findings: &mut Findings) -> Option<Fingerprint> {
+    match &entry.fingerprint {
+        Ok(fingerprint) => Some(*fingerprint),
         Err(reason) => {
             findings.add(Rule::Unchanged, || {
                 format!("{place}: offset {} is damaged: {reason}", entry.offset)
@@ -84,18 +86,25 @@ fn readable(place: &Place<'_>, entry: &Entry, findings: &mut Findings) -> Option
     }
 }
 
-/// A client sent it with this content to this partition, and was not told that it failed.
-fn sent(place: &Place<'_>, offset: i64, stamp: Stamp, sends: &Sends, findings: &mut Findings) {
-    let identity = stamp.identity;
+/// Checks that a client sent the message with this content to this partition, and was not told that
+/// it failed.
+fn sent(
+    place: &Place<'_>,
+    offset: i64,
+    fingerprint: Fingerprint,
+    sends: &Sends,
+    findings: &mut Findings,
+) {
+    let identity = fingerprint.identity;
     let Some((checksum, fate)) = sends.find(&identity) else {
         findings.add(Rule::NothingInvented, || {
             format!("{place}: offset {offset} holds {identity}, which was never sent")
         });
         return;
     };
-    if checksum != stamp.checksum {
+    if checksum != fingerprint.checksum {
         findings.add(Rule::Unchanged, || {
-            let found = stamp.checksum;
+            let found = fingerprint.checksum;
             format!(
                 "{place}: offset {offset} holds {identity} with checksum {found:016x}, \
                  and it was sent with {checksum:016x}"
@@ -119,11 +128,11 @@ fn sent(place: &Place<'_>, offset: i64, stamp: Stamp, sends: &Sends, findings: &
 fn once(
     place: &Place<'_>,
     offset: i64,
-    stamp: Stamp,
+    fingerprint: Fingerprint,
     stored: &mut HashMap<Identity, (u32, i64)>,
     findings: &mut Findings,
 ) {
-    let identity = stamp.identity;
+    let identity = fingerprint.identity;
     if let Some((partition, before)) = stored.insert(identity, (place.partition, offset)) {
         findings.add(Rule::NothingTwice, || {
             format!(
@@ -134,15 +143,15 @@ fn once(
     }
 }
 
-/// Each producer's sequences grow with the offset.
+/// Checks that each producer's sequences grow with the offset.
 fn in_order(
     place: &Place<'_>,
     offset: i64,
-    stamp: Stamp,
+    fingerprint: Fingerprint,
     latest: &mut HashMap<u32, (u64, i64)>,
     findings: &mut Findings,
 ) {
-    let identity = stamp.identity;
+    let identity = fingerprint.identity;
     let now = (identity.sequence, offset);
     if let Some((sequence, before)) = latest.insert(identity.producer, now)
         && sequence > identity.sequence
@@ -156,8 +165,8 @@ fn in_order(
     }
 }
 
-/// What was acknowledged is there, unless retention has taken it since, and at the offset that was
-/// said.
+/// Checks that every acknowledged message is in the log at the offset that was said, unless
+/// retention has removed it since.
 fn promises_kept(
     reading: &Reading,
     sends: &Sends,
@@ -167,7 +176,8 @@ fn promises_kept(
     for (identity, said) in sends.promises() {
         let reader = &reading.reader;
         match stored.get(&identity) {
-            // A repetition that came very late is acknowledged without a place.
+            // A repetition that came very late is acknowledged without an offset, because the
+            // server does not know it any more.
             Some((_, offset)) if *offset == said || said < 0 => {}
             Some((partition, offset)) => findings.add(Rule::StoredWhereSaid, || {
                 format!(
@@ -177,6 +187,8 @@ fn promises_kept(
             }),
             None => {
                 let log = reading.partitions.get(identity.partition as usize);
+                // Below the first offset retention may have removed it. Without an offset nothing
+                // excuses its absence.
                 if log.is_some_and(|log| said < 0 || said >= log.first_offset) {
                     findings.add(Rule::AcknowledgedIsStored, || {
                         format!(

@@ -1,5 +1,5 @@
-//! Judges a run from its evidence: pure, without I/O, and without a line of the code that it
-//! judges.
+//! Judges a run from its evidence. The checker is pure, does no I/O, and shares no line of code
+//! with what it judges.
 //!
 //! The rules, one file each:
 //! - `sends`: each message has one outcome.
@@ -26,10 +26,10 @@ pub use queue::{QueueEvidence, QueueLeft, check_queue};
 pub use violation::{Rule, Verdict, Violation};
 
 use crate::history::Event;
-use crate::message::Stamp;
+use crate::message::Fingerprint;
 use violation::Findings;
 
-/// All that is known of a run.
+/// The evidence that a run has left.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
     /// How many partitions the topic has; they are numbered from 0.
@@ -40,13 +40,9 @@ pub struct Evidence<'a> {
     pub events: &'a [Event],
     /// The log at the end, once for each way of reading it.
     pub readings: &'a [Reading],
-    /// Each group's place in each partition at the end.
+    /// The cursor of each group in each partition at the end.
     pub cursors: &'a [Cursor],
-    /// Deliveries twice in a partition of a group that its counter cannot know of: commits of
-    /// cursors are not synced, so a server that is killed may forget the last of them and their
-    /// count.
-    pub forgotten_max: u64,
-    /// Whether the server was never killed; then no accepted commit may be missing at the end.
+    /// Whether the server was never killed. Then no accepted commit may be missing at the end.
     pub server_stayed: bool,
     /// Whether consumers were given the time to reach the end, so that all must have been
     /// delivered.
@@ -76,20 +72,20 @@ pub struct PartitionLog {
 /// One message of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its place.
+    /// The offset that the reader gave it.
     pub offset: i64,
-    /// What it is, or why it is nothing that a check could have sent.
-    pub stamp: Result<Stamp, String>,
+    /// Its identity and content, or why it is not a message that a check could have sent.
+    pub fingerprint: Result<Fingerprint, String>,
 }
 
-/// A group's place in a partition, from its table.
+/// The cursor of a group in a partition, from the group's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
     /// The group, by its number.
     pub group: u32,
-    /// The partition.
+    /// The number of the partition, from 0.
     pub partition: u32,
-    /// The next offset that the group wants.
+    /// The next offset that the group will be given.
     pub committed: i64,
     /// Messages that may have been delivered twice, as the group counts them.
     pub redelivered: u64,

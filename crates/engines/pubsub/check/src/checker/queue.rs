@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::sends::{self, Fate, Sends};
 use super::violation::{Findings, Rule, Verdict};
 use crate::history::{Event, QueueClaim, What};
-use crate::message::{Identity, Stamp};
+use crate::message::{Fingerprint, Identity};
 
 /// All that is known of a run in queue mode.
 #[derive(Debug, Clone, Copy)]
@@ -25,12 +25,12 @@ pub struct QueueEvidence<'a> {
 /// A message that is not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueLeft {
-    /// Its number.
+    /// The number that the queue gave it.
     pub id: i64,
     /// Whether it lies among the dead letters.
     pub dead: bool,
-    /// What it is, or why it is nothing that a check could have sent.
-    pub stamp: Result<Stamp, String>,
+    /// Its identity and content, or why it is not a message that a check could have sent.
+    pub fingerprint: Result<Fingerprint, String>,
 }
 
 /// Judges a run in queue mode.
@@ -39,11 +39,11 @@ pub fn check_queue(evidence: &QueueEvidence<'_>) -> Verdict {
     let sends = sends::gather(evidence.events, &mut findings);
     let claims = Claims::gather(evidence.events, &mut findings);
     for left in evidence.left {
-        known(left.id, &left.stamp, &sends, &mut findings);
+        known(left.id, &left.fingerprint, &sends, &mut findings);
     }
     for (id, claimed) in &claims.of {
         for claim in claimed {
-            known(*id, &Ok(claim.claim.stamp), &sends, &mut findings);
+            known(*id, &Ok(claim.claim.fingerprint), &sends, &mut findings);
         }
         held_alone(evidence, *id, claimed, &claims, &mut findings);
     }
@@ -101,10 +101,16 @@ impl Claims {
     }
 }
 
-/// What is in the queue was sent, as it is, and no client was told that it failed.
-fn known(id: i64, stamp: &Result<Stamp, String>, sends: &Sends, findings: &mut Findings) {
-    let stamp = match stamp {
-        Ok(stamp) => stamp,
+/// Checks that a message in the queue was sent, with this content, and that its producer was not
+/// told that it failed.
+fn known(
+    id: i64,
+    fingerprint: &Result<Fingerprint, String>,
+    sends: &Sends,
+    findings: &mut Findings,
+) {
+    let fingerprint = match fingerprint {
+        Ok(fingerprint) => fingerprint,
         Err(reason) => {
             findings.add(Rule::Unchanged, || {
                 format!("queue message {id} is damaged: {reason}")
@@ -112,12 +118,12 @@ fn known(id: i64, stamp: &Result<Stamp, String>, sends: &Sends, findings: &mut F
             return;
         }
     };
-    let identity = stamp.identity;
+    let identity = fingerprint.identity;
     match sends.find(&identity) {
         None => findings.add(Rule::NothingInvented, || {
             format!("queue message {id} is {identity}, which was never sent")
         }),
-        Some((checksum, _)) if checksum != stamp.checksum => {
+        Some((checksum, _)) if checksum != fingerprint.checksum => {
             findings.add(Rule::Unchanged, || {
                 format!("queue message {id} is {identity} with another content than was sent")
             });
@@ -134,7 +140,7 @@ fn known(id: i64, stamp: &Result<Stamp, String>, sends: &Sends, findings: &mut F
     }
 }
 
-/// No claim begins while another runs, and none after the message is done.
+/// Checks that no claim begins while another runs, and none after the message is done.
 fn held_alone(
     evidence: &QueueEvidence<'_>,
     id: i64,
@@ -143,6 +149,8 @@ fn held_alone(
     findings: &mut Findings,
 ) {
     for pair in claimed.windows(2) {
+        // The claim began at some time after it was asked for, and the next one before it was
+        // answered. So only an overlap between these two times is certain.
         let free_us = pair[0].claim.asked_us + evidence.visibility_us;
         if evidence.server_stayed && pair[1].answered_us < free_us {
             let early_us = free_us - pair[1].answered_us;
@@ -168,17 +176,17 @@ fn held_alone(
     }
 }
 
-/// No message has two numbers.
+/// Checks that no message has two numbers.
 fn one_number(evidence: &QueueEvidence<'_>, claims: &Claims, findings: &mut Findings) {
     let mut ids: HashMap<Identity, i64> = HashMap::new();
     let left = evidence
         .left
         .iter()
-        .filter_map(|left| Some((left.id, left.stamp.as_ref().ok()?.identity)));
+        .filter_map(|left| Some((left.id, left.fingerprint.as_ref().ok()?.identity)));
     let claimed = claims
         .of
         .iter()
-        .flat_map(|(id, all)| all.iter().map(|c| (*id, c.claim.stamp.identity)));
+        .flat_map(|(id, all)| all.iter().map(|c| (*id, c.claim.fingerprint.identity)));
     for (id, identity) in left.chain(claimed) {
         let first = *ids.entry(identity).or_insert(id);
         if first != id {
@@ -189,7 +197,7 @@ fn one_number(evidence: &QueueEvidence<'_>, claims: &Claims, findings: &mut Find
     }
 }
 
-/// What was acknowledged was done, or is still there.
+/// Checks that every acknowledged message was done or is still there.
 fn kept(evidence: &QueueEvidence<'_>, sends: &Sends, claims: &Claims, findings: &mut Findings) {
     let left: HashMap<i64, bool> = evidence
         .left
@@ -197,8 +205,8 @@ fn kept(evidence: &QueueEvidence<'_>, sends: &Sends, claims: &Claims, findings: 
         .map(|left| (left.id, left.dead))
         .collect();
     for (identity, id) in sends.promises() {
-        // A worker that died after it said done, and before it heard the answer, left the message
-        // done.
+        // A worker that died after it acknowledged, and before it received the answer, has left the
+        // message done.
         let seen = claims.done_us.contains_key(&id) || claims.of.contains_key(&id);
         match left.get(&id) {
             None if !seen => findings.add(Rule::QueueKept, || {

@@ -1,19 +1,20 @@
-//! What became of each message, as its producer heard it.
+//! The outcome of each message, as its producer was told.
 
 use std::collections::HashMap;
 
 use super::violation::{Findings, Rule};
 use crate::history::{Event, What};
-use crate::message::{Identity, Stamp};
+use crate::message::{Fingerprint, Identity};
 
 /// The outcome of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// None was heard: the producer died, or gave up. It may be in the log, once.
+    /// The producer was told nothing, because it died or gave up. The message may be in the log,
+    /// once.
     Unknown,
-    /// It is in the log, at this offset.
+    /// The message is in the log, at this offset.
     Acknowledged(i64),
-    /// It is not in the log.
+    /// The message is not in the log.
     Failed,
 }
 
@@ -37,9 +38,9 @@ impl Sends {
     }
 
     /// Whether a message with this content was sent.
-    pub fn has(&self, stamp: &Stamp) -> bool {
-        self.find(&stamp.identity)
-            .is_some_and(|(checksum, _)| checksum == stamp.checksum)
+    pub fn has(&self, fingerprint: &Fingerprint) -> bool {
+        self.find(&fingerprint.identity)
+            .is_some_and(|(checksum, _)| checksum == fingerprint.checksum)
     }
 
     /// The acknowledged messages with their offsets, in no order.
@@ -65,20 +66,20 @@ impl Sends {
     }
 }
 
-/// Reads the producers' part of a history.
+/// Gathers the outcomes of all messages from a history.
 pub fn gather(events: &[Event], findings: &mut Findings) -> Sends {
     let mut sends = Sends::default();
     for event in events {
         match event.what {
-            What::Send { stamp, .. } => {
+            What::Send { fingerprint, .. } => {
                 let sent = Sent {
-                    checksum: stamp.checksum,
+                    checksum: fingerprint.checksum,
                     fate: Fate::Unknown,
                     settled: false,
                 };
-                if sends.of.insert(stamp.identity, sent).is_some() {
+                if sends.of.insert(fingerprint.identity, sent).is_some() {
                     findings.add(Rule::OneOutcome, || {
-                        format!("{} was sent twice by its producer", stamp.identity)
+                        format!("{} was sent twice by its producer", fingerprint.identity)
                     });
                 }
             }
@@ -107,6 +108,7 @@ fn settle(sends: &mut Sends, identity: Identity, fate: Fate, findings: &mut Find
         });
         return;
     }
+    // An explicit "unknown" settles a message, too: an outcome after it would contradict it.
     sent.settled = true;
     sent.fate = fate;
 }

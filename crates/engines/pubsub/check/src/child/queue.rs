@@ -18,8 +18,8 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 /// How many messages a worker claims at once.
 const CLAIM: i32 = 20;
 
-/// Sends until it is told to stop. A queue's message has no sequence, so what may have been sent is
-/// not sent again.
+/// Sends until it is told to stop. Messages of a queue have no sequences, so a message that may
+/// have been sent is not sent again.
 pub fn send(job: &SendJob, mut events: Events) -> Result<(), ChildError> {
     let mut link = Link::new(&job.endpoint, &format!("check sender {}", job.producer))?;
     let mut schedule = Schedule::new(job.producer, 1, job.rate, job.value_bytes);
@@ -27,7 +27,7 @@ pub fn send(job: &SendJob, mut events: Events) -> Result<(), ChildError> {
         let due = schedule.due();
         for one in &due {
             events.add(What::Send {
-                stamp: one.stamp,
+                fingerprint: one.fingerprint,
                 due_us: one.due_us,
             })?;
         }
@@ -55,10 +55,10 @@ fn send_batch(
         Ok(row.get::<_, Vec<i64>>(0))
     });
     match answer {
-        // Numbers are given in the order of the array.
+        // The queue numbers the messages in the order of the array.
         Ok(ids) => {
             for (one, id) in batch.iter().zip(ids) {
-                let identity = one.stamp.identity;
+                let identity = one.fingerprint.identity;
                 events.add(What::Acknowledged {
                     identity,
                     offset: id,
@@ -69,10 +69,11 @@ fn send_batch(
             return Err(ChildError::refused("send to the queue")(refusal));
         }
         Err(refusal) => {
-            // A server that is away needs no flood of refusals in the history.
+            // While the server is away every attempt fails at once. The pause keeps the history
+            // from filling up with failures.
             thread::sleep(REFUSED_PAUSE);
             for one in batch {
-                let identity = one.stamp.identity;
+                let identity = one.fingerprint.identity;
                 events.add(match refusal.retry {
                     Retry::Safe => What::Failed(identity),
                     Retry::Unknown | Retry::Never => What::Unknown(identity),
@@ -83,7 +84,7 @@ fn send_batch(
     Ok(events.flush()?)
 }
 
-/// Claims, does nothing, and says done, until it is told to stop.
+/// Claims messages and acknowledges them without any work, until it is told to stop.
 pub fn work(job: &WorkJob, mut events: Events) -> Result<(), ChildError> {
     let mut link = Link::new(&job.endpoint, &format!("check worker {}", job.worker))?;
     while !events.stopping() {
@@ -117,14 +118,14 @@ pub fn work(job: &WorkJob, mut events: Events) -> Result<(), ChildError> {
             Err(refusal) if refusal.retry == Retry::Never => {
                 return Err(ChildError::refused("say that messages are done")(refusal));
             }
-            // The messages come again if they were not done.
+            // The messages are delivered again if they were not done.
             Err(_) => thread::sleep(IDLE),
         }
     }
     Ok(())
 }
 
-/// Numbers and claims of messages that are this worker's now.
+/// Claims messages, and returns their numbers and claims.
 fn claim(
     job: &WorkJob,
     link: &mut Link,
@@ -154,7 +155,7 @@ fn claim(
             id,
             attempt: row.get::<_, i32>(2).unsigned_abs(),
             asked_us,
-            stamp: content.stamp,
+            fingerprint: content.fingerprint,
         }))?;
         claimed.push((id, claim));
     }

@@ -1,9 +1,10 @@
-//! When messages are due, and who they are: an open loop, so that a stall shows as lateness.
+//! When messages are due, and their identities. The loop is open: the schedule does not wait for
+//! answers, so a stall shows as lateness.
 
 use crate::clock::now_us;
-use crate::message::{self, Identity, Stamp};
+use crate::message::{self, Fingerprint, Identity};
 
-/// How many messages may be made at once when a client is behind.
+/// The most messages that are made at once when a client is behind.
 const AT_ONCE_MAX: usize = 500;
 /// How many keys a producer has.
 const KEYS: u64 = 64;
@@ -11,13 +12,13 @@ const KEYS: u64 = 64;
 /// A message that is due.
 #[derive(Debug, Clone)]
 pub struct Due {
-    /// Which.
-    pub stamp: Stamp,
-    /// When, microseconds since 1970.
+    /// The identity of the message and its content.
+    pub fingerprint: Fingerprint,
+    /// When it is due, microseconds since 1970.
     pub due_us: i64,
     /// Its key, which decides the partition.
     pub key: Vec<u8>,
-    /// Its content.
+    /// The content, with its checksum.
     pub value: Vec<u8>,
 }
 
@@ -46,7 +47,7 @@ impl Schedule {
         }
     }
 
-    /// All that is due now, up to a limit.
+    /// Makes the messages that are due now, up to a limit.
     pub fn due(&mut self) -> Vec<Due> {
         let now = now_us();
         let mut all = Vec::new();
@@ -72,9 +73,9 @@ impl Schedule {
         };
         *sequence += 1;
         self.made += 1;
-        let (value, stamp) = message::write(identity, due_us, self.value_bytes);
+        let (value, fingerprint) = message::write(identity, due_us, self.value_bytes);
         Due {
-            stamp,
+            fingerprint,
             due_us,
             key,
             value,

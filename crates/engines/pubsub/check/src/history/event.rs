@@ -1,8 +1,9 @@
-//! One line of a history. The names are short on the wire, where clients write thousands a second.
+//! One line of a history. The field names are short in JSON, because clients write thousands of
+//! lines a second.
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Identity, Stamp};
+use crate::message::{Fingerprint, Identity};
 
 /// Something that happened, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,12 +11,12 @@ pub struct Event {
     /// On the clock of the machine that all clients share, microseconds since 1970.
     #[serde(rename = "t")]
     pub at_us: i64,
-    /// What happened.
+    /// What happened at that time.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What happened.
+/// The kinds of events, of producers, consumers and workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "e", rename_all = "kebab-case")]
 pub enum What {
@@ -23,14 +24,14 @@ pub enum What {
     Send {
         /// Which, and what it holds.
         #[serde(flatten)]
-        stamp: Stamp,
+        fingerprint: Fingerprint,
         /// When it was due to be sent, microseconds since 1970.
         #[serde(rename = "d")]
         due_us: i64,
     },
     /// The system promised that the message is in the log, and where.
     Acknowledged {
-        /// Which message.
+        /// The message that was sent before under this identity.
         #[serde(flatten)]
         identity: Identity,
         /// Its place in its partition; in queue mode its number.
@@ -55,7 +56,7 @@ pub enum What {
         /// When the worker asked, microseconds since 1970.
         #[serde(rename = "a")]
         asked_us: i64,
-        /// Whether the queue agreed.
+        /// Whether the queue accepted it; it refuses if the claim had run out.
         #[serde(rename = "y")]
         accepted: bool,
     },
@@ -70,18 +71,18 @@ pub struct Delivery {
     /// One life of one consuming process.
     #[serde(rename = "m")]
     pub member: u32,
-    /// Of the member's right to the partition; 0 when it does not know.
+    /// The generation of the member's ownership; 0 if the member does not know it.
     #[serde(rename = "n")]
     pub generation: i64,
-    /// The place it came from.
+    /// The offset that it came from.
     #[serde(rename = "o")]
     pub offset: i64,
     /// The partition it came from.
     #[serde(rename = "l")]
     pub partition: u32,
-    /// What it was.
+    /// The identity of the message and its content.
     #[serde(flatten)]
-    pub stamp: Stamp,
+    pub fingerprint: Fingerprint,
 }
 
 /// An answered request to move a cursor.
@@ -93,10 +94,10 @@ pub struct Commit {
     /// One life of one consuming process.
     #[serde(rename = "m")]
     pub member: u32,
-    /// Of the member's right to the partition; 0 when it does not know.
+    /// The generation of the member's ownership; 0 if the member does not know it.
     #[serde(rename = "n")]
     pub generation: i64,
-    /// The partition.
+    /// The number of the partition.
     #[serde(rename = "l")]
     pub partition: u32,
     /// The next offset that the group wants.
@@ -119,15 +120,15 @@ pub struct QueueClaim {
     /// The message's number in the queue.
     #[serde(rename = "o")]
     pub id: i64,
-    /// How often it was given out, this time included.
+    /// How often it was claimed, this time included.
     #[serde(rename = "k")]
     pub attempt: u32,
     /// When the worker asked for work, microseconds since 1970.
     #[serde(rename = "a")]
     pub asked_us: i64,
-    /// What it was.
+    /// The identity of the message and its content.
     #[serde(flatten)]
-    pub stamp: Stamp,
+    pub fingerprint: Fingerprint,
 }
 
 #[cfg(test)]
@@ -141,12 +142,15 @@ mod tests {
             partition: 2,
             sequence: 3,
         };
-        let stamp = Stamp {
+        let fingerprint = Fingerprint {
             identity,
             checksum: u64::MAX,
         };
         for what in [
-            What::Send { stamp, due_us: 8 },
+            What::Send {
+                fingerprint,
+                due_us: 8,
+            },
             What::Acknowledged {
                 identity,
                 offset: 9,
@@ -159,7 +163,7 @@ mod tests {
                 generation: 3,
                 offset: 4,
                 partition: 5,
-                stamp,
+                fingerprint,
             }),
             What::Commit(Commit {
                 group: 1,
@@ -175,7 +179,7 @@ mod tests {
                 id: 2,
                 attempt: 3,
                 asked_us: 4,
-                stamp,
+                fingerprint,
             }),
             What::Done {
                 id: 1,

@@ -1,11 +1,11 @@
-//! Which blow falls when.
+//! Which fault is injected when.
 
 use std::fmt;
 
 use dyno_sim::Random;
 use serde::{Deserialize, Serialize};
 
-/// The shortest pause before a blow, milliseconds.
+/// The shortest pause before a fault, milliseconds.
 const PAUSE_MIN_MS: u64 = 150;
 /// How much longer a pause may be.
 const PAUSE_SPREAD_MS: u64 = 700;
@@ -13,7 +13,7 @@ const PAUSE_SPREAD_MS: u64 = 700;
 /// One thing that is done to the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Blow {
+pub enum Fault {
     /// kill -9 of one server process that serves a client; the server then restarts itself.
     Backend,
     /// kill -9 of all processes of the server.
@@ -36,8 +36,9 @@ pub enum Blow {
     DiskFull,
 }
 
-impl Blow {
-    /// How often it is drawn, in relation to the others.
+impl Fault {
+    /// How often it is drawn, in relation to the others. Faults that leave outcomes in doubt are
+    /// drawn most.
     fn weight(self) -> usize {
         match self {
             Self::CutInCommit => 4,
@@ -48,7 +49,7 @@ impl Blow {
     }
 }
 
-impl fmt::Display for Blow {
+impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Backend => "backend",
@@ -65,43 +66,43 @@ impl fmt::Display for Blow {
     }
 }
 
-/// A blow, and the pause before it.
+/// A fault to inject, and the pause before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// From the end of the last blow, milliseconds.
+    /// The pause since the end of the last fault, in milliseconds.
     pub pause_ms: u64,
-    /// What is done.
-    pub blow: Blow,
-    /// A number that chooses whom it hits.
+    /// The kind of fault to inject.
+    pub fault: Fault,
+    /// A random number that chooses the process or connection that it hits.
     pub pick: u64,
 }
 
-/// All blows of a run.
+/// All faults of a run, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// What it was drawn from.
+    /// The seed that it was drawn from.
     pub seed: u64,
-    /// In their order.
+    /// The steps in the order in which they are taken.
     pub steps: Vec<Step>,
 }
 
 impl Plan {
-    /// Draws `kills` blows of the given kinds. Each kind falls once before any falls by chance, so
-    /// that a short run has all of them if it can.
-    pub fn draw(seed: u64, kills: usize, kinds: &[Blow]) -> Self {
+    /// Draws `kills` faults of the given kinds. Each kind is drawn once before any is drawn a
+    /// second time, so that a short run has all of them if it can.
+    pub fn draw(seed: u64, kills: usize, kinds: &[Fault]) -> Self {
         let mut random = Random::new(seed);
         let mut left = kinds.to_vec();
         let weights: usize = kinds.iter().map(|kind| kind.weight()).sum();
         let mut steps = Vec::with_capacity(kills);
         while steps.len() < kills && !kinds.is_empty() {
-            let blow = if left.is_empty() {
+            let fault = if left.is_empty() {
                 weighted(kinds, random.below(weights))
             } else {
                 left.swap_remove(random.below(left.len()))
             };
             steps.push(Step {
                 pause_ms: PAUSE_MIN_MS + random.bits() % PAUSE_SPREAD_MS,
-                blow,
+                fault,
                 pick: random.bits(),
             });
         }
@@ -109,7 +110,7 @@ impl Plan {
     }
 }
 
-fn weighted(kinds: &[Blow], mut at: usize) -> Blow {
+fn weighted(kinds: &[Fault], mut at: usize) -> Fault {
     for kind in kinds {
         match at.checked_sub(kind.weight()) {
             Some(rest) => at = rest,
@@ -123,7 +124,7 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "seed {}:", self.seed)?;
         for step in &self.steps {
-            write!(f, " {}", step.blow)?;
+            write!(f, " {}", step.fault)?;
         }
         Ok(())
     }
@@ -133,7 +134,12 @@ impl fmt::Display for Plan {
 mod tests {
     use super::*;
 
-    const KINDS: [Blow; 4] = [Blow::Backend, Blow::Server, Blow::Stall, Blow::CutInCommit];
+    const KINDS: [Fault; 4] = [
+        Fault::Backend,
+        Fault::Server,
+        Fault::Stall,
+        Fault::CutInCommit,
+    ];
 
     #[test]
     fn the_same_seed_draws_the_same_plan() {
@@ -143,15 +149,18 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_falls_early_and_the_heavy_ones_fall_often() {
+    fn each_kind_comes_early_and_the_heavy_ones_come_often() {
         for seed in 0..20 {
             let plan = Plan::draw(seed, 200, &KINDS);
             for kind in KINDS {
-                let falls = |steps: &[Step]| steps.iter().filter(|s| s.blow == kind).count();
-                assert_eq!(falls(&plan.steps[..4]), 1, "{kind} of seed {seed}");
+                let count = |steps: &[Step]| steps.iter().filter(|s| s.fault == kind).count();
+                assert_eq!(count(&plan.steps[..4]), 1, "{kind} of seed {seed}");
             }
-            let falls = |kind| plan.steps.iter().filter(|s| s.blow == kind).count();
-            assert!(falls(Blow::CutInCommit) > falls(Blow::Stall), "seed {seed}");
+            let count = |kind| plan.steps.iter().filter(|s| s.fault == kind).count();
+            assert!(
+                count(Fault::CutInCommit) > count(Fault::Stall),
+                "seed {seed}"
+            );
         }
     }
 }

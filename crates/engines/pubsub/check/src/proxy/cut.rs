@@ -1,4 +1,4 @@
-//! What a nemesis may do to the connections of a proxy, and what was done.
+//! What a nemesis can do to the connections of a proxy, and counts of what was done.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +9,7 @@ use dyno_net::{Address, Stream};
 use dyno_sim::Random;
 use parking_lot::Mutex;
 
-/// What happened so far.
+/// What a proxy has done so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Connections that were accepted and passed on.
@@ -22,7 +22,7 @@ pub struct Counts {
     pub failed: u64,
 }
 
-/// Both ends of a connection, to cut it by.
+/// Both ends of a connection, by which it can be cut.
 #[derive(Debug)]
 struct Ends {
     client: Stream,
@@ -57,13 +57,15 @@ impl Control {
         }
     }
 
-    /// Where new connections go.
+    /// The address that new connections are passed on to.
     pub fn target(&self) -> Address {
         self.target.lock().clone()
     }
 
-    /// Sends new connections elsewhere and cuts those that there are.
+    /// Passes new connections on to another address, and cuts those that are open.
     pub fn set_target(&self, target: Address) {
+        // The target changes before the cut, so that a client that reconnects at once reaches the
+        // new one.
         *self.target.lock() = target;
         self.cut_all();
     }
@@ -78,7 +80,7 @@ impl Control {
         self.armed.load(Ordering::Acquire)
     }
 
-    /// Holds every piece of data up for so long, in both directions.
+    /// Delays every piece of data by this much, in both directions.
     pub fn set_delay(&self, delay: Duration) {
         let delay_us = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
         self.delay_us.store(delay_us, Ordering::Relaxed);
@@ -88,7 +90,7 @@ impl Control {
         Duration::from_micros(self.delay_us.load(Ordering::Relaxed))
     }
 
-    /// Cuts one connection, any; false if there is none.
+    /// Cuts one connection at random. Returns false if there is none.
     pub fn cut_one(&self, random: &mut Random) -> bool {
         let links = self.links.lock();
         let chosen = links.values().nth(random.below(links.len()));
@@ -99,14 +101,14 @@ impl Control {
         chosen.is_some()
     }
 
-    /// Cuts every connection.
+    /// Cuts every connection that is open now.
     pub fn cut_all(&self) {
         let links = self.links.lock();
         links.values().for_each(Ends::cut);
         self.cut.fetch_add(links.len() as u64, Ordering::Relaxed);
     }
 
-    /// What happened so far.
+    /// What the proxy has done so far.
     pub fn counts(&self) -> Counts {
         Counts {
             connections: self.connections.load(Ordering::Relaxed),
@@ -116,7 +118,7 @@ impl Control {
         }
     }
 
-    /// Whether this commit is to lose its answer; uses up one of the armed cuts.
+    /// Returns whether this commit is to lose its answer, and uses up one of the armed cuts if so.
     pub(super) fn take_armed(&self) -> bool {
         let taken = self
             .armed
@@ -130,7 +132,7 @@ impl Control {
         taken
     }
 
-    /// Keeps a connection until [`Control::forget`]; its number is the key.
+    /// Keeps a connection until [`Control::forget`] is called with the number that is returned.
     pub(super) fn keep(&self, client: &Stream, server: &Stream) -> io::Result<u64> {
         let ends = Ends {
             client: client.try_clone()?,
@@ -143,6 +145,14 @@ impl Control {
 
     pub(super) fn forget(&self, number: u64) {
         self.links.lock().remove(&number);
+    }
+
+    /// Closes both ends of a connection and forgets it.
+    pub(super) fn cut_off(&self, number: u64) {
+        let ends = self.links.lock().remove(&number);
+        if let Some(ends) = ends {
+            ends.cut();
+        }
     }
 
     pub(super) fn failed(&self) {

@@ -1,4 +1,4 @@
-//! The run itself: start, strike, drain, read, judge.
+//! The run itself: start, inject faults, drain, read, judge.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use dyno_postgres::postgres::Client;
 
 use super::clients::Clients;
 use super::drain::Drain;
+use super::inject::inject;
 use super::servers::{NAME, Servers};
 use super::soak::Soaked;
-use super::strike::strike;
 use super::{Mode, Options, Outcome, Recorder, RunError, judge, sampling};
-use crate::nemesis::{Blow, Plan};
+use crate::nemesis::{Fault, Plan};
 
 /// How long nothing may be acknowledged before the run is given up.
 const STUCK: Duration = Duration::from_secs(60);
@@ -22,12 +22,12 @@ const EVENTS_MAX: usize = 12_000_000;
 const POLL: Duration = Duration::from_millis(10);
 const TICK: Duration = Duration::from_secs(5);
 
-/// Runs a check and judges it. What went wrong is in the outcome; an error means that there is no
-/// judgement.
+/// Runs a check and judges it. What went wrong in the run is in the outcome. An error means that
+/// there is no judgement.
 ///
 /// # Errors
 /// When servers or clients cannot be started or controlled, and when the system does not come back
-/// after a blow.
+/// after a fault.
 pub fn run(options: &Options) -> Result<Outcome, RunError> {
     check(options)?;
     let mut kinds = options.kinds();
@@ -35,7 +35,7 @@ pub fn run(options: &Options) -> Result<Outcome, RunError> {
     let recorder = Arc::new(Recorder::new(EVENTS_MAX));
     let mut servers = Servers::open(options, &mut left_out)?;
     if servers.tmpfs.is_none() {
-        kinds.retain(|kind| *kind != Blow::DiskFull);
+        kinds.retain(|kind| *kind != Fault::DiskFull);
     }
     let plan = Plan::draw(options.seed, options.kills, &kinds);
     options.say(|| plan.to_string());
@@ -47,39 +47,39 @@ pub fn run(options: &Options) -> Result<Outcome, RunError> {
         servers: &mut servers,
         clients: &mut clients,
         snapshot: None,
-        blows: BTreeMap::new(),
+        faults: BTreeMap::new(),
     };
-    run.strikes(&plan)?;
+    run.inject_all(&plan)?;
     let soak = options.soak.map(|soak| run.soak(soak)).transpose()?;
-    let blows = run.finish(&mut left_out)?;
-    judge::outcome(options, &servers, &recorder, blows, soak, left_out)
+    let faults = run.finish(&mut left_out)?;
+    judge::outcome(options, &servers, &recorder, faults, soak, left_out)
 }
 
-/// The parts of a run that goes on.
+/// The parts of a run that is under way.
 struct Run<'a> {
     options: &'a Options,
     recorder: &'a Arc<Recorder>,
     servers: &'a mut Servers,
     clients: &'a mut Clients,
     snapshot: Option<Client>,
-    blows: BTreeMap<Blow, u64>,
+    faults: BTreeMap<Fault, u64>,
 }
 
 impl Run<'_> {
-    fn strikes(&mut self, plan: &Plan) -> Result<(), RunError> {
+    fn inject_all(&mut self, plan: &Plan) -> Result<(), RunError> {
         let began = Instant::now();
         for (number, step) in plan.steps.iter().enumerate() {
             self.hold_snapshot();
             thread::sleep(Duration::from_millis(step.pause_ms));
             let before = self.recorder.acknowledged();
             self.options.say(|| {
-                let (at_s, blow) = (began.elapsed().as_secs_f64(), step.blow);
-                format!("{number}: {blow} at {at_s:.1} s ({before} acknowledged)")
+                let (at_s, fault) = (began.elapsed().as_secs_f64(), step.fault);
+                format!("{number}: {fault} at {at_s:.1} s ({before} acknowledged)")
             });
-            if strike(step, self.options, self.servers, self.clients)? {
-                *self.blows.entry(step.blow).or_default() += 1;
+            if inject(step, self.options, self.servers, self.clients)? {
+                *self.faults.entry(step.fault).or_default() += 1;
             }
-            let after = format!("after blow {number} ({})", step.blow);
+            let after = format!("after fault {number} ({})", step.fault);
             let before = self.recorder.acknowledged();
             progress(self.recorder, before, &after, self.clients, self.servers)?;
             if !self.recorder.troubles().is_empty() || self.options.is_stopped() {
@@ -89,7 +89,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Opens a transaction with a snapshot, again if the server has ended it.
+    /// Opens a transaction with a snapshot, again if the server has ended it. An old snapshot keeps
+    /// the server from removing dead rows.
     fn hold_snapshot(&mut self) {
         let open = self.snapshot.as_ref().is_some_and(|open| !open.is_closed());
         if !self.options.snapshot || open {
@@ -97,14 +98,14 @@ impl Run<'_> {
         }
         let begin =
             "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pubsub.schema_version";
-        // A server that is away now is asked again before the next blow.
+        // A server that is away now is asked again before the next fault.
         self.snapshot = self.servers.connect().ok().and_then(|mut client| {
             let began = client.batch_execute(begin);
             began.is_ok().then_some(client)
         });
     }
 
-    /// Lets the run go on for a while, looking at it.
+    /// Lets the run go on without faults for a while, and takes samples.
     fn soak(&mut self, length: Duration) -> Result<Soaked, RunError> {
         self.snapshot = None;
         let mut sampling = sampling::Sampling::new();
@@ -127,10 +128,12 @@ impl Run<'_> {
         Ok(sampling.judge(self.recorder))
     }
 
-    /// Stops producers, lets consumers reach the end, and stops them.
-    fn finish(mut self, left_out: &mut Vec<String>) -> Result<BTreeMap<Blow, u64>, RunError> {
+    /// Stops the producers, lets the consumers reach the end, and stops these.
+    fn finish(mut self, left_out: &mut Vec<String>) -> Result<BTreeMap<Fault, u64>, RunError> {
         self.snapshot = None;
         self.servers.revive(Duration::from_secs(5))?;
+        // Consumers go on while the last records of producers are acknowledged, so that everything
+        // that is in the log can be delivered.
         Clients::stop(self.recorder, std::mem::take(&mut self.clients.producers))?;
         let mut drain = Drain::new(Instant::now());
         let mut client = self.servers.connect()?;
@@ -154,18 +157,19 @@ impl Run<'_> {
         Clients::stop(self.recorder, std::mem::take(&mut self.clients.consumers))?;
         Clients::stop(self.recorder, std::mem::take(&mut self.clients.brokers))?;
         for kind in self.options.kinds() {
-            if !self.blows.contains_key(&kind) && self.options.kills > 0 {
+            if !self.faults.contains_key(&kind) && self.options.kills > 0 {
                 left_out.push(format!(
-                    "{kind}: the plan of {} blows has none, or it hit nothing",
+                    "{kind}: the plan of {} faults has none, or it hit nothing",
                     self.options.kills
                 ));
             }
         }
-        Ok(self.blows)
+        Ok(self.faults)
     }
 }
 
-/// Waits until more than `before` is acknowledged.
+/// Waits until more than `before` messages are acknowledged. A system that does not come back after
+/// a fault fails here.
 fn progress(
     recorder: &Recorder,
     before: u64,

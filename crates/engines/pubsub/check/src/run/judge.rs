@@ -1,4 +1,4 @@
-//! Reads what is stored, and has it judged.
+//! Reads what is stored at the end, and judges it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::soak::Soaked;
 use super::{Mode, Options, Outcome, Recorder, RunError, readings};
 use crate::checker::{self, Evidence, QueueEvidence, Verdict};
 use crate::history::{Event, What};
-use crate::nemesis::Blow;
+use crate::nemesis::Fault;
 use crate::proxy::Proxy;
 
 /// Judges a run that has ended.
@@ -18,15 +18,22 @@ pub fn outcome(
     options: &Options,
     servers: &Servers,
     recorder: &Recorder,
-    blows: BTreeMap<Blow, u64>,
+    faults: BTreeMap<Fault, u64>,
     soak: Option<Soaked>,
     mut left_out: Vec<String>,
 ) -> Result<Outcome, RunError> {
-    let crashes: u64 = [Blow::Server, Blow::Backend, Blow::Primary, Blow::DiskFull]
-        .iter()
-        .filter_map(|blow| blows.get(blow))
-        .sum();
+    let crashes: u64 = [
+        Fault::Server,
+        Fault::Backend,
+        Fault::Primary,
+        Fault::DiskFull,
+    ]
+    .iter()
+    .filter_map(|fault| faults.get(fault))
+    .sum();
     let troubles = recorder.troubles();
+    // After a trouble consumers were not given the time to reach the end, so what was not delivered
+    // is not held against them.
     let drained = troubles.is_empty();
     let verdict = match options.mode {
         Mode::Queue => queue(options, servers, recorder, crashes == 0, drained)?,
@@ -53,7 +60,7 @@ pub fn outcome(
         mode: options.mode,
         nodes: options.nodes,
         seed: options.seed,
-        blows,
+        faults,
         cut_in_commit: cuts(&mut servers.proxies()),
         cut_at_brokers: cuts(&mut servers.fronts.iter()),
         lease_changes: match options.mode {
@@ -85,7 +92,8 @@ fn log(
         readings::through_library(&mut library, NAME).map_err(RunError::log("read the log"))?,
     ];
     let cursors = readings::cursors(&mut client, NAME)?;
-    // The SQL functions commit as the session says, so there a killed server forgets nothing.
+    // The SQL functions commit as the session says, which is synchronously, so a killed server
+    // forgets nothing there.
     let forgetful = if options.mode == Mode::Sql {
         0
     } else {
@@ -98,7 +106,6 @@ fn log(
             events: history.events(),
             readings: &readings,
             cursors: &cursors,
-            forgotten_max: 0,
             server_stayed: forgetful == 0,
             drained,
         })
@@ -130,7 +137,7 @@ fn cuts(proxies: &mut dyn Iterator<Item = &Proxy>) -> u64 {
         .sum()
 }
 
-/// How many messages are left to do, over all groups.
+/// How many messages are left to be processed, over all groups.
 pub fn undone(client: &mut Client, mode: Mode, name: &str) -> Result<i64, RunError> {
     Ok(match mode {
         Mode::Queue => readings::queue_waiting(client, name)?,
@@ -138,7 +145,8 @@ pub fn undone(client: &mut Client, mode: Mode, name: &str) -> Result<i64, RunErr
     })
 }
 
-/// Length of the run, seconds, and the longest time without an acknowledgement, milliseconds.
+/// The length of the run in seconds, and the longest time without an acknowledgement in
+/// milliseconds.
 fn pace(events: &[Event]) -> (f64, f64) {
     let mut times: Vec<i64> = events
         .iter()

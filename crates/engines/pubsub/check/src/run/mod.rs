@@ -1,8 +1,9 @@
-//! A whole run: servers, clients, blows, and the judgement.
+//! A whole run: servers, clients, faults, and the judgement.
 
 mod clients;
 mod drain;
 mod drive;
+mod inject;
 mod judge;
 mod nodes;
 mod options;
@@ -12,7 +13,6 @@ mod recorder;
 mod sampling;
 mod servers;
 mod soak;
-mod strike;
 
 pub use drive::run;
 pub use dyno_soak::Trend;
@@ -25,7 +25,7 @@ use crate::child::SpawnError;
 use crate::history::HistoryError;
 use crate::nemesis::BallastError;
 
-/// Why a run came to no judgement.
+/// The reason why a run came to no judgement.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A server could not be made, reached or brought up again.
@@ -34,7 +34,7 @@ pub enum RunError {
     /// The log or the queue could not be made or read.
     #[error("cannot {action}: {source}")]
     Log {
-        /// What was tried.
+        /// What was tried, as a verb and its object.
         action: &'static str,
         /// What the engine said.
         source: dyno_pubsub::Error,
@@ -51,25 +51,25 @@ pub enum RunError {
     /// The history could not be written.
     #[error(transparent)]
     History(#[from] HistoryError),
-    /// A process of ours could not be signalled.
+    /// A process of the run could not be signalled.
     #[error("cannot signal {name}: {source}")]
     Signal {
-        /// Which.
+        /// The name of the process.
         name: String,
-        /// Why not.
+        /// Why the system refused it.
         source: std::io::Error,
     },
-    /// Options that cannot work.
+    /// The options cannot work together.
     #[error("the check cannot run: {0}")]
     Options(String),
-    /// Nothing was acknowledged any more.
+    /// Nothing was acknowledged any more, so the system did not come back.
     #[error("nothing was acknowledged for {waited_s} s {after}; {troubles}")]
     Stuck {
-        /// How long.
+        /// How long it was waited for, in seconds.
         waited_s: u64,
-        /// After what.
+        /// The fault or phase after which it happened.
         after: String,
-        /// What is known besides.
+        /// What else is known: processes that ended, and what the server does.
         troubles: String,
     },
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::nemesis::Blow;
+use crate::nemesis::Fault;
 
-/// Which way of the engine is judged.
+/// Which interface of the engine is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -23,7 +23,8 @@ pub enum Mode {
     Queue,
 }
 
-/// How a run goes. The rates are modest on purpose: what is judged is right and wrong.
+/// The settings of a run. The rates are modest on purpose, because correctness is judged and not
+/// speed.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The program to run as child processes, with the arguments before the job.
@@ -31,25 +32,25 @@ pub struct Options {
     /// An empty folder for servers, logs and, if the run fails, the history. The server's user must
     /// be able to enter it.
     pub dir: PathBuf,
-    /// How many blows fall.
+    /// How many faults are injected.
     pub kills: usize,
-    /// What the plan is drawn from.
+    /// The seed that the plan is drawn from.
     pub seed: u64,
-    /// What is judged.
+    /// Which interface of the engine is judged.
     pub mode: Mode,
     /// How many servers: 1, or a primary with 1 or 2 synchronous standbys.
     pub nodes: usize,
-    /// Partitions of the topic.
+    /// How many partitions the topic has.
     pub partitions: u32,
-    /// Groups that read all of it.
+    /// How many groups read all of the topic.
     pub groups: u32,
-    /// Producing processes, or senders of the queue.
+    /// How many processes produce, or send to the queue.
     pub producers: usize,
-    /// Consuming processes of each group, or workers of the queue.
+    /// How many processes of each group consume, or work on the queue.
     pub consumers: usize,
-    /// Brokers, in broker mode.
+    /// How many brokers run, in broker mode.
     pub brokers: usize,
-    /// Messages a second of each producer.
+    /// How many messages each producer sends a second.
     pub rate: u32,
     /// Length of a message, bytes.
     pub value_bytes: usize,
@@ -57,22 +58,23 @@ pub struct Options {
     pub lease_ms: u64,
     /// Whether a transaction with an old snapshot stays open all the time.
     pub snapshot: bool,
-    /// Runs this long after the blows, sampling, and judges whether everything stayed flat.
+    /// How long the run goes on after the faults, taking samples. Then it judges whether everything
+    /// stayed flat.
     pub soak: Option<Duration>,
-    /// Only these blows; all that fit when empty.
-    pub only: Vec<Blow>,
+    /// The only faults to inject; all that fit if it is empty.
+    pub only: Vec<Fault>,
     /// Clients make the mistakes that the engine's rules are there to prevent, so that the check
     /// must fail: a test of the check itself, in SQL mode.
     pub careless: bool,
-    /// Set from outside, ends the run early: no further blow falls, and what has happened is
-    /// judged.
+    /// The caller sets it to end the run early: no further fault is injected, and what has happened
+    /// so far is judged.
     pub stop: Arc<AtomicBool>,
-    /// Tells what happens, line by line, to standard error.
+    /// Whether to report what happens to standard error, line by line.
     pub narrate: bool,
 }
 
 impl Options {
-    /// A run of `kills` blows from `seed`, against one server in direct mode.
+    /// A run of `kills` faults from `seed`, against one server in direct mode.
     pub fn new(program: Vec<String>, dir: PathBuf, kills: usize, seed: u64) -> Self {
         Self {
             program,
@@ -108,20 +110,20 @@ impl Options {
         }
     }
 
-    /// The blows that fit this run.
-    pub fn kinds(&self) -> Vec<Blow> {
-        let mut kinds = vec![Blow::Producer, Blow::Consumer, Blow::Stall, Blow::Cut];
-        kinds.push(Blow::CutInCommit);
+    /// The faults that fit this run.
+    pub fn kinds(&self) -> Vec<Fault> {
+        let mut kinds = vec![Fault::Producer, Fault::Consumer, Fault::Stall, Fault::Cut];
+        kinds.push(Fault::CutInCommit);
         if self.mode == Mode::Broker {
-            kinds.push(Blow::Broker);
+            kinds.push(Fault::Broker);
         }
         if self.nodes > 1 {
             // A primary that is killed and comes back itself shows commits that no standby has
             // confirmed, and a later takeover may lose them again: PostgreSQL promises nothing
             // about these, so there a dead primary is always replaced.
-            kinds.push(Blow::Primary);
+            kinds.push(Fault::Primary);
         } else {
-            kinds.extend([Blow::Backend, Blow::Server, Blow::DiskFull]);
+            kinds.extend([Fault::Backend, Fault::Server, Fault::DiskFull]);
         }
         kinds.retain(|kind| self.only.is_empty() || self.only.contains(kind));
         kinds

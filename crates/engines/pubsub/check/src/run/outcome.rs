@@ -1,4 +1,4 @@
-//! What a run has shown.
+//! The result of a run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 use super::options::Mode;
 use super::soak::Soaked;
 use crate::checker::Verdict;
-use crate::nemesis::Blow;
+use crate::nemesis::Fault;
 
 /// The result of a run, as `--json` prints it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Outcome {
     /// Whether no rule was broken, nothing ended by itself, and all stayed flat if that was asked.
     pub holds: bool,
-    /// What was judged.
+    /// Which interface of the engine was judged.
     pub mode: Mode,
     /// How many servers there were.
     pub nodes: usize,
-    /// What the plan was drawn from.
+    /// The seed that the plan was drawn from.
     pub seed: u64,
-    /// Blows that fell, by kind.
-    pub blows: BTreeMap<Blow, u64>,
+    /// How many faults of each kind hit something.
+    pub faults: BTreeMap<Fault, u64>,
     /// Connections that were cut after a commit went out and before its answer came.
     pub cut_in_commit: u64,
     /// Those of them that were between clients and brokers.
@@ -35,7 +35,7 @@ pub struct Outcome {
     pub seconds: f64,
     /// The longest time without any acknowledgement, milliseconds.
     pub stall_longest_ms: f64,
-    /// What went wrong beside the rules.
+    /// What went wrong besides broken rules.
     pub troubles: Vec<String>,
     /// What was not done, and why.
     pub left_out: Vec<String>,
@@ -46,8 +46,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// How many blows fell.
+    /// How many faults hit something.
     pub fn kills(&self) -> u64 {
-        self.blows.values().sum()
+        self.faults.values().sum()
     }
 }

@@ -1,15 +1,15 @@
-//! What is stored at the end, by plain SQL: the reader that shares no code with the library.
+//! What is stored at the end, read by plain SQL, which shares no code with the library.
 
 use dyno_postgres::postgres::{Client, Row};
 use dyno_postgres::{Class, PgError};
 use dyno_pubsub::Connection;
 
 use crate::checker::{Cursor, Entry, PartitionLog, QueueLeft, Reading};
-use crate::message::{self, Stamp};
+use crate::message::{self, Fingerprint};
 
 const FETCH_BYTES: usize = 1 << 20;
 
-/// A statement of the checker's own failed.
+/// Turns the error of a statement of the checker into ours.
 fn failed(action: &str) -> impl FnOnce(dyno_postgres::postgres::Error) -> PgError {
     let action = action.to_owned();
     move |source| PgError::Statement {
@@ -19,11 +19,11 @@ fn failed(action: &str) -> impl FnOnce(dyno_postgres::postgres::Error) -> PgErro
     }
 }
 
-/// The stamp of a stored value.
-pub fn stamp_of(value: Option<&[u8]>) -> Result<Stamp, String> {
+/// The fingerprint of a stored value.
+pub fn fingerprint_of(value: Option<&[u8]>) -> Result<Fingerprint, String> {
     let value = value.ok_or("it has no value")?;
     match message::read(value) {
-        Ok(content) => Ok(content.stamp),
+        Ok(content) => Ok(content.fingerprint),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -64,7 +64,7 @@ pub fn through_view(client: &mut Client, topic: &str) -> Result<Reading, PgError
 fn entry(row: &Row) -> Entry {
     Entry {
         offset: row.get(0),
-        stamp: stamp_of(row.get(1)),
+        fingerprint: fingerprint_of(row.get(1)),
     }
 }
 
@@ -80,13 +80,18 @@ pub fn through_library(
         let mut at = place.first_offset;
         while at < place.next_offset {
             let fetched = connection.fetch(topic_id, place.partition, at, FETCH_BYTES)?;
+            // The log ends before the offset that it was said to. The checker finds that in the
+            // reading; a loop here would not end.
             if fetched.rows.is_empty() {
                 break;
             }
             for row in &fetched.rows {
                 for (offset, record) in (row.base_offset..).zip(row.records()?) {
-                    let stamp = stamp_of(Some(&record?.value));
-                    entries.push(Entry { offset, stamp });
+                    let fingerprint = fingerprint_of(Some(&record?.value));
+                    entries.push(Entry {
+                        offset,
+                        fingerprint,
+                    });
                 }
             }
             at = fetched.next_offset;
@@ -103,7 +108,7 @@ pub fn through_library(
     })
 }
 
-/// Each group's place in each partition; groups are named g0, g1 and so on.
+/// The cursors of all groups in all partitions. Groups are named g0, g1 and so on.
 pub fn cursors(client: &mut Client, topic: &str) -> Result<Vec<Cursor>, PgError> {
     let rows = client
         .query(
@@ -125,7 +130,7 @@ pub fn cursors(client: &mut Client, topic: &str) -> Result<Vec<Cursor>, PgError>
         .collect())
 }
 
-/// Messages that groups have not committed, over all groups.
+/// How many messages groups have not committed, over all groups.
 pub fn lag(client: &mut Client, topic: &str) -> Result<i64, PgError> {
     let row = client
         .query_one(
@@ -152,7 +157,7 @@ pub fn dead_rows(client: &mut Client) -> Result<i64, PgError> {
     Ok(row.get(0))
 }
 
-/// Bytes of write-ahead log that the server may keep: it aims at `max_wal_size`, and goes beyond
+/// How many bytes of write-ahead log the server may keep. It aims at `max_wal_size`, and exceeds it
 /// while a checkpoint is under way.
 pub fn log_most_bytes(client: &mut Client) -> Result<u64, PgError> {
     let row = client
@@ -164,7 +169,7 @@ pub fn log_most_bytes(client: &mut Client) -> Result<u64, PgError> {
     Ok(row.get::<_, i64>(0).unsigned_abs())
 }
 
-/// Does what retention asks for.
+/// Applies retention, as an operator's timer would.
 pub fn maintain(client: &mut Client) -> Result<(), PgError> {
     client
         .execute("SELECT pubsub.maintain()", &[])
@@ -183,7 +188,7 @@ fn queue_number(client: &mut Client, queue: &str) -> Result<i32, PgError> {
         .map_err(failed("find the queue"))
 }
 
-/// Messages of a queue that wait or are held.
+/// How many messages of a queue wait or are claimed.
 pub fn queue_waiting(client: &mut Client, queue: &str) -> Result<i64, PgError> {
     let ask = format!(
         "SELECT count(*) FROM pubsub.queue_{}",
@@ -208,7 +213,7 @@ pub fn queue_left(client: &mut Client, queue: &str) -> Result<Vec<QueueLeft>, Pg
         .map(|row| QueueLeft {
             id: row.get(0),
             dead: row.get(1),
-            stamp: stamp_of(row.get(2)),
+            fingerprint: fingerprint_of(row.get(2)),
         })
         .collect())
 }

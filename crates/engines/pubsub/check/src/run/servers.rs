@@ -1,4 +1,4 @@
-//! What clients work with: servers behind a proxy, and brokers if there are some.
+//! What clients work with: servers behind a proxy, and brokers if there are any.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,25 +12,25 @@ use dyno_pubsub::{Connection, TopicOptions};
 
 use super::nodes::Nodes;
 use super::{Mode, Options, RunError};
-use crate::nemesis::{Blow, Tmpfs};
+use crate::nemesis::{Fault, Tmpfs};
 use crate::proxy::{Protocol, Proxy};
 
 /// The topic, or the queue, of every run.
 pub const NAME: &str = "check";
-/// Room for a server that is to run out of it.
+/// The size of the file system of a server that is to run out of space.
 const TMPFS_BYTES: u64 = 1 << 30;
-/// Any: the proxy's socket is named by it.
+/// The port in the name of the proxy's socket, which may be any.
 const PORT: u16 = 5432;
 
 /// The servers of a run and the way to them.
 #[derive(Debug)]
 pub struct Servers {
-    /// First, so that connections end before servers do.
+    /// The first field, so that connections end before servers do.
     pub proxy: Proxy,
     /// One before each broker, so that clients lose connections and answers too.
     pub fronts: Vec<Proxy>,
     pub nodes: Nodes,
-    /// Last: the servers live in it.
+    /// The last field, because the servers' files are in it.
     pub tmpfs: Option<Tmpfs>,
     endpoint: String,
 }
@@ -39,7 +39,7 @@ impl Servers {
     /// Makes servers in the run's folder, a log in them, and a proxy before them.
     pub fn open(options: &Options, left_out: &mut Vec<String>) -> Result<Self, RunError> {
         let servers_dir = options.dir.join("servers");
-        let tmpfs = if options.kinds().contains(&Blow::DiskFull) {
+        let tmpfs = if options.kinds().contains(&Fault::DiskFull) {
             match Tmpfs::mount(&servers_dir, TMPFS_BYTES) {
                 Ok(tmpfs) => Some(tmpfs),
                 Err(error) => {
@@ -111,7 +111,7 @@ impl Servers {
         Ok(connect(&self.nodes.dsn()?, &Session::named("dyno check"))?)
     }
 
-    /// What the server is doing, and who holds the partitions: for a run that got stuck.
+    /// What the server is doing, and which broker holds each partition, for a run that got stuck.
     pub fn describe(&self) -> Vec<String> {
         let asked = self.connect().map_err(|error| error.to_string());
         let asked = asked.and_then(|mut client| {
@@ -188,8 +188,7 @@ fn make_log(options: &Options, nodes: &Nodes) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The proxy before broker `at`. What clients ask in the verbs that commit loses its answer when
-/// told to.
+/// The proxy in front of broker `at`. It can drop the answers to requests with verbs that commit.
 fn front(dir: &Path, at: usize) -> Result<Proxy, RunError> {
     let committing = [
         Verb::Produce,

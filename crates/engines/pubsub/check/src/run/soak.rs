@@ -10,31 +10,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::{Event, What};
 
-/// What is sampled, at a moment.
+/// One sample of a soak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// From the beginning of the soak, seconds.
     pub at_s: f64,
     /// Private memory by kind of process, bytes.
     pub memory_bytes: BTreeMap<String, u64>,
-    /// Of the server's folder without its write-ahead log, bytes.
+    /// The size of the server's directory without its write-ahead log, in bytes.
     pub disk_bytes: u64,
-    /// Of the server's write-ahead log, bytes.
+    /// The size of the server's write-ahead log, in bytes.
     pub log_bytes: u64,
-    /// In the tables of the schema.
+    /// How many dead rows the tables of the schema have.
     pub dead_rows: i64,
 }
 
 /// What a soak has shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Soaked {
-    /// How long, seconds.
+    /// How long the soak took, in seconds.
     pub seconds: f64,
     /// What was seen, every few seconds.
     pub samples: Vec<Sample>,
     /// From due to acknowledged, of each whole minute, milliseconds.
     pub p99_ms: Vec<f64>,
-    /// The judgement.
+    /// The judgement of each quantity.
     pub trends: Vec<Trend>,
 }
 
@@ -82,7 +82,7 @@ impl Soaked {
         dyno_soak::is_long(self.seconds)
     }
 
-    /// Whether everything stayed flat.
+    /// Whether no quantity has grown.
     pub fn flat(&self) -> bool {
         self.trends.iter().all(|trend| trend.flat)
     }
@@ -118,7 +118,10 @@ pub fn p99_by_minute(events: &[Event], from_us: i64) -> Vec<f64> {
     let mut minutes: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
     for event in events {
         match event.what {
-            What::Send { stamp, due_us } => _ = due.insert(stamp.identity, due_us),
+            What::Send {
+                fingerprint,
+                due_us,
+            } => _ = due.insert(fingerprint.identity, due_us),
             What::Acknowledged { identity, .. } => {
                 if let Some(due_us) = due.remove(&identity)
                     && due_us >= from_us
@@ -131,7 +134,7 @@ pub fn p99_by_minute(events: &[Event], from_us: i64) -> Vec<f64> {
             _ => {}
         }
     }
-    // The last minute is not whole.
+    // The last minute is cut short, so its p99 is of too few messages.
     minutes.pop_last();
     minutes
         .into_values()

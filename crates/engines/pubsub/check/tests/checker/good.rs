@@ -4,7 +4,7 @@ use dyno_pubsub_check::checker::{
     Cursor, Entry, Evidence, PartitionLog, Reading, Rule, Verdict, check,
 };
 use dyno_pubsub_check::history::{Commit, Delivery, Event, What};
-use dyno_pubsub_check::message::{Identity, Stamp, write};
+use dyno_pubsub_check::message::{Fingerprint, Identity, write};
 
 /// Evidence that owns what it refers to.
 #[derive(Debug, Clone)]
@@ -52,7 +52,6 @@ impl Case {
             events: &self.events,
             readings: &self.readings,
             cursors: &self.cursors,
-            forgotten_max: 0,
             server_stayed: self.server_stayed,
             drained: true,
         })
@@ -64,45 +63,48 @@ impl Case {
         self.events.push(Event { at_us, what });
     }
 
-    pub fn send(&mut self, identity: Identity) -> Stamp {
-        let (_, stamp) = write(identity, 0, 0);
-        self.event(What::Send { stamp, due_us: 0 });
-        stamp
+    pub fn send(&mut self, identity: Identity) -> Fingerprint {
+        let (_, fingerprint) = write(identity, 0, 0);
+        self.event(What::Send {
+            fingerprint,
+            due_us: 0,
+        });
+        fingerprint
     }
 
     /// Puts a message at the end of its partition, as every reader sees it.
-    pub fn store(&mut self, stamp: Stamp) -> i64 {
-        let partition = stamp.identity.partition as usize;
+    pub fn store(&mut self, fingerprint: Fingerprint) -> i64 {
+        let partition = fingerprint.identity.partition as usize;
         let offset = self.readings[0].partitions[partition].next_offset;
         for reading in &mut self.readings {
             let log = &mut reading.partitions[partition];
             log.next_offset += 1;
             log.entries.push(Entry {
                 offset,
-                stamp: Ok(stamp),
+                fingerprint: Ok(fingerprint),
             });
         }
         offset
     }
 
-    pub fn stamp_at(&self, partition: u32, offset: i64) -> Stamp {
+    pub fn fingerprint_at(&self, partition: u32, offset: i64) -> Fingerprint {
         let log = &self.readings[0].partitions[partition as usize];
         let entry = log.entries.iter().find(|entry| entry.offset == offset);
-        let stamp = entry.and_then(|entry| entry.stamp.as_ref().ok());
-        *stamp.expect("a whole message at the offset")
+        let fingerprint = entry.and_then(|entry| entry.fingerprint.as_ref().ok());
+        *fingerprint.expect("a whole message at the offset")
     }
 
     /// Gives a stored message to a group.
     pub fn deliver(&mut self, (group, member, generation): (u32, u32, i64), at: (u32, i64)) {
         let (partition, offset) = at;
-        let stamp = self.stamp_at(partition, offset);
+        let fingerprint = self.fingerprint_at(partition, offset);
         self.event(What::Delivered(Delivery {
             group,
             member,
             generation,
             partition,
             offset,
-            stamp,
+            fingerprint,
         }));
     }
 
@@ -144,14 +146,14 @@ pub fn good() -> Case {
     let mut case = Case::new(2, 2);
     for sequence in 0..10 {
         for producer in [1, 2] {
-            let stamp = case.send(identity(producer, 0, sequence));
+            let fingerprint = case.send(identity(producer, 0, sequence));
             if producer == 1 && sequence == 7 {
-                case.event(What::Failed(stamp.identity));
+                case.event(What::Failed(fingerprint.identity));
             } else if producer == 1 && sequence == 9 {
-                case.event(What::Unknown(stamp.identity));
+                case.event(What::Unknown(fingerprint.identity));
             } else {
-                let offset = case.store(stamp);
-                let identity = stamp.identity;
+                let offset = case.store(fingerprint);
+                let identity = fingerprint.identity;
                 if producer == 1 && sequence == 8 {
                     continue;
                 }
@@ -160,9 +162,9 @@ pub fn good() -> Case {
         }
     }
     for sequence in 0..5 {
-        let stamp = case.send(identity(3, 1, sequence));
-        let offset = case.store(stamp);
-        let identity = stamp.identity;
+        let fingerprint = case.send(identity(3, 1, sequence));
+        let offset = case.store(fingerprint);
+        let identity = fingerprint.identity;
         case.event(What::Acknowledged { identity, offset });
     }
     for group in 0..2 {

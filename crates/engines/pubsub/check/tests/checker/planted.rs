@@ -23,8 +23,8 @@ fn in_log(case: &mut Case, partition: usize, change: impl Fn(&mut Vec<Entry>)) {
 /// Puts another message at an offset.
 fn replace(case: &mut Case, partition: usize, offset: usize, identity: Identity) {
     in_log(case, partition, |entries| {
-        if let Ok(stamp) = &mut entries[offset].stamp {
-            stamp.identity = identity;
+        if let Ok(fingerprint) = &mut entries[offset].fingerprint {
+            fingerprint.identity = identity;
         }
     });
 }
@@ -99,8 +99,8 @@ fn a_failed_message_in_the_log() {
         "failed",
     ];
     planted(Rule::FailedIsAbsent, &words, |case| {
-        let (_, stamp) = dyno_pubsub_check::message::write(identity(1, 0, 7), 0, 0);
-        case.store(stamp);
+        let (_, fingerprint) = dyno_pubsub_check::message::write(identity(1, 0, 7), 0, 0);
+        case.store(fingerprint);
     });
 }
 
@@ -111,8 +111,8 @@ fn a_message_with_another_content() {
         &["partition 0", "offset 5", "checksum"],
         |case| {
             in_log(case, 0, |entries| {
-                if let Ok(stamp) = &mut entries[5].stamp {
-                    stamp.checksum ^= 1;
+                if let Ok(fingerprint) = &mut entries[5].fingerprint {
+                    fingerprint.checksum ^= 1;
                 }
             });
         },
@@ -121,7 +121,9 @@ fn a_message_with_another_content() {
         Rule::Unchanged,
         &["partition 0", "offset 5", "torn"],
         |case| {
-            in_log(case, 0, |entries| entries[5].stamp = Err("torn".to_owned()));
+            in_log(case, 0, |entries| {
+                entries[5].fingerprint = Err("torn".to_owned())
+            });
         },
     );
 }
@@ -243,7 +245,7 @@ fn a_delivery_of_something_else() {
                 if let What::Delivered(d) = &mut event.what
                     && (d.group, d.partition, d.offset) == (0, 1, 3)
                 {
-                    d.stamp.identity.sequence = 2;
+                    d.fingerprint.identity.sequence = 2;
                 }
             }
         },

@@ -2,7 +2,7 @@
 
 use dyno_pubsub_check::checker::{QueueEvidence, QueueLeft, Rule, Verdict, check_queue};
 use dyno_pubsub_check::history::{Event, QueueClaim, What};
-use dyno_pubsub_check::message::{Stamp, write};
+use dyno_pubsub_check::message::{Fingerprint, write};
 
 use super::good::{expect_breach, identity};
 
@@ -29,7 +29,7 @@ impl Case {
     }
 
     fn claim(&mut self, at_us: i64, worker: u32, id: i64, attempt: u32) {
-        let stamp = stamp(id);
+        let fingerprint = fingerprint(id);
         let asked_us = at_us - 1;
         self.at(
             at_us,
@@ -38,7 +38,7 @@ impl Case {
                 id,
                 attempt,
                 asked_us,
-                stamp,
+                fingerprint,
             }),
         );
     }
@@ -56,13 +56,13 @@ impl Case {
     }
 }
 
-fn stamp(id: i64) -> Stamp {
+fn fingerprint(id: i64) -> Fingerprint {
     write(identity(1, 0, id as u64), 0, 0).1
 }
 
 fn sent(id: i64) -> What {
     What::Send {
-        stamp: stamp(id),
+        fingerprint: fingerprint(id),
         due_us: 0,
     }
 }
@@ -76,7 +76,7 @@ fn good() -> Case {
     };
     for id in 0..4 {
         case.at(id, sent(id));
-        let identity = stamp(id).identity;
+        let identity = fingerprint(id).identity;
         case.at(
             id + 10,
             What::Acknowledged {
@@ -92,7 +92,7 @@ fn good() -> Case {
     case.left.push(QueueLeft {
         id: 2,
         dead: true,
-        stamp: Ok(stamp(2)),
+        fingerprint: Ok(fingerprint(2)),
     });
     case
 }
@@ -117,7 +117,7 @@ fn a_message_that_is_gone_or_was_forgotten() {
         &["message 4 of producer 1", "queue message 4", "gone"],
         |case| {
             case.at(5, sent(4));
-            let identity = stamp(4).identity;
+            let identity = fingerprint(4).identity;
             case.at(
                 6,
                 What::Acknowledged {
@@ -148,7 +148,7 @@ fn a_message_done_twice_or_still_there() {
             case.left.push(QueueLeft {
                 id: 0,
                 dead: true,
-                stamp: Ok(stamp(0)),
+                fingerprint: Ok(fingerprint(0)),
             });
         },
     );
@@ -181,11 +181,11 @@ fn a_message_with_two_numbers_or_another_content() {
             case.left.push(QueueLeft {
                 id: 12,
                 dead: true,
-                stamp: Ok(stamp(2)),
+                fingerprint: Ok(fingerprint(2)),
             });
         },
     );
     planted(Rule::Unchanged, &["queue message 2", "torn"], |case| {
-        case.left[0].stamp = Err("torn".to_owned());
+        case.left[0].fingerprint = Err("torn".to_owned());
     });
 }

@@ -16,15 +16,15 @@ fn make(seed: u64, partitions: u32, groups: u32, messages: usize) -> Case {
         let producer = random.below(3) as u32;
         let partition = random.below(partitions as usize) as u32;
         let next = sequences.entry((producer, partition)).or_insert(0);
-        let stamp = case.send(identity(producer, partition, *next));
-        let identity = stamp.identity;
+        let fingerprint = case.send(identity(producer, partition, *next));
+        let identity = fingerprint.identity;
         *next += 1;
         match random.below(10) {
             0 => case.event(What::Failed(identity)),
             1 => case.event(What::Unknown(identity)),
-            2 => _ = case.store(stamp),
+            2 => _ = case.store(fingerprint),
             _ => {
-                let offset = case.store(stamp);
+                let offset = case.store(fingerprint);
                 case.event(What::Acknowledged { identity, offset });
             }
         }
@@ -95,8 +95,8 @@ fn spoil(case: &mut Case, random: &mut Random, way: usize) -> Option<Rule> {
             return Some(Rule::FailedIsAbsent);
         }
         3 => {
-            let stamp = case.stamp_at(partition, offset);
-            case.store(stamp);
+            let fingerprint = case.fingerprint_at(partition, offset);
+            case.store(fingerprint);
             return Some(Rule::NothingTwice);
         }
         4 => {

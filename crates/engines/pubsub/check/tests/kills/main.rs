@@ -1,4 +1,4 @@
-//! Whole runs: real servers, real kills. A few blows here; the slow ones have 50 each.
+//! Whole runs: real servers, real kills. A few faults here; the slow ones have 50 each.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use dyno_pubsub_check::checker::Rule;
-use dyno_pubsub_check::nemesis::Blow;
+use dyno_pubsub_check::nemesis::Fault;
 use dyno_pubsub_check::run::{Mode, Options, Outcome, run};
 
 /// A folder that the server's user can enter, with a path short enough for sockets.
@@ -91,7 +91,7 @@ fn clients_that_repeat_without_saying_so_are_found_out() {
         let outcome = judged("careless", 6, |options| {
             options.mode = Mode::Sql;
             options.careless = true;
-            options.only = vec![Blow::CutInCommit];
+            options.only = vec![Fault::CutInCommit];
             options.seed += further;
         });
         let Some((outcome, _folder)) = outcome else {
@@ -108,54 +108,59 @@ fn clients_that_repeat_without_saying_so_are_found_out() {
 
 #[test]
 #[ignore = "about two minutes of kills"]
-fn sql_clients_survive_fifty_blows() {
+fn sql_clients_survive_fifty_faults() {
     check("sql50", 50, |options| options.mode = Mode::Sql);
 }
 
 #[test]
-fn a_queue_survives_a_few_blows() {
+fn a_queue_survives_a_few_faults() {
     check("queue", 5, |options| {
         options.mode = Mode::Queue;
-        options.only = vec![Blow::CutInCommit, Blow::Server, Blow::Consumer, Blow::Stall];
-    });
-}
-
-#[test]
-#[ignore = "about two minutes of kills"]
-fn a_queue_survives_fifty_blows() {
-    check("queue50", 50, |options| options.mode = Mode::Queue);
-}
-
-#[test]
-fn the_library_survives_a_few_blows() {
-    check("lib", 6, |options| {
         options.only = vec![
-            Blow::CutInCommit,
-            Blow::Cut,
-            Blow::Server,
-            Blow::Producer,
-            Blow::Consumer,
-            Blow::Stall,
+            Fault::CutInCommit,
+            Fault::Server,
+            Fault::Consumer,
+            Fault::Stall,
         ];
     });
 }
 
 #[test]
 #[ignore = "about two minutes of kills"]
-fn the_library_survives_fifty_blows() {
+fn a_queue_survives_fifty_faults() {
+    check("queue50", 50, |options| options.mode = Mode::Queue);
+}
+
+#[test]
+fn the_library_survives_a_few_faults() {
+    check("lib", 6, |options| {
+        options.only = vec![
+            Fault::CutInCommit,
+            Fault::Cut,
+            Fault::Server,
+            Fault::Producer,
+            Fault::Consumer,
+            Fault::Stall,
+        ];
+    });
+}
+
+#[test]
+#[ignore = "about two minutes of kills"]
+fn the_library_survives_fifty_faults() {
     check("lib50", 50, |_| {});
 }
 
 #[test]
-fn brokers_survive_a_few_blows() {
+fn brokers_survive_a_few_faults() {
     check("broker", 5, |options| {
         options.mode = Mode::Broker;
         options.only = vec![
-            Blow::CutInCommit,
-            Blow::Broker,
-            Blow::Server,
-            Blow::Producer,
-            Blow::Consumer,
+            Fault::CutInCommit,
+            Fault::Broker,
+            Fault::Server,
+            Fault::Producer,
+            Fault::Consumer,
         ];
     });
 }
@@ -164,7 +169,7 @@ fn brokers_survive_a_few_blows() {
 fn a_dead_broker_is_taken_over_and_lost_answers_of_brokers_do_no_harm() {
     let outcome = judged("over", 8, |options| {
         options.mode = Mode::Broker;
-        options.only = vec![Blow::Broker, Blow::Cut, Blow::CutInCommit];
+        options.only = vec![Fault::Broker, Fault::Cut, Fault::CutInCommit];
     });
     if let Some((outcome, _folder)) = outcome {
         assert!(outcome.holds, "seed {}: {outcome:#?}", outcome.seed);
@@ -180,13 +185,18 @@ fn brokers_over_two_nodes_lose_nothing_when_the_primary_is_killed() {
     check("brokers2", 10, |options| {
         options.mode = Mode::Broker;
         options.nodes = 2;
-        options.only = vec![Blow::Primary, Blow::Broker, Blow::CutInCommit, Blow::Cut];
+        options.only = vec![
+            Fault::Primary,
+            Fault::Broker,
+            Fault::CutInCommit,
+            Fault::Cut,
+        ];
     });
 }
 
 #[test]
 #[ignore = "about two minutes of kills"]
-fn brokers_survive_fifty_blows() {
+fn brokers_survive_fifty_faults() {
     check("broker50", 50, |options| options.mode = Mode::Broker);
 }
 
@@ -195,26 +205,26 @@ fn brokers_survive_fifty_blows() {
 fn two_nodes_lose_nothing_when_the_primary_is_killed() {
     check("two", 6, |options| {
         options.nodes = 2;
-        options.only = vec![Blow::Primary, Blow::CutInCommit];
+        options.only = vec![Fault::Primary, Fault::CutInCommit];
     });
 }
 
 #[test]
 #[ignore = "about two minutes of takeovers"]
-fn three_nodes_survive_twenty_blows() {
+fn three_nodes_survive_twenty_faults() {
     check("three", 20, |options| options.nodes = 3);
 }
 
 #[test]
-fn sql_clients_survive_a_few_blows() {
+fn sql_clients_survive_a_few_faults() {
     check("sql", 5, |options| {
         options.mode = Mode::Sql;
         options.only = vec![
-            Blow::CutInCommit,
-            Blow::Backend,
-            Blow::Server,
-            Blow::Producer,
-            Blow::Consumer,
+            Fault::CutInCommit,
+            Fault::Backend,
+            Fault::Server,
+            Fault::Producer,
+            Fault::Consumer,
         ];
     });
 }

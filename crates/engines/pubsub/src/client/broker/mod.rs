@@ -1,6 +1,7 @@
-//! The client's side of a broker: connections by address, where each partition is, and what
+//! The client's side of brokers: connections by address, where each partition is served, and what
 //! producers and consumers do over them.
 
+mod fetches;
 mod flight;
 mod source;
 mod transport;
@@ -18,11 +19,11 @@ use crate::error::{Code, Error, Result};
 use crate::placement::{HOME, at_cluster};
 use crate::wire::{Ask, Client, ClientOptions, Metadata, PlacementIs, PlacementOf, TopicIs};
 
-/// The least time between two questions where partitions are.
+/// The least time between two requests for where partitions are served.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
-/// All that a client needs for one topic: for each cluster that has partitions of it, their numbers
-/// and its brokers. Most topics have one.
+/// What a client needs for one topic: the clusters that have partitions of it, each with the
+/// numbers of these partitions and its brokers. Most topics have one cluster.
 pub(super) struct Everywhere {
     pub partitions: u32,
     pub clusters: Vec<(Vec<i32>, Brokers)>,
@@ -30,7 +31,7 @@ pub(super) struct Everywhere {
 
 /// Connections to the brokers of one topic on one cluster.
 pub(super) struct Brokers {
-    /// The brokers that were named; they know the others.
+    /// The addresses that the caller named. Any broker knows the others of its cluster.
     first: Vec<String>,
     topic: String,
     options: ClientOptions,
@@ -40,13 +41,13 @@ pub(super) struct Brokers {
     asked_at: Option<Instant>,
 }
 
-/// Which part of the topic these brokers have.
+/// Which partitions of the topic these brokers serve.
 enum Part {
-    /// All of it.
+    /// All partitions of the topic.
     Whole,
-    /// What lies on the topic's home.
+    /// The partitions on the topic's home cluster.
     Home,
-    /// What lies on another cluster, whose brokers the home's know.
+    /// The partitions on another cluster. The brokers of the home know that cluster's brokers.
     Elsewhere { cluster: String, home: Vec<String> },
 }
 
@@ -62,6 +63,8 @@ impl Everywhere {
                     clusters: vec![(partitions.collect(), home)],
                 });
             }
+            // A broker refuses plain metadata of such a topic, because a client that knows nothing
+            // of placement would take this cluster's partitions for all of them.
             Err(error) if error.kind() == Code::PlacedElsewhere => home.part = Part::Home,
             Err(error) => return Err(error),
         }
@@ -103,7 +106,7 @@ impl Brokers {
         }
     }
 
-    /// The cluster's name.
+    /// The name of the cluster that these brokers serve.
     pub fn cluster(&self) -> &str {
         match &self.part {
             Part::Elsewhere { cluster, .. } => cluster,
@@ -111,7 +114,7 @@ impl Brokers {
         }
     }
 
-    /// An error that says at which cluster it happened, if it was not the one that was named.
+    /// Adds the cluster's name to an error, unless it is the cluster that the caller named.
     pub fn named(&self, error: Error) -> Error {
         match &self.part {
             Part::Elsewhere { cluster, .. } => at_cluster(cluster, &error),
@@ -119,7 +122,7 @@ impl Brokers {
         }
     }
 
-    /// The topic, as it was when last asked for.
+    /// The partitions and their brokers, as they were when last asked for.
     pub fn places(&mut self) -> Result<&TopicIs> {
         if self.places.is_none() {
             let places = match &self.part {
@@ -151,20 +154,20 @@ impl Brokers {
             .ok_or_else(|| Error::new(Code::ServerLost, "no broker has answered"))
     }
 
-    /// The topic as it is.
+    /// The partitions and their brokers, asked for now.
     pub fn places_now(&mut self) -> Result<&TopicIs> {
         self.places = None;
         self.places()
     }
 
-    /// The topic as these brokers' cluster has it.
+    /// The topic as the cluster of these brokers has it.
     fn ask_placement(&mut self) -> Result<PlacementIs> {
         let topic = self.topic.clone();
         self.ask_any(&PlacementOf { topic })
     }
 
-    /// Asks the home's brokers for those of this cluster, where it is another one; whether there
-    /// are some.
+    /// Asks the home's brokers which brokers this cluster has now, if it is another cluster.
+    /// Returns whether there are any.
     fn find_others(&mut self) -> Result<bool> {
         let Part::Elsewhere { cluster, home } = &self.part else {
             return Ok(false);
@@ -180,7 +183,8 @@ impl Brokers {
         Ok(found)
     }
 
-    /// Partitions have moved: where to will be asked, but not too often.
+    /// Notes that partitions have moved. The next request asks where to, unless that was asked a
+    /// moment ago.
     pub fn forget_places(&mut self) {
         if self
             .asked_at
@@ -190,10 +194,10 @@ impl Brokers {
         }
     }
 
-    /// The broker that has a partition.
+    /// A connection to the broker that serves a partition.
     ///
     /// # Errors
-    /// `server-lost` while it has none, or when its broker cannot be reached.
+    /// `server-lost` while no broker serves it, or when its broker cannot be reached.
     pub fn of_partition(&mut self, partition: i32) -> Result<Client> {
         let places = self.places()?;
         let address = places
@@ -209,14 +213,15 @@ impl Brokers {
                 Err(Error::new(Code::ServerLost, text))
             }
         };
+        // A broker that cannot be reached may be dead, and its partitions with another one by now.
         if found.is_err() {
             self.forget_places();
         }
         found
     }
 
-    /// Asks any broker: the one that was named, or another that is known. Where none of another
-    /// cluster's is to be reached, the home's say which there are now.
+    /// Asks any broker: one of those that were named, or another that is known. If no broker of
+    /// another cluster can be reached, the home's brokers say which ones there are now.
     pub fn ask_any<A: Ask>(&mut self, request: &A) -> Result<A::Answer> {
         match self.ask_known(request) {
             Err(error) if unreachable(&error) && self.find_others().unwrap_or(false) => {

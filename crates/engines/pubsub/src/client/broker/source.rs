@@ -1,44 +1,29 @@
 //! A consumer's source over brokers: one fetch of each owned partition is always under way, so that
 //! the next rows come while the last ones are worked on.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
-
 use super::super::source::{FetchError, Joined, PartitionEnds, Source};
 use super::Brokers;
+use super::fetches::Fetches;
 use crate::error::{Code, Error, Result};
 use crate::fetch::{Fetched, StoredRow};
 use crate::group::{Assigned, Cursor, Membership, WhenLost};
 use crate::wire::{self, Commit, Fetch, Heartbeat, JoinGroup, LeaveGroup, Rows, SkipLost};
 
-/// How long a fetch waits at the broker: a lost one is noticed after this, and no later.
+/// How long a fetch waits at the broker for records. A fetch that the broker has lost is noticed
+/// after this time at the earliest.
 const WAIT: Duration = Duration::from_millis(500);
+/// How long the fetches of other partitions are waited for before one that is out of reach is tried
+/// again.
+const RETRY: Duration = Duration::from_millis(20);
 
-/// A member's connections.
+/// The connections of one consumer to the brokers of one cluster.
 pub struct Brokered {
     brokers: Brokers,
     joined: Option<(Joined, String)>,
-    arrivals: Arc<Arrivals>,
-    /// The offset of the fetch that is under way, or whose answer waits, by partition.
-    asked: HashMap<i32, i64>,
-}
-
-type Answer = (i64, Result<wire::Fetched>);
-
-/// Answers that have come: at most one for each partition.
-#[derive(Default)]
-struct Arrivals {
-    ready: Mutex<HashMap<i32, Answer>>,
-    came: Condvar,
-}
-
-impl Arrivals {
-    fn lock(&self) -> MutexGuard<'_, HashMap<i32, Answer>> {
-        self.ready.lock()
-    }
+    fetches: Arc<Fetches>,
 }
 
 impl Brokered {
@@ -46,8 +31,7 @@ impl Brokered {
         Brokered {
             brokers,
             joined: None,
-            arrivals: Arc::default(),
-            asked: HashMap::new(),
+            fetches: Arc::default(),
         }
     }
 
@@ -57,13 +41,13 @@ impl Brokered {
             .ok_or_else(|| Error::new(Code::UnknownMember, "the consumer has not joined its group"))
     }
 
-    /// Sends a fetch for this place unless one is under way.
+    /// Sends a fetch from this position unless one is under way.
     fn ask(&mut self, topic_id: i32, partition: i32, offset: i64, most_bytes: usize) -> Result<()> {
-        if self.asked.get(&partition) == Some(&offset) {
+        if self.fetches.is_begun(partition, offset) {
             return Ok(());
         }
         let client = self.brokers.of_partition(partition)?;
-        self.asked.insert(partition, offset);
+        let number = self.fetches.begin(partition, offset);
         let request = Fetch {
             topic_id,
             partition,
@@ -72,30 +56,11 @@ impl Brokered {
             least_bytes: 1,
             wait_ms: WAIT.as_millis() as u32,
         };
-        let arrivals = Arc::clone(&self.arrivals);
+        let fetches = Arc::clone(&self.fetches);
         client.send(&request, move |answer| {
-            arrivals.lock().insert(partition, (offset, answer));
-            arrivals.came.notify_all();
+            fetches.arrive(partition, number, answer);
         });
         Ok(())
-    }
-
-    /// Takes an answer for one of these places; those for places that are wanted no more are let
-    /// go.
-    fn take(&mut self, places: &[(i32, i64)]) -> Vec<(i32, Answer)> {
-        let mut ready = self.arrivals.lock();
-        let mut taken = Vec::new();
-        for (partition, offset) in places {
-            if let Some(answer) = ready.remove(partition) {
-                if answer.0 == *offset {
-                    taken.push((*partition, answer));
-                    self.asked.remove(partition);
-                } else if self.asked.get(partition) == Some(&answer.0) {
-                    self.asked.remove(partition);
-                }
-            }
-        }
-        taken
     }
 }
 
@@ -156,7 +121,12 @@ impl Source for Brokered {
             committed: is.committed,
             wanted: is.wanted,
         });
-        Ok(assigned.collect())
+        let assigned: Vec<Assigned> = assigned.collect();
+        // What was fetched of a partition that is another member's now is never taken, so it would
+        // be kept in memory for as long as the consumer lives.
+        self.fetches
+            .retain(|partition| assigned.iter().any(|is| is.partition == partition));
+        Ok(assigned)
     }
 
     fn commit(&mut self, cursors: &[Cursor]) -> Result<Vec<i32>> {
@@ -200,30 +170,34 @@ impl Source for Brokered {
 
     fn fetch(
         &mut self,
-        places: &[(i32, i64)],
+        positions: &[(i32, i64)],
         most_bytes: usize,
         wait: Duration,
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
         let topic_id = self.member()?.0.topic_id;
-        let share = (most_bytes / places.len().max(1)).max(1);
+        let share = (most_bytes / positions.len().max(1)).max(1);
         let until = Instant::now() + wait;
         loop {
             let mut unreachable = None;
-            for (partition, offset) in places {
+            for (partition, offset) in positions {
                 if let Err(error) = self.ask(topic_id, *partition, *offset, share) {
                     unreachable = Some(error);
                 }
             }
             let mut fetched = Vec::new();
-            for (partition, (offset, answer)) in self.take(places) {
+            for (partition, offset, answer) in self.fetches.take(positions) {
                 let rows = match answer.and_then(|answer| stored(&answer, offset)) {
                     Ok(rows) => rows,
                     Err(error) if moved(&error) => {
+                        // The position has not moved, so the next round of this loop sends the
+                        // fetch again, to wherever the partition is by then.
                         self.brokers.forget_places();
                         unreachable = Some(error);
                         continue;
                     }
                     Err(error) => {
+                        // Answers of other partitions that were taken in this round are dropped.
+                        // Their positions have not moved, so they are fetched again.
                         let partition = Some(partition);
                         return Err(FetchError { error, partition });
                     }
@@ -231,6 +205,8 @@ impl Source for Brokered {
                 if !rows.rows.is_empty() {
                     // The next rows of this partition come while these are worked on.
                     let next = rows.next_offset;
+                    // An error is not reported, because it is met again when these records are
+                    // wanted.
                     self.ask(topic_id, partition, next, share).ok();
                     fetched.push((partition, rows));
                 }
@@ -242,29 +218,19 @@ impl Source for Brokered {
                     _ => Ok(fetched),
                 };
             }
-            self.wait_for_arrival(unreachable.is_some(), until - now);
+            // A partition out of reach has no fetch under way whose answer could end the wait, so
+            // it is tried again after a moment.
+            let left = until - now;
+            let wait = match unreachable {
+                Some(_) => RETRY.min(left),
+                None => left,
+            };
+            self.fetches.wait(positions, wait);
         }
     }
 }
 
-impl Brokered {
-    /// Waits until an answer is there. With a partition out of reach only for a moment: then it is
-    /// tried again.
-    fn wait_for_arrival(&self, hurry: bool, wait: Duration) {
-        let longest = if hurry {
-            Duration::from_millis(20)
-        } else {
-            wait
-        };
-        let none = |ready: &mut HashMap<i32, Answer>| ready.is_empty();
-        let mut ready = self.arrivals.lock();
-        self.arrivals
-            .came
-            .wait_while_for(&mut ready, none, wait.min(longest));
-    }
-}
-
-/// Whether the partition may be found elsewhere, or later.
+/// Whether another broker may have the partition, or the same one have room later.
 fn moved(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -272,7 +238,7 @@ fn moved(error: &Error) -> bool {
     )
 }
 
-/// The rows of an answer, whose bodies share its memory.
+/// Reads the rows of an answer. Their bodies share its memory.
 fn stored(answer: &wire::Fetched, offset: i64) -> Result<Fetched> {
     let mut rows = Vec::new();
     let mut next_offset = offset;
@@ -290,6 +256,8 @@ fn stored(answer: &wire::Fetched, offset: i64) -> Result<Fetched> {
             body,
         });
     }
+    // A broker answers a position that retention has removed with no rows. Without this error the
+    // consumer would ask for it for ever.
     if offset < answer.first_offset && rows.is_empty() {
         let text = format_args!(
             "offset {offset} is before {}, the first",

@@ -1,6 +1,6 @@
-//! Carries a producer's batches to brokers: one thread for all partitions of a cluster, several
-//! batches of each under way. What is not acknowledged is kept, and sent again wherever its
-//! partition has moved.
+//! Carries a producer's batches to brokers: one thread for all partitions of a cluster, with
+//! several batches of each under way. A batch that is not acknowledged is kept, and sent again to
+//! wherever its partition has moved.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,19 +14,19 @@ use super::flight::Flight;
 use crate::error::Result;
 use crate::wire::{NewProducer, Produce, Rest};
 
-/// Batches of one partition under way at once.
+/// The most batches of one partition that are under way at once.
 const IN_FLIGHT: usize = 5;
-/// How often it is looked for answers that need something done.
+/// How often flights are looked at that were refused or wait.
 const LOOK: Duration = Duration::from_millis(5);
 /// The first and the longest pause before batches are sent again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 
-/// The work of one producer at one cluster.
+/// What one producer has under way at one cluster.
 pub struct Transport {
     brokers: Brokers,
-    /// Its partitions.
+    /// The partitions of this cluster.
     share: Vec<usize>,
-    /// By partition; those of other clusters stay empty.
+    /// One flight for each partition; those of other clusters stay empty.
     flights: Vec<Arc<Mutex<Flight>>>,
 }
 
@@ -47,6 +47,7 @@ impl Transport {
 
     /// Sends until the producer is closed and nothing is left.
     pub fn run(mut self, queues: &Arc<SendQueues>) {
+        let mut looked_at = Instant::now();
         loop {
             let busy = self
                 .flights
@@ -63,13 +64,17 @@ impl Transport {
             if nothing && !busy {
                 return;
             }
-            if nothing {
+            // While some partition always has a batch, `pop` never comes back without one. The look
+            // must not depend on that, or a partition that has moved is not sent to again until
+            // all others are quiet.
+            if nothing || looked_at.elapsed() >= LOOK {
+                looked_at = Instant::now();
                 self.look_after(queues);
             }
         }
     }
 
-    /// Mends what was refused and answered, and sends what waits.
+    /// Mends flights that were refused and are answered, and sends what waits.
     fn look_after(&mut self, queues: &Arc<SendQueues>) {
         for at in 0..self.flights.len() {
             let now = Instant::now();
@@ -79,6 +84,8 @@ impl Transport {
                 let pause = backoff(PAUSES.0, PAUSES.1, flight.failures);
                 flight.not_before = Some(now + pause);
                 drop(flight);
+                // A refusal may mean that the partition has moved. Asking again too often is
+                // prevented there.
                 self.brokers.forget_places();
                 ended
                     .into_iter()
@@ -90,7 +97,7 @@ impl Transport {
         }
     }
 
-    /// Sends what was not sent yet, in order.
+    /// Sends the batches that were not sent yet, in order.
     fn send(&mut self, at: usize, queues: &Arc<SendQueues>) {
         loop {
             {
@@ -113,11 +120,13 @@ impl Transport {
         }
     }
 
-    /// Sends the first batch that was not sent.
+    /// Sends the first batch that was not sent yet.
     fn send_one(&mut self, at: usize, queues: &Arc<SendQueues>) -> Result<()> {
         let partition = i32::try_from(at).unwrap_or(i32::MAX);
         let client = self.brokers.of_partition(partition)?;
         let topic_id = self.brokers.places()?.topic_id;
+        // The flight is not locked while the broker is asked for an id: the answers to requests
+        // under way need the lock, on the thread that would read the id.
         let known = self.flights[at].lock().identity;
         let (producer_id, next) = match known {
             Some(known) => known,
@@ -144,6 +153,7 @@ impl Transport {
             body: Rest::one(flying.body.clone()),
         };
         flight.identity = Some((producer_id, if fresh { sequence + records } else { next }));
+        // Counted before the request goes out, because its answer may come before `send` returns.
         flight.unanswered += 1;
         drop(flight);
         let flight = Arc::clone(&self.flights[at]);

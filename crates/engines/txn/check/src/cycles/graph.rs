@@ -1,10 +1,11 @@
-//! Dependencies between transactions, and the strongly connected parts of them (Tarjan 1972).
+//! The graph of dependencies between transactions, and its strongly connected components (Tarjan
+//! 1972).
 
 use std::collections::VecDeque;
 
 use crate::history::Key;
 
-/// Why one transaction comes before another.
+/// The reason for which one transaction comes before another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     /// The second replaced what the first wrote.
@@ -13,14 +14,13 @@ pub(super) enum Why {
     Wr(Key),
     /// The second replaced what the first read.
     Rw(Key),
-    /// The first ended before a moment.
+    /// The first ended before a moment of real time.
     Ended,
-    /// A moment comes before another, or before the second's beginning. Free to take: its price was
-    /// paid when the moment was entered.
+    /// A moment comes before another, or before the second's beginning.
     Then,
 }
 
-/// Which edges a search may take.
+/// The kinds of edges that a search may take. Edges between writes are always taken.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taking {
     pub wr: bool,
@@ -39,15 +39,15 @@ impl Taking {
     }
 }
 
-/// Transactions by place, then moments.
+/// A graph whose nodes are the transactions by place, and after them moments of real time.
 #[derive(Debug)]
 pub(super) struct Graph {
     out: Vec<Vec<(u32, Why)>>,
-    /// Nodes below are transactions.
+    /// Nodes with lower numbers are transactions, and all others are moments.
     pub transactions: usize,
 }
 
-/// A node and the edge by which it is left.
+/// A node, and the reason of the edge by which a path leaves it.
 pub(super) type Step = (usize, Why);
 
 impl Graph {
@@ -58,7 +58,7 @@ impl Graph {
         }
     }
 
-    /// A new moment.
+    /// Adds a moment of real time, and returns its node.
     pub fn moment(&mut self) -> usize {
         self.out.push(Vec::new());
         self.out.len() - 1
@@ -70,18 +70,19 @@ impl Graph {
         }
     }
 
-    /// Edges that leave a node.
+    /// The edges that leave a node.
     pub fn edges(&self, node: usize) -> impl Iterator<Item = (usize, Why)> + '_ {
         self.out[node].iter().map(|&(to, why)| (to as usize, why))
     }
 
-    /// The part that each node belongs to when only some edges are taken; parts of one node have no
-    /// number.
+    /// The strongly connected component of each node when only some edges are taken. Components of
+    /// one node have no number, because no cycle goes through them.
     pub fn parts(&self, taking: Taking) -> Vec<Option<u32>> {
         Tarjan::new(self, taking).run()
     }
 
-    /// A shortest path from one node to another within a part.
+    /// A shortest path from one node to another within a component, by breadth-first search. From a
+    /// node to itself it is a shortest cycle.
     pub fn path(
         &self,
         from: usize,
@@ -89,19 +90,20 @@ impl Graph {
         taking: Taking,
         within: impl Fn(usize) -> bool,
     ) -> Option<Vec<Step>> {
-        let mut came: std::collections::HashMap<usize, Step> = std::collections::HashMap::new();
+        let mut reached_by: std::collections::HashMap<usize, Step> =
+            std::collections::HashMap::new();
         let mut queue = VecDeque::from([from]);
         while let Some(node) = queue.pop_front() {
             for (next, why) in self.edges(node) {
-                if !taking.takes(why) || !within(next) || came.contains_key(&next) {
+                if !taking.takes(why) || !within(next) || reached_by.contains_key(&next) {
                     continue;
                 }
-                came.insert(next, (node, why));
+                reached_by.insert(next, (node, why));
                 if next == to {
                     let mut steps = Vec::new();
                     let mut at = to;
                     loop {
-                        let step = came[&at];
+                        let step = reached_by[&at];
                         steps.push(step);
                         at = step.0;
                         if at == from {
@@ -117,7 +119,8 @@ impl Graph {
     }
 }
 
-/// The algorithm with a stack of its own: histories are longer than a thread's stack is deep.
+/// Tarjan's algorithm with a stack of its own, because histories are longer than the stack of a
+/// thread is deep.
 struct Tarjan<'g> {
     graph: &'g Graph,
     taking: Taking,
@@ -167,6 +170,7 @@ impl<'g> Tarjan<'g> {
         let mut calls = vec![(root, 0)];
         while let Some((node, at)) = calls.pop() {
             if let Some(&(to, why)) = self.graph.out[node].get(at) {
+                // The call continues with the next edge after the callee has returned.
                 calls.push((node, at + 1));
                 let to = to as usize;
                 if !self.taking.takes(why) {

@@ -1,4 +1,4 @@
-//! A client node: its sessions take their stamps together.
+//! A client node, whose sessions take their timestamps together.
 
 use dyno_sim::NodeId;
 use dyno_txn_api::Stamp;
@@ -10,17 +10,17 @@ use super::cluster::{Cluster, Timer};
 /// Addresses of clients from here on are those of their batchers.
 pub(super) const BATCHERS: u64 = 1 << 32;
 
-/// After how long without an answer, and after a refusal, a client asks the other oracle for
-/// stamps.
+/// The times after which a client asks the other oracle for timestamps: without an answer, and
+/// after a refusal.
 const AGAIN_NS: u64 = 120_000_000;
 const PAUSE_NS: u64 = 40_000_000;
 
 pub(super) struct Client {
     pub node: NodeId,
     batcher: Batcher,
-    /// Which oracle it takes for the one that serves.
+    /// The oracle that it believes to serve.
     oracle: usize,
-    /// Counts requests, so that a late timer does not repeat a younger one.
+    /// Counts requests, so that a late timer does not repeat a later one.
     requests: u64,
     under_way: bool,
 }
@@ -38,7 +38,7 @@ impl Client {
 }
 
 impl Cluster {
-    /// A session wants a stamp.
+    /// Takes a timestamp for a session, in one request with those of other sessions.
     pub(super) fn want_stamp(&mut self, client: usize, session: usize) {
         let message = self.clients[client].batcher.want(session as u64);
         self.ask_for_stamps(client, message);
@@ -59,7 +59,7 @@ impl Cluster {
         self.world.set_timer(node, AGAIN_NS, again);
     }
 
-    pub(super) fn stamps_are_late(&mut self, client: usize, request: u64) {
+    pub(super) fn on_stamps_timeout(&mut self, client: usize, request: u64) {
         let asking = &mut self.clients[client];
         if asking.under_way && asking.requests == request {
             let message = asking.batcher.again();
@@ -68,8 +68,8 @@ impl Cluster {
         }
     }
 
-    /// An oracle that does not serve says so: another one is asked, in a moment.
-    pub(super) fn stamps_were_refused(&mut self, client: usize) {
+    /// Handles the refusal of an oracle that does not serve: asks the other one after a pause.
+    pub(super) fn on_stamps_refused(&mut self, client: usize) {
         let asking = &self.clients[client];
         if asking.under_way {
             let (node, request) = (asking.node, asking.requests);
@@ -78,8 +78,11 @@ impl Cluster {
         }
     }
 
-    pub(super) fn stamps_came(&mut self, client: usize, ticket: u64, first: Stamp) {
+    /// Hands the timestamps of an answer to the sessions that wait for them.
+    pub(super) fn on_stamps(&mut self, client: usize, ticket: u64, first: Stamp) {
         let (given, next) = self.clients[client].batcher.answered(ticket, Ok(first));
+        // The answer to a request that was repeated may come twice. Nothing waits for the second
+        // one.
         if given.is_empty() {
             return;
         }

@@ -1,4 +1,4 @@
-//! The world of a run, and which node gets what happens.
+//! The simulated world of a run, and the dispatch of its events to nodes.
 
 use std::collections::HashSet;
 
@@ -19,13 +19,13 @@ use crate::verdict::Rule;
 use crate::work::{self, Tables};
 
 pub(super) const MS: u64 = 1_000_000;
-/// Who makes the tables.
+/// The address of the client that creates the tables.
 pub(super) const MAKER: u64 = BATCHERS - 1;
-/// How often oracles look around.
+/// How often oracles do their periodic work.
 pub(super) const LOOK_NS: u64 = 60 * MS;
-/// The longest that an oracle is cut off.
+/// The longest time for which an oracle is cut off.
 const CUT_OFF_NS: u64 = 5_000 * MS;
-/// A message on its way.
+/// A message in flight.
 #[derive(Debug, Clone)]
 pub(super) struct Envelope {
     from: Address,
@@ -51,7 +51,7 @@ pub(super) enum Timer {
     Oracle {
         number: usize,
     },
-    /// The oracle within the server wants a bound kept.
+    /// The oracle within the server wants its bound stored.
     Keep,
     Failover,
     Heal {
@@ -84,14 +84,15 @@ pub(super) struct Cluster {
     pub history: History,
     pub oracles: Oracles,
     pub local: Local,
-    /// How much faster each node's clock runs, parts per million.
+    /// How much faster each node's clock runs than the world's, in parts per million.
     rates: Vec<i64>,
     pub random: Random,
     next_id: u64,
     pub storming: bool,
-    /// One-shots without a stamp that have arrived: a connection brings none twice.
+    /// One-shots without a timestamp that have arrived. A connection delivers none of them twice,
+    /// while the simulated network may.
     arrived: HashSet<(Address, u64)>,
-    /// Rules that were broken beside the history, in sentences.
+    /// Breaches that the history does not show, as sentences.
     pub broken: Vec<(Rule, String)>,
     pub lying_disks: bool,
 }
@@ -168,7 +169,7 @@ impl Cluster {
         self.history
     }
 
-    /// Something did not come to an end, or was not what it must be.
+    /// Notes that something did not end, or is not what it must be.
     pub(super) fn complain(&mut self, sentence: String) {
         self.broken.push((Rule::Liveness, sentence));
     }
@@ -176,8 +177,8 @@ impl Cluster {
     pub(super) fn event(&mut self, event: Event<Envelope, Timer>) {
         match event {
             Event::Message { to, message, .. } => self.deliver(to, message),
-            Event::Timer { node, timer } => self.woke(node, timer),
-            Event::Crash { node } => self.crashed(node),
+            Event::Timer { node, timer } => self.on_timer(node, timer),
+            Event::Crash { node } => self.on_crash(node),
             Event::Start { node } => self.start(node),
         }
     }
@@ -185,35 +186,38 @@ impl Cluster {
     fn deliver(&mut self, node: NodeId, envelope: Envelope) {
         let Envelope { from, to, message } = envelope;
         match to {
-            Address::Partition(id) => self.core_hears(id as usize, from, message),
+            Address::Partition(id) => self.on_core_message(id as usize, from, message),
             Address::Oracle(number) => {
                 let clocks = (self.mono(node), self.world.wall_ns(node));
-                self.oracle_hears(number as usize, clocks, from, message);
+                self.on_oracle_message(number as usize, clocks, from, message);
             }
             Address::Client(MAKER) => {}
             Address::Client(number) if number >= BATCHERS => {
                 let client = (number - BATCHERS) as usize;
                 if let Message::Stamps { ticket, result } = message {
                     match result {
-                        Ok(first) => self.stamps_came(client, ticket, first),
-                        Err(_) => self.stamps_were_refused(client),
+                        Ok(first) => self.on_stamps(client, ticket, first),
+                        Err(_) => self.on_stamps_refused(client),
                     }
                 }
             }
-            Address::Client(number) => self.session_heard(number as usize, from, message),
+            Address::Client(number) => self.on_session_message(number as usize, from, message),
         }
     }
 
-    fn core_hears(&mut self, core: usize, from: Address, message: Message) {
+    fn on_core_message(&mut self, core: usize, from: Address, message: Message) {
         let node = self.cores[core].node;
         if let Message::Stamps { ticket, result } = &message {
-            // One that an earlier life asked for may be below others by now.
+            // The answer to a request of an earlier life may be below timestamps that were issued
+            // since.
             let asked = self.cores[core].recovering == Some(*ticket);
             if let (true, Ok(stamp)) = (asked, result) {
                 self.recovered(core, *stamp);
             }
             return;
         }
+        // A retry of this message would run the transaction twice, because it has no timestamp to
+        // know it by. The engine gets it over a connection, which does not repeat messages.
         if let Message::OneShot {
             ticket,
             stamp: None,
@@ -229,7 +233,13 @@ impl Cluster {
         self.apply(core, wants);
     }
 
-    fn oracle_hears(&mut self, number: usize, clocks: (u64, u64), from: Address, message: Message) {
+    fn on_oracle_message(
+        &mut self,
+        number: usize,
+        clocks: (u64, u64),
+        from: Address,
+        message: Message,
+    ) {
         let to_oracle = Address::Oracle(number as u32);
         if !self.chosen.in_process {
             let node = self.oracles.nodes[number];
@@ -250,7 +260,7 @@ impl Cluster {
         }
     }
 
-    fn woke(&mut self, node: NodeId, timer: Timer) {
+    fn on_timer(&mut self, node: NodeId, timer: Timer) {
         let now = self.mono(node);
         self.show_wall(node);
         match timer {
@@ -265,6 +275,7 @@ impl Cluster {
             Timer::Checkpoint { core } => {
                 let more = self.cores[core].go_on_checkpoint();
                 self.apply(core, Wants::default());
+                // The step may have failed the disk, and with it the node.
                 if !self.world.is_up(node) {
                     return;
                 }
@@ -289,7 +300,7 @@ impl Cluster {
                 self.world.set_timer(node, LOOK_NS, Timer::Keep);
             }
             Timer::Failover if self.storming => {
-                self.hide_oracle();
+                self.cut_off_oracle();
                 self.world
                     .set_timer(node, self.chosen.failover_every_ns, timer);
             }
@@ -302,8 +313,8 @@ impl Cluster {
                 self.world.start(node);
                 self.start(node);
             }
-            Timer::Stamps { client, request } => self.stamps_are_late(client, request),
-            Timer::Session { session, turn } => self.session_woke(session, turn),
+            Timer::Stamps { client, request } => self.on_stamps_timeout(client, request),
+            Timer::Session { session, turn } => self.on_session_timer(session, turn),
             Timer::Next { session } => {
                 if self.storming && self.sessions[session].is_idle() {
                     self.begin_any(session);
@@ -312,10 +323,13 @@ impl Cluster {
         }
     }
 
-    /// The oracle that serves is cut off, and does not know it.
-    fn hide_oracle(&mut self) {
+    /// Cuts off the oracle that serves, without telling it. It goes on serving the clients that
+    /// reach it, until the other one has taken over.
+    fn cut_off_oracle(&mut self) {
         if let Some(oracle) = self.oracles.serving() {
             self.world.part(&[oracle], Cut::Lose);
+            // The timer belongs to a client node, because those do not crash in a storm: a timer is
+            // lost with its node.
             let after = self.random.between(CUT_OFF_NS / 4, CUT_OFF_NS);
             let heal = Timer::Heal { node: oracle };
             let control = self.clients[0].node;
@@ -323,9 +337,11 @@ impl Cluster {
         }
     }
 
-    /// Does what a partition wants.
+    /// Carries out what a partition wants.
     pub(super) fn apply(&mut self, core: usize, wants: Wants) {
         let node = self.cores[core].node;
+        // The journal's disk has failed. Nothing that the partition said since may be sent, because
+        // it may rest on records that were not written.
         if let Some(end) = self.cores[core].journal.ended().cloned() {
             return self.fails(core, &end);
         }
@@ -345,7 +361,8 @@ impl Cluster {
         }
     }
 
-    /// Sends a message to where its receiver lives. Now and then it goes through its bytes.
+    /// Sends a message to the node of its receiver. One message in 32 is encoded and decoded first,
+    /// so that the encoding is checked with everything that a run can produce.
     pub(super) fn post(&mut self, node: NodeId, from: Address, to: Address, message: Message) {
         if self.random.one_in(32) {
             let mut bytes = Vec::new();
@@ -387,7 +404,7 @@ impl Cluster {
         })
     }
 
-    /// What a node measures time with: it never goes back, and runs a little fast or slow.
+    /// The monotonic clock of a node. It never goes back, but runs a little fast or slow.
     pub(super) fn mono(&self, node: NodeId) -> u64 {
         let now = i128::from(self.world.now_ns());
         (now + now * i128::from(self.rates[node.index()]) / 1_000_000) as u64

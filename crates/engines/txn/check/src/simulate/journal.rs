@@ -1,6 +1,6 @@
-//! One partition's log: the real one (`dyno-txn-log`) on a disk that tears and loses what was not
-//! synced, fails, and crashes in the middle of a step; beside it what the log was given, to compare
-//! what comes back with.
+//! The log of one partition: the real one (`dyno-txn-log`) on a simulated disk that fails, tears
+//! writes, loses what was not synced, and crashes in the middle of a step. What the log was given
+//! is kept beside it, to be compared with what it reads back.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -11,48 +11,49 @@ use dyno_txn_core::Position;
 use dyno_txn_log::{FileLog, LogError, Lsn, Options, Recovery};
 
 const DIRECTORY: &str = "/log";
-/// Faults come within so many steps of the disk, lies within fewer.
+/// A fault comes within this many steps of the disk, and a lie within fewer.
 const FAULT_STEPS: usize = 400;
 const LIE_STEPS: usize = 60;
 
-/// What the disk does in a life of the log.
+/// What the disk does until the next start of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weather {
-    /// Nothing goes wrong.
+    /// The disk works without faults.
     Calm,
-    /// Now and then a write fails, or the machine crashes at one.
+    /// A write may fail, or the machine may crash during one.
     Storm,
-    /// It confirms writes that it did not do: no log can keep its promise on it, so this must be
-    /// noticed.
+    /// The disk confirms a write that it did not do. No log can keep its promise on it, so the
+    /// judges must notice.
     Lying,
 }
 
-/// Why a log cannot go on.
+/// The reason for which a log cannot continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
-    /// Its disk failed, or its machine crashed, as was planned: it is read again.
+    /// Its disk failed or its machine crashed as planned. It is read again.
     Struck,
-    /// Its promise is broken, in a sentence.
+    /// It broke its promise, as the sentence says.
     Broken(String),
 }
 
-/// What the log was given.
+/// What the log was given, and so must read back.
 #[derive(Debug, Default)]
-struct Given {
+struct Expected {
     checkpoint: Vec<Vec<u8>>,
-    /// Those from behind `before` on.
+    /// The records after number `before`.
     records: Vec<Vec<u8>>,
-    /// The number of the first record that is kept, less one.
+    /// The number of the last record that is not kept.
     before: Position,
-    /// A checkpoint that a crash may have met, and the last record that it stands for.
+    /// A checkpoint that a crash may have interrupted, and the last record that it includes.
     next: Option<(Vec<Vec<u8>>, Position)>,
 }
 
-impl Given {
+impl Expected {
     fn appended(&self) -> Position {
         self.before + self.records.len() as Position
     }
 
+    /// The checkpoint in `next` has become current.
     fn replace(&mut self) {
         if let Some((checkpoint, upto)) = self.next.take() {
             self.checkpoint = checkpoint;
@@ -62,26 +63,26 @@ impl Given {
     }
 }
 
-/// A partition's log and checkpoint.
+/// The log of a partition, with its disk.
 #[derive(Debug)]
 pub(super) struct Journal {
     disk: Disk,
     options: Options,
     log: Option<FileLog>,
-    given: Given,
-    /// The number of the last record that the log has taken.
+    expected: Expected,
+    /// The number of the last record that the log has accepted.
     taken: Position,
-    /// Up to where the log must be durable for how many records.
+    /// Positions in the log, each with the number of the last record before it.
     marks: VecDeque<(Lsn, Position)>,
     durable: Position,
-    /// The driver will look what was written.
+    /// Whether the driver is going to check what was written.
     looking: bool,
     faults: Faults,
     end: Option<End>,
 }
 
 impl Journal {
-    /// A new log on a disk of its own.
+    /// An empty log on a disk of its own.
     pub fn new(identity: u64, seed: u64) -> Self {
         let mut journal = Self {
             disk: Disk::new(seed ^ identity, Faults::default()),
@@ -94,7 +95,7 @@ impl Journal {
                 depth: 1 + (seed % 3) as usize,
             },
             log: None,
-            given: Given::default(),
+            expected: Expected::default(),
             taken: 0,
             marks: VecDeque::new(),
             durable: 0,
@@ -106,7 +107,7 @@ impl Journal {
         journal
     }
 
-    /// What the disk does from now on.
+    /// Decides what the disk does from now on.
     pub fn expose(&mut self, weather: Weather, random: &mut Random) {
         let steps = self.disk.steps();
         let mut soon = |within: usize| steps + 1 + random.below(within) as u64;
@@ -131,24 +132,24 @@ impl Journal {
     }
 
     pub fn append(&mut self, record: &[u8]) {
-        self.given.records.push(record.to_vec());
+        self.expected.records.push(record.to_vec());
     }
 
-    /// The number of the last record.
+    /// The number of the last record that was appended.
     pub fn appended(&self) -> Position {
-        self.given.appended()
+        self.expected.appended()
     }
 
     pub fn durable(&self) -> Position {
         self.durable
     }
 
-    /// Why it has ended, if it has.
+    /// The reason for which the log has ended, if it has.
     pub fn ended(&self) -> Option<&End> {
         self.end.as_ref()
     }
 
-    /// Begins to write what was appended. Returns whether the driver must look later what was
+    /// Begins to write what was appended. Returns whether the driver has to check later what was
     /// written.
     pub fn write(&mut self) -> bool {
         self.attempt(|journal| journal.hand_over());
@@ -157,7 +158,7 @@ impl Journal {
         due
     }
 
-    /// Looks what was written: up to where the log is durable now.
+    /// Collects what was written. Returns the number of the last durable record.
     pub fn look(&mut self) -> Position {
         self.looking = false;
         self.attempt(|journal| {
@@ -179,12 +180,13 @@ impl Journal {
         };
         let from = self.taken;
         while let Some(record) = self
-            .given
+            .expected
             .records
-            .get((self.taken - self.given.before) as usize)
+            .get((self.taken - self.expected.before) as usize)
         {
             match log.append(record) {
                 Ok(_) => self.taken += 1,
+                // The record stays in `expected`, and is handed over when writes have ended.
                 Err(LogError::Busy { .. }) => break,
                 Err(error) => return Err(error),
             }
@@ -195,31 +197,35 @@ impl Journal {
         log.submit().map(drop)
     }
 
-    /// Where the records end that were appended; none while the log has not taken all of them.
+    /// The position at which the appended records end, or `None` until the log has accepted all of
+    /// them.
     pub fn place(&self) -> Option<Lsn> {
         let log = self.log.as_ref()?;
         (self.taken == self.appended()).then(|| log.end())
     }
 
-    /// A checkpoint takes the place of all records up to one, which ends there.
+    /// Replaces all records up to `upto`, which end at `from`, by a checkpoint.
     pub fn replace(&mut self, checkpoint: Vec<Vec<u8>>, from: Lsn, upto: Position) {
-        self.given.next = Some((checkpoint, upto));
+        // It is noted before it is written. If the machine crashes in between, the old checkpoint
+        // and the new one are both right.
+        self.expected.next = Some((checkpoint, upto));
         self.attempt(|journal| {
-            if let (Some(log), Some((checkpoint, _))) = (&journal.log, &journal.given.next) {
+            if let (Some(log), Some((checkpoint, _))) = (&journal.log, &journal.expected.next) {
                 let mut writer = log.checkpointer().begin()?;
                 checkpoint
                     .iter()
                     .try_for_each(|chunk| writer.chunk(chunk))?;
                 writer.commit(from)?;
-                journal.given.replace();
+                journal.expected.replace();
             }
             Ok(())
         });
     }
 
-    /// The machine stops, or, if it is `killed`, only what ran on it.
+    /// Ends the log with the machine or, if it is `killed`, with its process alone.
     pub fn crash(&mut self, killed: bool, random: &mut Random) {
-        // Before the log goes, which waits for what it has under way.
+        // The disk is copied before the log is dropped, because that waits for the writes in
+        // flight.
         self.disk = match killed {
             true => self.disk.after_kill(random.bits()),
             false => self.disk.after_crash(random.bits()),
@@ -230,31 +236,33 @@ impl Journal {
         self.faults = Faults::default();
     }
 
-    /// Reads the log back and goes on with it.
+    /// Reads the log back, compares it with what it was given, and continues it.
     ///
     /// # Errors
-    /// Why it cannot go on.
+    /// The reason for which the log cannot continue.
     pub fn read(&mut self) -> Result<(), End> {
         let read = self.open();
         let (log, chunks, records) = read.map_err(|error| self.why(&error))?;
-        if chunks != self.given.checkpoint {
-            match &self.given.next {
-                Some((next, _)) if chunks == *next => self.given.replace(),
+        if chunks != self.expected.checkpoint {
+            match &self.expected.next {
+                Some((next, _)) if chunks == *next => self.expected.replace(),
                 _ => return Err(broken("its checkpoint was never written")),
             }
         }
-        self.given.next = None;
-        let end = self.given.before + records.len() as Position;
+        self.expected.next = None;
+        // At least what it reported as durable must be back, and no record that it was never given.
+        // Between the two the crash decides.
+        let end = self.expected.before + records.len() as Position;
         if !(self.durable..=self.taken).contains(&end) {
             return Err(broken(&format!(
                 "{end} records are read back of {} that were durable and {} that it was given",
                 self.durable, self.taken
             )));
         }
-        if records != self.given.records[..records.len()] {
+        if records != self.expected.records[..records.len()] {
             return Err(broken("a record is not what was appended"));
         }
-        self.given.records = records;
+        self.expected.records = records;
         (self.taken, self.durable) = (end, end);
         self.marks.clear();
         self.log = Some(log);
@@ -276,13 +284,13 @@ impl Journal {
         Ok((log, chunks, records))
     }
 
-    /// What recovery reads: the checkpoint, then the records.
+    /// The records that recovery reads: the checkpoint, then those after it.
     pub fn records(&self) -> impl Iterator<Item = &[u8]> {
-        let Given {
+        let Expected {
             checkpoint,
             records,
             ..
-        } = &self.given;
+        } = &self.expected;
         checkpoint.iter().chain(records).map(Vec::as_slice)
     }
 
@@ -294,7 +302,7 @@ impl Journal {
         }
     }
 
-    /// Whether the fault was planned.
+    /// Tells a fault that was planned from one of the log.
     fn why(&self, error: &LogError) -> End {
         let Faults {
             crash_step,

@@ -1,5 +1,5 @@
-//! How the lives of nodes end and begin: crashes, failing disks, recovery, checkpoints for the next
-//! one.
+//! How nodes end and begin: crashes, failing disks, recovery, and the checkpoints for the next
+//! recovery.
 
 use dyno_sim::NodeId;
 use dyno_txn_core::message::{Address, Message};
@@ -9,13 +9,13 @@ use super::core::Core;
 use super::journal::{End, Weather};
 use crate::verdict::Rule;
 
-/// The longest that a server whose disk has failed is away.
+/// The longest time for which a server with a failed disk is away.
 const AWAY_NS: u64 = 400 * MS;
 
 impl Cluster {
-    /// Every third crash is one of the process alone: the machine goes on, with what it has not
-    /// written yet.
-    pub(super) fn crashed(&mut self, node: NodeId) {
+    /// Handles the crash of a node. In one crash of three only the process ends, and the machine
+    /// continues with what it has not written yet.
+    pub(super) fn on_crash(&mut self, node: NodeId) {
         self.oracles.crash(node);
         let killed = self.random.one_in(3);
         for core in self.cores.iter_mut().filter(|core| core.node == node) {
@@ -23,7 +23,7 @@ impl Cluster {
         }
     }
 
-    /// A server whose disk has failed ends, and is started again.
+    /// Ends a server whose disk has failed, and starts it again later.
     pub(super) fn fails(&mut self, core: usize, end: &End) {
         if let End::Broken(sentence) = end {
             let sentence = format!("the log of partition {core}: {sentence}");
@@ -31,13 +31,13 @@ impl Cluster {
         }
         let node = self.cores[core].node;
         self.world.crash(node);
-        self.crashed(node);
+        self.on_crash(node);
         let after = self.random.between(1, AWAY_NS);
         let control = self.clients[0].node;
         self.world.set_timer(control, after, Timer::Start { node });
     }
 
-    /// Disks do what they do in a storm, or nothing but their work.
+    /// Sets what disks do: their faults during the storm, and none outside of it.
     pub(super) fn expose(&mut self) {
         let weather = self.weather();
         for core in &mut self.cores {
@@ -70,11 +70,15 @@ impl Cluster {
         for &core in &mine {
             let stamps = stamps(self.chosen, &self.local);
             let disk = (self.weather(), &mut self.random);
+            // One partition that cannot read its log ends the whole node, as it would end the
+            // process.
             if let Err(end) = self.cores[core].restart(procedures(), stamps, disk) {
                 return self.fails(core, &end);
             }
         }
         if self.chosen.in_process {
+            // The oracle ended with the process. What it issued is below the newest timestamp that
+            // one of the partitions has seen or stored as its bound.
             let newest = self.cores.iter().map(Core::newest).max().unwrap_or(0);
             self.local.begin(newest);
             mine.into_iter()
@@ -84,12 +88,14 @@ impl Cluster {
         }
     }
 
-    /// A partition that has read its log asks for a stamp above all that were given.
+    /// A partition that has read its log asks for a timestamp above all that were issued. It asks
+    /// again until it has one.
     pub(super) fn ask_for_floor(&mut self, core: usize) {
         if self.cores[core].recovering.is_none() {
             return;
         }
         let ticket = self.next_id();
+        // A new ticket, because the answer to an earlier request may be old by now.
         self.cores[core].recovering = Some(ticket);
         let node = self.cores[core].node;
         let oracle = self.random.below(self.oracles.nodes.len());

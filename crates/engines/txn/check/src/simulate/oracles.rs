@@ -1,5 +1,4 @@
-//! Who gives stamps: the server itself, or one of two nodes, which take over from each other by
-//! themselves.
+//! The oracles: one within the server, or two nodes that take over from each other by themselves.
 
 use std::sync::Arc;
 
@@ -10,17 +9,17 @@ use dyno_txn_core::message::{Address, Message};
 use dyno_txn_core::oracle::{Candidate, Clock};
 use parking_lot::Mutex;
 
-/// How far the bound of an oracle within the server goes beyond its time.
+/// How far the bound of the oracle within the server is ahead of its clock.
 const WINDOW_NS: u64 = 300_000_000;
 
-/// All stamps that were given, by whomever: each must be above those before.
+/// All timestamps that any oracle issued. Each must be above all earlier ones.
 #[derive(Debug, Default)]
-struct Given {
+struct Issued {
     last: Stamp,
     fell: Option<String>,
 }
 
-impl Given {
+impl Issued {
     fn note(&mut self, first: Stamp, count: u32) {
         if first <= self.last {
             let sentence = format!("stamp {first} was given after {}", self.last);
@@ -35,23 +34,23 @@ pub(super) struct Oracles {
     pub nodes: Vec<NodeId>,
     machines: Vec<Option<Candidate>>,
     partitions: u32,
-    given: Given,
+    issued: Issued,
     takeovers: u64,
 }
 
 impl Oracles {
-    /// None of them runs before [`Oracles::start`].
+    /// Oracles that do not run before [`Oracles::start`].
     pub fn new(nodes: Vec<NodeId>, partitions: u32) -> Self {
         Self {
             machines: nodes.iter().map(|_| None).collect(),
             nodes,
             partitions,
-            given: Given::default(),
+            issued: Issued::default(),
             takeovers: 0,
         }
     }
 
-    /// A node begins with nothing but its salt, which is random.
+    /// Starts an oracle. It remembers nothing of an earlier life, and has a random salt.
     pub fn start(&mut self, number: usize, salt: u32) {
         self.machines[number] = Some(Candidate::new(0..self.partitions, salt));
     }
@@ -66,7 +65,7 @@ impl Oracles {
         }
     }
 
-    /// One that believes that it serves.
+    /// The node of an oracle that believes that it serves. Two may believe that for a while.
     pub fn serving(&self) -> Option<NodeId> {
         let serves = |machine: &Option<Candidate>| machine.as_ref().is_some_and(Candidate::serves);
         self.machines
@@ -75,12 +74,12 @@ impl Oracles {
             .map(|number| self.nodes[number])
     }
 
-    /// How stamps fell, if they did.
+    /// How timestamps went back, if they did.
     pub fn fell(&self) -> Option<String> {
-        self.given.fell.clone()
+        self.issued.fell.clone()
     }
 
-    /// How often one began to serve.
+    /// How often an oracle began to serve.
     pub fn takeovers(&self) -> u64 {
         self.takeovers
     }
@@ -111,7 +110,7 @@ impl Oracles {
                 result: Ok(first), ..
             } = message
             {
-                self.given.note(*first, 1);
+                self.issued.note(*first, 1);
             }
         }
         sends
@@ -125,26 +124,26 @@ pub(super) struct Local(Arc<Mutex<Within>>);
 #[derive(Debug)]
 struct Within {
     clock: Clock,
-    /// What the node's clock shows.
+    /// The node's clock as it was shown last, in nanoseconds.
     wall: u64,
-    given: Given,
+    issued: Issued,
 }
 
 impl Within {
     fn take(&mut self, wall: u64) -> Option<Stamp> {
         let stamp = self.clock.take(wall)?;
-        self.given.note(stamp, 1);
+        self.issued.note(stamp, 1);
         Some(stamp)
     }
 }
 
 impl Local {
-    /// It gives nothing until it knows above what.
+    /// An oracle that issues nothing until it knows which timestamps were issued before.
     pub fn new() -> Self {
         Self(Arc::new(Mutex::new(Within {
             clock: Clock::new(0, 0),
             wall: 0,
-            given: Given::default(),
+            issued: Issued::default(),
         })))
     }
 
@@ -152,7 +151,7 @@ impl Local {
         act(&mut self.0.lock())
     }
 
-    /// Gives stamps above `last` from now on, once a bound is kept.
+    /// Issues timestamps above `last` from now on, once a bound is stored.
     pub fn begin(&self, last: Stamp) {
         self.with(|within| within.clock = Clock::new(last, last));
     }
@@ -161,27 +160,30 @@ impl Local {
         self.with(|within| within.clock.extend(bound));
     }
 
-    /// What the node's clock shows now.
+    /// Tells the oracle what the node's clock shows now.
     pub fn set_wall(&self, wall: u64) {
         self.with(|within| within.wall = wall);
     }
 
-    /// How stamps fell, if they did.
+    /// How timestamps went back, if they did.
     pub fn fell(&self) -> Option<String> {
-        self.with(|within| within.given.fell.clone())
+        self.with(|within| within.issued.fell.clone())
     }
 
-    /// What partition 0 is to keep: the bound goes well beyond the last stamp.
+    /// The message that lets partition 0 store a bound well beyond the last timestamp.
     pub fn keep(&self) -> Message {
         let bound = self.with(|within| within.clock.last().max(within.wall) + WINDOW_NS);
         Message::KeepBound { epoch: 1, bound }
     }
 
-    /// An answer to who wants stamps: one at a time, in a row.
+    /// Answers a request for timestamps. They are consecutive, because the answer names only the
+    /// first.
     pub fn answer(&self, ticket: u64, count: u32) -> Message {
         let stamps = self.with(|within| {
             let first = within.take(within.wall)?;
             (1..count).try_fold(first, |last, _| {
+                // The clock reads 0 here, so it only counts on. If the bound is reached in between,
+                // none of the timestamps is used.
                 within.take(0).filter(|&next| next == last + 1)
             })?;
             Some(first)
@@ -202,7 +204,7 @@ impl Stamps for Local {
     }
 }
 
-/// Stamps come from elsewhere, with the transactions.
+/// For partitions whose timestamps come with the transactions.
 pub(super) struct Elsewhere;
 
 impl Stamps for Elsewhere {

@@ -1,5 +1,5 @@
-//! A session does one transaction after the other, in any of the three ways, and writes down what
-//! it saw.
+//! A session runs one transaction after the other, in any of the three ways, and records what it
+//! saw.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::drive::{Way, answered, one_shot};
 use crate::history::{Op, Outcome, Transaction};
 use crate::work::{self, PROCEDURE, Session as Noted, Step, Work};
 
-/// How often a client asks what became of a request.
+/// How often a client asks for the outcome of a request.
 const ASKS_MAX: u8 = 3;
 
 pub(super) struct Session {
@@ -26,9 +26,9 @@ pub(super) struct Session {
     work: Work,
     way: Way,
     told: Option<Transaction>,
-    /// Counts what the session waits for, so that late timers and answers are known as such.
+    /// Counts what the session waits for, so that late timers and late answers are recognised.
     turn: u64,
-    /// What came of its last transaction.
+    /// The outcome of its last transaction.
     pub last: Option<Outcome>,
 }
 
@@ -36,7 +36,7 @@ enum Doing {
     Nothing,
     Stamping,
     Interactive(Box<Interactive>),
-    Shot {
+    OneShot {
         to: PartitionId,
         ops: Vec<Op>,
         asks: u8,
@@ -47,7 +47,7 @@ struct Interactive {
     coordinator: Coordinator,
     answers: Vec<Result<Vec<Answer>>>,
     waits_for: Option<u32>,
-    /// It is left without a word after so many answers.
+    /// The transaction is abandoned without a word after this many answers.
     leave_after: Option<usize>,
 }
 
@@ -74,7 +74,7 @@ impl Session {
 }
 
 impl Cluster {
-    /// Begins a transaction of the session's choice.
+    /// Begins a transaction that the session chooses at random.
     pub(super) fn begin_any(&mut self, session: usize) {
         let by = self.next_id();
         let (shape, mix) = (self.chosen.shape, self.chosen.mix);
@@ -103,14 +103,14 @@ impl Cluster {
         (doing.work, doing.way) = (work, way);
         doing.turn += 1;
         if self.chosen.in_process && way != Way::Interactive {
-            return self.send_shot(session, None);
+            return self.send_one_shot(session, None);
         }
         doing.doing = Doing::Stamping;
         let client = doing.client;
         self.want_stamp(client, session);
     }
 
-    /// The oracle's answer.
+    /// Continues with a timestamp, or ends without one.
     pub(super) fn stamped(&mut self, session: usize, result: Result<Stamp>) {
         if !matches!(self.sessions[session].doing, Doing::Stamping) {
             return;
@@ -125,7 +125,7 @@ impl Cluster {
             told.stamp = Some(stamp);
         }
         if doing.way != Way::Interactive {
-            return self.send_shot(session, Some(stamp));
+            return self.send_one_shot(session, Some(stamp));
         }
         let options = Options {
             deadline: Duration::from_nanos(chosen.deadline_ns),
@@ -142,7 +142,7 @@ impl Cluster {
         self.go_on(session);
     }
 
-    /// Runs the transaction's code with the answers that are there, and sends what it asks for
+    /// Runs the transaction's code with the answers that are there, and sends what it requests
     /// next.
     fn go_on(&mut self, session: usize) {
         let now = self.mono(self.node_of(session));
@@ -161,6 +161,8 @@ impl Cluster {
             if let Some(told) = &mut doing.told {
                 told.ops = ops;
             }
+            // An abandoned transaction never sends its commit, so it is known to fail. Its intents
+            // stay until recovery removes them.
             if running
                 .leave_after
                 .is_some_and(|after| running.answers.len() > after)
@@ -169,6 +171,8 @@ impl Cluster {
             }
             match (missing, worked) {
                 (Some(operations), _) => {
+                    // An eager client takes the success of a blind write for granted. If it fails
+                    // after all, the commit is refused.
                     let blind = self.chosen.eager && is_blind(&operations);
                     let answer = vec![Answer::Done; operations.len()];
                     match running
@@ -199,7 +203,7 @@ impl Cluster {
         self.arm(session);
     }
 
-    /// What the coordinator came to know.
+    /// Handles what the coordinator has learned.
     fn happened(&mut self, session: usize, event: Option<Event>) {
         let Doing::Interactive(running) = &mut self.sessions[session].doing else {
             return;
@@ -212,11 +216,12 @@ impl Cluster {
                 running.answers.push(result);
                 self.go_on(session);
             }
-            // The answer to a blind write: no call waits for it.
+            // This is the answer to a blind write, which the code did not wait for.
             Some(Event::Batch { .. }) => {}
         }
     }
 
+    /// Sets the timer for the coordinator's next deadline.
     fn arm(&mut self, session: usize) {
         let node = self.node_of(session);
         let now = self.mono(node);
@@ -229,8 +234,8 @@ impl Cluster {
         }
     }
 
-    /// A transaction in one request, with a stamp or without.
-    fn send_shot(&mut self, session: usize, stamp: Option<Stamp>) {
+    /// Sends a transaction in one request, with or without a timestamp.
+    fn send_one_shot(&mut self, session: usize, stamp: Option<Stamp>) {
         let doing = &mut self.sessions[session];
         let first = doing.work.intended().first().and_then(Op::written);
         let (request, ops) = match (doing.way, one_shot(self.tables, &doing.work)) {
@@ -247,42 +252,48 @@ impl Cluster {
                 (request, Vec::new())
             }
         };
+        // Most requests go to the partition of their first row. The others find out that a
+        // partition can run work on rows of others.
         let anywhere = doing.random.below(self.chosen.partitions() as usize) as PartitionId;
         let home = first.filter(|_| !doing.random.one_in(4));
         let to = home.map_or(anywhere, |key| self.home_of(key));
         let doing = &mut self.sessions[session];
         let (ticket, turn) = (doing.turn, doing.turn);
         let priority = 127 + doing.random.below(3) as u16;
-        doing.doing = Doing::Shot { to, ops, asks: 0 };
+        doing.doing = Doing::OneShot { to, ops, asks: 0 };
         let deadline_ns = self.chosen.deadline_ns;
-        let shot = Message::OneShot {
+        let one_shot_message = Message::OneShot {
             ticket,
             stamp,
             priority,
             deadline_ns,
             request,
         };
-        self.send_all(session, vec![(to, shot)]);
+        self.send_all(session, vec![(to, one_shot_message)]);
         let node = self.node_of(session);
         self.world
             .set_timer(node, deadline_ns * 2, Timer::Session { session, turn });
     }
 
-    /// Something came for a session.
-    pub(super) fn session_heard(&mut self, session: usize, from: Address, message: Message) {
+    /// Handles a message to a session.
+    pub(super) fn on_session_message(&mut self, session: usize, from: Address, message: Message) {
         let Address::Partition(from) = from else {
             return;
         };
         let doing = &mut self.sessions[session];
         let stamp = doing.told.as_ref().and_then(|told| told.stamp);
         match (&mut doing.doing, message) {
-            (Doing::Shot { ops, .. }, Message::Done { ticket, result }) if ticket == doing.turn => {
+            (Doing::OneShot { ops, .. }, Message::Done { ticket, result })
+                if ticket == doing.turn =>
+            {
                 let ops = std::mem::take(ops);
-                self.shot_done(session, ops, result);
+                self.on_one_shot_done(session, ops, result);
             }
-            (Doing::Shot { asks: 1.., .. }, Message::Told { stamp: of, fate })
+            (Doing::OneShot { asks: 1.., .. }, Message::Told { stamp: of, fate })
                 if Some(of) == stamp =>
             {
+                // The client learns that the transaction committed, but not what it read. If that
+                // decided what it wrote, as in a transfer, its history cannot say what happened.
                 let certain = |step: &Step| !matches!(step, Step::Transfer { .. });
                 match fate {
                     Fate::Aborted => self.end(session, Outcome::Fail),
@@ -302,7 +313,8 @@ impl Cluster {
         }
     }
 
-    fn shot_done(&mut self, session: usize, ops: Vec<Op>, result: Result<Committed>) {
+    /// Records the answer to a transaction in one request.
+    fn on_one_shot_done(&mut self, session: usize, ops: Vec<Op>, result: Result<Committed>) {
         let way = self.sessions[session].way;
         let outcome = outcome(&result);
         if let (Ok(committed), Some(told)) = (result, &mut self.sessions[session].told) {
@@ -319,8 +331,8 @@ impl Cluster {
         self.end(session, outcome);
     }
 
-    /// Time has passed for a session.
-    pub(super) fn session_woke(&mut self, session: usize, turn: u64) {
+    /// Handles a timer of a session.
+    pub(super) fn on_session_timer(&mut self, session: usize, turn: u64) {
         let node = self.node_of(session);
         let now = self.mono(node);
         let doing = &mut self.sessions[session];
@@ -336,7 +348,9 @@ impl Cluster {
                 self.happened(session, event);
                 self.arm(session);
             }
-            (Doing::Shot { to, asks, .. }, Some(stamp)) if *asks < ASKS_MAX => {
+            // Without a timestamp a request has no name that could be asked for, and its outcome
+            // stays unknown.
+            (Doing::OneShot { to, asks, .. }, Some(stamp)) if *asks < ASKS_MAX => {
                 *asks += 1;
                 let ask = vec![(*to, Message::Ask { stamp })];
                 self.send_all(session, ask);
@@ -344,7 +358,7 @@ impl Cluster {
                 self.world
                     .set_timer(node, after, Timer::Session { session, turn });
             }
-            (Doing::Shot { .. }, _) => self.end(session, Outcome::Unknown),
+            (Doing::OneShot { .. }, _) => self.end(session, Outcome::Unknown),
             (Doing::Nothing | Doing::Stamping, _) => {}
         }
     }
@@ -387,7 +401,8 @@ fn is_unknown(error: &Error) -> bool {
     error.retry() == Retry::Unknown
 }
 
-/// Writes that cannot fail by what is there: their answers need not be waited for.
+/// Whether the operations are writes that cannot fail because of what is there, so that their
+/// answers need not be waited for.
 fn is_blind(operations: &[Operation]) -> bool {
     let blind = |operation: &Operation| {
         matches!(

@@ -1,19 +1,20 @@
-//! The store: bytes of several logs in memory, with bounds.
+//! The store: bytes of several logs in memory, within bounds.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{Answer, PersistError, Read, Request};
 use crate::position::Lsn;
 
-/// Bytes that come one after the other are put together up to this, so that short ones cost no more
-/// memory than they count.
+/// Appended bytes are joined into pieces of up to this length, so that short appends take no more
+/// memory than they are counted for.
 const PIECE_BYTES: usize = 256 << 10;
-/// What a chunk counts beside its bytes.
+/// What a chunk is counted for in addition to its bytes.
 const CHUNK_COST: u64 = 64;
-/// Positions end here: no log becomes so long, and what is behind could not be counted.
+/// The highest position. No log becomes so long, and additions to positions above it could
+/// overflow.
 const LAST: Lsn = Lsn(u64::MAX / 2);
 
-/// Keeps the logs of several cores. One thread owns it.
+/// Keeps the logs of several partitions. One thread owns it.
 #[derive(Debug)]
 pub struct PersistStore {
     logs: BTreeMap<u64, Stored>,
@@ -26,13 +27,14 @@ pub struct PersistStore {
 struct Stored {
     epoch: u64,
     written_epoch: u64,
-    /// It was reset, and no checkpoint was installed since.
+    /// Whether the log was reset and no checkpoint was installed since.
     rebuilding: bool,
-    /// Pieces as they came, with their positions.
+    /// Bytes of the log with the position of each piece, without gaps.
     pieces: VecDeque<(Lsn, Vec<u8>)>,
     end: Lsn,
     first_needed: Lsn,
     chunks: Vec<Vec<u8>>,
+    /// Chunks of a checkpoint that is being sent.
     aside: Vec<Vec<u8>>,
     aside_number: u64,
 }
@@ -42,7 +44,7 @@ impl Stored {
         self.pieces.front().map_or(self.end, |piece| piece.0)
     }
 
-    /// Drops pieces that lie before `first_needed` whole. Returns their bytes.
+    /// Drops pieces that are completely before `first_needed`. Returns how many bytes they had.
     fn forget(&mut self) -> u64 {
         let mut freed = 0;
         while let Some((at, bytes)) = self.pieces.front() {
@@ -62,7 +64,7 @@ fn size(chunks: &[Vec<u8>]) -> u64 {
 }
 
 impl PersistStore {
-    /// A store that holds at most `most_bytes` of at most `most_logs` logs.
+    /// Makes a store that keeps at most `most_bytes` of at most `most_logs` logs.
     pub fn new(most_bytes: u64, most_logs: usize) -> Self {
         Self {
             logs: BTreeMap::new(),
@@ -72,22 +74,22 @@ impl PersistStore {
         }
     }
 
-    /// Logs that it holds.
+    /// Logs that were opened here.
     pub fn logs(&self) -> usize {
         self.logs.len()
     }
 
-    /// Its bound.
+    /// The bound that it was made with.
     pub fn most_bytes(&self) -> u64 {
         self.most_bytes
     }
 
-    /// Bytes of records and checkpoints that it holds.
+    /// Bytes of records and checkpoints in the store, as counted against the bound.
     pub fn used_bytes(&self) -> u64 {
         self.used_bytes
     }
 
-    /// Does what a writer asks.
+    /// Carries out a request of a writer.
     ///
     /// # Errors
     /// [`PersistError`]; nothing has changed then.
@@ -104,11 +106,13 @@ impl PersistStore {
             Request::Reset { log, epoch, at } => {
                 let stored = writer(&mut self.logs, log, epoch)?;
                 if at > LAST {
-                    let what = format!("{at}, which is not a request of a log");
+                    let what = format!("{at}, which is above the highest position");
                     return Err(PersistError::NotKept { log, what });
                 }
                 let pieces = std::mem::take(&mut stored.pieces);
                 let chunks = size(&std::mem::take(&mut stored.chunks));
+                // Epoch 0 until the checkpoint is installed: a recovery must not choose a log whose
+                // beginning is missing, however long its end is.
                 (stored.written_epoch, stored.rebuilding) = (0, true);
                 (stored.end, stored.first_needed) = (at, at);
                 let bytes: u64 = pieces.iter().map(|piece| piece.1.len() as u64).sum();
@@ -131,7 +135,8 @@ impl PersistStore {
         }
     }
 
-    /// What a reader asks for: at most as much as it asked, nothing at the end.
+    /// Answers a request of a reader, with at most as many bytes as it may have and none at the end
+    /// of the log.
     ///
     /// # Errors
     /// [`PersistError::Unknown`] and [`PersistError::NotKept`].
@@ -166,15 +171,19 @@ impl PersistStore {
     }
 
     fn open(&mut self, log: u64, epoch: u64) -> Result<Answer, PersistError> {
+        // A hostile or broken writer could open logs without end, each of which takes memory.
         if !self.logs.contains_key(&log) && self.logs.len() >= self.most_logs {
             return Err(PersistError::Unknown { log });
         }
         let stored = self.logs.entry(log).or_default();
+        // An equal epoch is refused as well. Two engines that started with the same epoch must not
+        // both write.
         if epoch <= stored.epoch {
             let epoch = stored.epoch;
             return Err(PersistError::Fenced { log, epoch });
         }
         stored.epoch = epoch;
+        // The chunks of the fenced writer can never be installed now.
         self.used_bytes -= size(&std::mem::take(&mut stored.aside));
         Ok(Answer::Opened {
             written_epoch: stored.written_epoch,
@@ -192,13 +201,18 @@ impl PersistStore {
         bytes: &[u8],
     ) -> Result<Answer, PersistError> {
         let stored = writer(&mut self.logs, log, epoch)?;
+        // A gap would make the bytes behind it look like the log's. The writer is told where to
+        // continue.
         let end = stored.end;
         if at > end {
             return Err(PersistError::Gap { log, end });
         }
+        // A writer repeats what it has no confirmation for, so the store may have the front of the
+        // bytes, or all of them.
         let known = (end.0 - at.0).min(bytes.len() as u64) as usize;
         let bytes = &bytes[known..];
         room(self.used_bytes, self.most_bytes, bytes.len() as u64)?;
+        // A log that is rebuilt counts only from its checkpoint on, see `Reset`.
         if !stored.rebuilding {
             stored.written_epoch = epoch;
         }
@@ -225,6 +239,7 @@ impl PersistStore {
             let what = format!("bytes before {end}");
             return Err(PersistError::NotKept { log, what });
         }
+        // Pieces behind the new end go, and the one that contains it is shortened.
         while let Some((at, bytes)) = stored.pieces.back_mut() {
             let keep = end.0.saturating_sub(at.0).min(bytes.len() as u64) as usize;
             self.used_bytes -= (bytes.len() - keep) as u64;
@@ -249,6 +264,8 @@ impl PersistStore {
         bytes: Vec<u8>,
     ) -> Result<Answer, PersistError> {
         let stored = writer(&mut self.logs, log, epoch)?;
+        // A number that is new means that the last checkpoint was given up, and that its chunks are
+        // of no use.
         if stored.aside_number != number {
             self.used_bytes -= size(&std::mem::take(&mut stored.aside));
             stored.aside_number = number;
@@ -268,6 +285,8 @@ impl PersistStore {
         first_needed: Lsn,
     ) -> Result<Answer, PersistError> {
         let stored = writer(&mut self.logs, log, epoch)?;
+        // The count tells a checkpoint of which a chunk was lost on the way. A position that goes
+        // back would ask for log that was dropped before.
         let whole = stored.aside_number == number && stored.aside.len() as u64 == chunks;
         if !whole || first_needed > stored.end || first_needed < stored.first_needed {
             let what = format!("checkpoint {number} of {chunks} chunks, from {first_needed} on");
@@ -282,6 +301,7 @@ impl PersistStore {
     }
 }
 
+/// The log, if the writer with this epoch is its last one.
 fn writer(
     logs: &mut BTreeMap<u64, Stored>,
     log: u64,

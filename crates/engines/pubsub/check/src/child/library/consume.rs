@@ -13,10 +13,10 @@ use crate::history::{Commit, Delivery, What};
 use crate::message;
 
 const WAIT: Duration = Duration::from_millis(100);
-/// Every so often it commits: what is open when it dies comes again.
+/// It commits after this many polls. What is not committed when it dies is delivered again.
 const ROUNDS: u64 = 4;
 
-/// Reads, and commits what it read, until it is told to stop.
+/// Reads and commits until it is told to stop.
 pub fn consume(job: &ConsumeJob, mut events: Events) -> Result<(), ChildError> {
     let options = ConsumerOptions {
         member: Some(format!("m{}", job.member)),
@@ -52,7 +52,7 @@ pub fn consume(job: &ConsumeJob, mut events: Events) -> Result<(), ChildError> {
         }
     }
     member.commit(&mut events)?;
-    // A member that cannot say goodbye is missed when its lease ends.
+    // A member that cannot leave keeps its partitions until its lease ends.
     let _ = member.consumer.close();
     Ok(())
 }
@@ -86,7 +86,7 @@ impl Member<'_> {
                 generation,
                 offset: one.offset,
                 partition: one.partition.unsigned_abs(),
-                stamp: content.stamp,
+                fingerprint: content.fingerprint,
             }))?;
             self.open
                 .insert(one.partition, (generation, one.offset + 1));
@@ -95,7 +95,8 @@ impl Member<'_> {
     }
 
     fn commit(&mut self, events: &mut Events) -> Result<(), ChildError> {
-        // What was taken away is not ours to commit.
+        // A partition that was taken away, or won again under another generation, is not this
+        // member's to commit.
         let owned = self.consumer.assigned();
         self.open
             .retain(|partition, (generation, _)| owned.contains(&(*partition, *generation)));
@@ -103,6 +104,8 @@ impl Member<'_> {
             return Ok(());
         }
         let asked_us = now_us();
+        // The events say what is accepted after the call, by what the consumer still owns: a
+        // partition whose commit was refused is not assigned any more.
         match self.consumer.commit() {
             Ok(()) => {}
             // The others are committed; those that were refused are not assigned any more.
@@ -125,7 +128,7 @@ impl Member<'_> {
     }
 }
 
-/// What passes by itself is not a failure of a client.
+/// Returns only those errors that a client cannot wait out.
 fn passing(action: &'static str, error: Error) -> Result<(), ChildError> {
     match error.retry() {
         Retry::Never => Err(ChildError::refused(action)(error)),

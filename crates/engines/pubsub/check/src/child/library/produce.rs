@@ -13,7 +13,7 @@ use crate::history::What;
 use crate::message::Identity;
 
 const IDLE: Duration = Duration::from_millis(2);
-/// How long the library tries; a server is away for seconds at most.
+/// How long the library tries. A server is away for seconds at most.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Sends until it is told to stop.
@@ -34,13 +34,15 @@ pub fn produce(job: &ProduceJob, mut events: Events) -> Result<(), ChildError> {
         let due = schedule.due();
         for one in &due {
             events.add(What::Send {
-                stamp: one.stamp,
+                fingerprint: one.fingerprint,
                 due_us: one.due_us,
             })?;
         }
+        // The checker must know of a message before the log can have it. Otherwise a kill right
+        // after the send would leave a message that seems invented.
         events.flush()?;
         for one in &due {
-            let identity = one.stamp.identity;
+            let identity = one.fingerprint.identity;
             match producer.send(Some(&one.key), &one.value) {
                 Ok(receipt) => waiting.push((identity, receipt)),
                 // The record was not taken.
@@ -53,12 +55,12 @@ pub fn produce(job: &ProduceJob, mut events: Events) -> Result<(), ChildError> {
             thread::sleep(IDLE);
         }
     }
-    // What failed is told by the receipts.
+    // Failures are reported by the receipts.
     let _ = producer.flush();
     tell(&mut waiting, &mut events)
 }
 
-/// Tells the outcomes that are known by now.
+/// Records the outcomes that are known by now.
 fn tell(waiting: &mut Vec<(Identity, Receipt)>, events: &mut Events) -> Result<(), ChildError> {
     let mut still = Vec::with_capacity(waiting.len());
     for (identity, receipt) in waiting.drain(..) {

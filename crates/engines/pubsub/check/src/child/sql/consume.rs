@@ -1,7 +1,7 @@
 //! A consumer that calls `pubsub.poll` and `pubsub.commit`.
 //!
-//! An answer to poll that was lost may have held messages, and the server takes them for delivered.
-//! So a consumer that lost an answer joins again, which sets what is delivered back to what is
+//! An answer to `poll` that was lost may have held messages, which the server takes for delivered.
+//! So a consumer that has lost an answer joins again, which sets what is delivered back to what is
 //! committed.
 
 use std::collections::BTreeMap;
@@ -19,14 +19,14 @@ use crate::history::{Commit, Delivery, What};
 use crate::message;
 
 const IDLE: Duration = Duration::from_millis(20);
-/// Every so often it commits: what is open when it dies comes again.
+/// It commits after this many polls. What is not committed when it dies is delivered again.
 const ROUNDS: u64 = 4;
 /// The member's lease lapsed, or it never joined.
 const UNKNOWN_MEMBER: &str = "DP009";
 /// The partition is another's by now.
 const WRONG_GENERATION: &str = "DP003";
 
-/// Reads, and commits what it read, until it is told to stop.
+/// Reads and commits until it is told to stop.
 pub fn consume(job: &ConsumeJob, mut events: Events) -> Result<(), ChildError> {
     let mut member = Member {
         link: Link::new(&job.endpoint, &format!("check consumer {}", job.member))?,
@@ -47,7 +47,7 @@ pub fn consume(job: &ConsumeJob, mut events: Events) -> Result<(), ChildError> {
         }
     }
     let args = (&job.topic, &job.group_name, &member.name);
-    // A member that cannot say goodbye is missed when its lease ends.
+    // A member that cannot leave keeps its partitions until its lease ends.
     let _ = member.link.ask(|client| {
         client.execute(
             "SELECT pubsub.leave_group($1, $2, $3)",
@@ -67,7 +67,7 @@ struct Member<'a> {
     open: BTreeMap<(i32, i64), i64>,
 }
 
-/// A message as poll gives it.
+/// A message as `pubsub.poll` returns it.
 struct Polled {
     partition: i32,
     generation: i64,
@@ -76,8 +76,8 @@ struct Polled {
 }
 
 impl Member<'_> {
-    /// Joins if it must, polls, tells, commits. How many messages there were; `None` when an answer
-    /// is missing.
+    /// Joins if it has to, polls, records, and commits. Returns how many messages there were, or
+    /// `None` if an answer is missing.
     fn round(&mut self, events: &mut Events) -> Result<Option<usize>, ChildError> {
         if !self.joined && settled(self.join(), "join the group")?.is_none() {
             return Ok(None);
@@ -103,7 +103,7 @@ impl Member<'_> {
                 generation: one.generation,
                 offset: one.offset,
                 partition: one.partition.unsigned_abs(),
-                stamp: content.stamp,
+                fingerprint: content.fingerprint,
             }))?;
             next.insert((one.partition, one.generation), one.offset + 1);
         }
@@ -152,7 +152,7 @@ impl Member<'_> {
             .collect())
     }
 
-    /// Whether there was an answer; a refusal is one.
+    /// Commits one partition. Returns whether there was an answer; a refusal is one.
     fn commit(
         &mut self,
         partition: i32,
@@ -194,7 +194,7 @@ impl Member<'_> {
     }
 }
 
-/// `None` for what passes by itself, an error for what does not.
+/// Returns `None` for an error that passes by itself, and the others as errors.
 fn settled<T>(answer: Result<T, Refusal>, action: &'static str) -> Result<Option<T>, ChildError> {
     match answer {
         Ok(value) => Ok(Some(value)),

@@ -13,7 +13,7 @@ use crate::child::{ChildError, ProduceJob};
 use crate::history::What;
 
 const IDLE: Duration = Duration::from_millis(5);
-/// How long an answer is waited for when the checker wants to stop.
+/// How long an answer is waited for after the checker asked to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Sends until it is told to stop.
@@ -34,7 +34,7 @@ pub fn produce(job: &ProduceJob, mut events: Events) -> Result<(), ChildError> {
         let due = schedule.due();
         for one in &due {
             events.add(What::Send {
-                stamp: one.stamp,
+                fingerprint: one.fingerprint,
                 due_us: one.due_us,
             })?;
         }
@@ -42,7 +42,7 @@ pub fn produce(job: &ProduceJob, mut events: Events) -> Result<(), ChildError> {
         for partition in 0..job.partitions {
             let batch: Vec<&Due> = due
                 .iter()
-                .filter(|one| one.stamp.identity.partition == partition)
+                .filter(|one| one.fingerprint.identity.partition == partition)
                 .collect();
             if !batch.is_empty() {
                 send(job, &mut link, id, &batch, &mut events)?;
@@ -64,7 +64,7 @@ fn send(
 ) -> Result<(), ChildError> {
     let keys: Vec<&[u8]> = batch.iter().map(|one| one.key.as_slice()).collect();
     let values: Vec<&[u8]> = batch.iter().map(|one| one.value.as_slice()).collect();
-    let first = batch[0].stamp.identity;
+    let first = batch[0].fingerprint.identity;
     let (part, sequence) = (first.partition as i32, first.sequence as i64);
     let (id, sequence) = if job.careless {
         (None, None)
@@ -84,7 +84,7 @@ fn send(
     match answer {
         Ok(offset) => {
             for (one, offset) in batch.iter().zip(offset..) {
-                let identity = one.stamp.identity;
+                let identity = one.fingerprint.identity;
                 events.add(What::Acknowledged { identity, offset })?;
             }
             Ok(events.flush()?)
@@ -92,7 +92,7 @@ fn send(
         Err(refusal) if refusal.retry == Retry::Never => {
             Err(ChildError::refused("send a batch")(refusal))
         }
-        // The outcome is unknown, which is what a missing answer says.
+        // The outcome is unknown, which the history expresses by the missing answer.
         Err(_) => Ok(()),
     }
 }

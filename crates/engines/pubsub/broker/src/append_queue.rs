@@ -1,6 +1,6 @@
-//! A lane: one thread and one connection that append to some of the partitions, one commit after
-//! the other. While one is under way the next batches gather, so the busier it is the larger they
-//! are.
+//! The queue of one appending thread, which appends to some of the partitions over a connection of
+//! its own, one commit after the other. Batches that come during a commit gather for the next one,
+//! so the busier a thread is the larger its appends are.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use parking_lot::{Condvar, Mutex};
 use crate::batch::Batch;
 use crate::partition::Partition;
 
-/// Bytes of one append at most, but for a batch that alone is longer.
+/// The most bytes of one append, except that a batch that alone is longer is appended all the same.
 const MOST_BYTES: usize = 1 << 20;
-/// With so many bytes waiting the linger ends.
+/// The linger ends when this many bytes wait.
 const ENOUGH_BYTES: usize = 256 << 10;
 
-/// What the partitions of a lane have for it.
-pub struct Lane {
+/// The partitions that have batches for one appending thread.
+pub struct AppendQueue {
     state: Mutex<State>,
     arrived: Condvar,
     linger: Duration,
@@ -27,34 +27,35 @@ pub struct Lane {
 struct State {
     /// Partitions with batches, in the order in which the first of them came.
     ready: VecDeque<Arc<Partition>>,
-    /// Bytes that came since the last look.
+    /// Bytes of batches that came since the thread looked last.
     bytes: usize,
     stopping: bool,
-    /// Whether the thread waits.
+    /// Whether the thread waits for the first batch.
     idle: bool,
-    /// Whether the thread waits for more.
+    /// Whether the thread lingers, to let more batches come.
     lingering: bool,
 }
 
-/// What is appended in one go.
+/// The batches of one append, by partition.
 pub type Work = Vec<(Arc<Partition>, Vec<Batch>)>;
 
-impl Lane {
-    pub fn new(linger: Duration) -> Lane {
-        Lane {
+impl AppendQueue {
+    pub fn new(linger: Duration) -> AppendQueue {
+        AppendQueue {
             state: Mutex::default(),
             arrived: Condvar::new(),
             linger,
         }
     }
 
-    /// A batch has come for `partition`, which is on the list already if `listed`.
+    /// Notes that a batch has come for `partition`, which is on the list already if `listed`.
     pub fn arrived(&self, partition: &Arc<Partition>, bytes: usize, listed: bool) {
         let mut state = self.state.lock();
         state.bytes += bytes;
         if !listed {
             state.ready.push_back(Arc::clone(partition));
         }
+        // A thread that is appending is not woken. It looks at the list when it comes back.
         let enough = state.lingering && state.bytes >= ENOUGH_BYTES;
         if state.idle || enough {
             state.idle = false;
@@ -64,8 +65,8 @@ impl Lane {
         }
     }
 
-    /// Waits for work, and takes from every partition that has some. None: the lane is stopped and
-    /// empty.
+    /// Waits for batches, and takes some from every partition that has any. `None` means that the
+    /// queue is stopped and empty.
     pub fn next(&self) -> Option<Work> {
         let mut state = self.state.lock();
         while state.ready.is_empty() {
@@ -96,11 +97,13 @@ impl Lane {
                 work.push((partition, batches));
             }
         }
+        // The partitions that have more go behind those that were listed meanwhile, so that none
+        // waits for a busy one twice.
         self.state.lock().ready.extend(again);
         Some(work)
     }
 
-    /// Ends the lane once it is empty.
+    /// Ends the queue, and its thread, once it is empty.
     pub fn stop(&self) {
         self.state.lock().stopping = true;
         self.arrived.notify_all();

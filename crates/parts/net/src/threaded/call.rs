@@ -10,27 +10,28 @@ use bytes::Bytes;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustls::ClientConfig;
 
-use crate::pending::{Pending, Waiting};
-use crate::{Address, Decoder, Frame, Head, NetError, Outbox, Stream, writer};
+use super::pending::{Pending, Waiting};
+use super::writer;
+use crate::{Address, Decoder, Frame, Head, NetError, Outbox, Stream};
 
-/// An answer, or why there is none.
+/// The frame of an answer, or the reason why none came.
 pub type Answer = Result<Frame, NetError>;
 
-/// How often deadlines are looked at: an answer may be called late by this much.
+/// How often deadlines are checked: a late answer may be reported this much later.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The bounds of a connection.
+/// The limits of a connection.
 #[derive(Debug, Clone)]
 pub struct CallOptions {
-    /// Requests under way at most; more wait until one is answered.
+    /// Requests under way at most. A further one waits until one is answered.
     pub window: usize,
-    /// The longest body that is taken.
+    /// The longest body of an answer; a longer one ends the connection.
     pub most_body_bytes: usize,
-    /// How long connecting may take.
+    /// How long connecting may take, for each address that a host name stands for.
     pub connect_wait: Duration,
-    /// How long one request may wait for its answer; None: as long as the connection lives.
+    /// How long one request may wait for its answer; `None` waits as long as the connection lives.
     pub answer_wait: Option<Duration>,
-    /// TLS, for an address of TCP; None: none.
+    /// TLS settings for an address of TCP; `None` connects in the clear.
     pub tls: Option<Arc<ClientConfig>>,
 }
 
@@ -47,12 +48,14 @@ impl Default for CallOptions {
 }
 
 /// A connection to a server. Clones share it; it ends with the last of them, with
-/// [`Caller::close`], or with the peer. A dead connection stays dead: connecting again is the
-/// user's decision, who alone knows what to do about requests whose outcome is unknown.
+/// [`Caller::close`], or with the peer. A dead connection stays dead: whether to connect again is
+/// for the user to decide, because only the user knows what to do about requests whose outcome is
+/// unknown.
 #[derive(Clone)]
 pub struct Caller {
     shared: Arc<Shared>,
-    /// Only the callers hold it, not the threads: its end ends the connection.
+    /// Only the callers hold this, not the threads: the last caller that is dropped ends the
+    /// connection.
     _end: Arc<End>,
 }
 
@@ -102,7 +105,8 @@ impl Caller {
         let reads = Arc::clone(&shared);
         named("net-write")
             .spawn(move || {
-                // A client does not judge how fast its server reads; its requests have time limits.
+                // A client does not judge how fast its server reads, so it does not need the count;
+                // its requests have time limits.
                 if let Err(error) = writer::run(&writes.outbox, writing, &AtomicU64::new(0)) {
                     writes.end(NetError::io("write to", &writes.address, error));
                 }
@@ -117,24 +121,24 @@ impl Caller {
         Ok(Caller { shared, _end: end })
     }
 
-    /// The server's address.
+    /// The server's address, for messages.
     pub fn address(&self) -> &str {
         &self.shared.address
     }
 
-    /// Why the connection has ended; None while it lives.
+    /// Why the connection has ended; `None` while it lives.
     pub fn ended(&self) -> Option<NetError> {
         self.shared.lock().dead().cloned()
     }
 
-    /// Requests under way.
+    /// Requests that wait for their answers now.
     pub fn unanswered(&self) -> usize {
         self.shared.lock().len()
     }
 
-    /// Asks, and goes on. `on_answer` runs exactly once, on the thread that reads the connection
-    /// (or on this one when nothing could be sent): it must not wait. With the window full this
-    /// call waits.
+    /// Sends a request and returns. `on_answer` runs exactly once, on the thread that reads the
+    /// connection (or on this one if nothing could be sent), so it must not wait. With the window
+    /// full this call waits.
     pub fn send(
         &self,
         verb: u8,
@@ -162,8 +166,11 @@ impl Caller {
             flags,
             request,
         };
+        // The request was entered before the frame is sent, because its answer may come before
+        // `push` returns. A frame that cannot be made is taken out again, unless the end of the
+        // connection took it first.
         if let Err(source) = shared.outbox.push(head, body) {
-            let waiting = shared.lock().take(request);
+            let waiting = shared.lock().remove(request);
             if let Some(waiting) = waiting {
                 (waiting.on_answer)(Err(NetError::Frame {
                     address: shared.address.clone(),
@@ -173,11 +180,11 @@ impl Caller {
         }
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub fn call(&self, verb: u8, flags: u8, body: &[Bytes]) -> Answer {
         let (answer, answered) = mpsc::sync_channel(1);
         self.send(verb, flags, body, move |found| {
-            // The channel is closed only when this thread has died.
+            // The receiver lives until the answer has come, so sending cannot fail.
             let _ = answer.send(found);
         });
         answered.recv().unwrap_or_else(|_| {
@@ -196,6 +203,8 @@ impl Caller {
 }
 
 impl Shared {
+    /// Waits until a request may be sent, and returns with the lock held so that the room is not
+    /// taken.
     fn wait_for_room(&self) -> Result<MutexGuard<'_, Pending>, NetError> {
         let window = self.options.window;
         let full = |pending: &mut Pending| pending.dead().is_none() && pending.len() >= window;
@@ -217,10 +226,10 @@ impl Shared {
         Ok(pending)
     }
 
-    /// Reads until the connection ends, and says why it did.
+    /// Reads until the connection ends, and returns the reason.
     fn read(&self, mut stream: Stream) -> NetError {
         let mut decoder = Decoder::new(self.options.most_body_bytes);
-        let mut looked = Instant::now();
+        let mut checked_at = Instant::now();
         let broken = |source| NetError::Frame {
             address: self.address.clone(),
             source,
@@ -242,14 +251,17 @@ impl Shared {
             if let Err(error) = self.answer_all(&mut decoder) {
                 return broken(error);
             }
-            if looked.elapsed() >= TICK {
-                looked = Instant::now();
-                self.give_up_late(looked);
+            // Deadlines are checked by the clock and not only when a read times out, because a
+            // server that keeps answering other requests would otherwise keep them from being
+            // checked.
+            if checked_at.elapsed() >= TICK {
+                checked_at = Instant::now();
+                self.give_up_late(checked_at);
             }
         }
     }
 
-    /// Hands on every answer that is whole.
+    /// Calls back with every answer that is whole.
     fn answer_all(&self, decoder: &mut Decoder) -> Result<(), crate::FrameError> {
         let mut answers = Vec::new();
         let result = loop {
@@ -263,16 +275,18 @@ impl Shared {
             return result;
         }
         let mut pending = self.lock();
-        // An answer without a waiting call came after its deadline.
+        // A frame without a waiting request is an answer that came after its deadline.
         let waiting: Vec<(Waiting, Frame)> = answers
             .into_iter()
-            .filter_map(|frame| Some((pending.take(frame.head.request)?, frame)))
+            .filter_map(|frame| Some((pending.remove(frame.head.request)?, frame)))
             .collect();
         let blocked = pending.blocked > 0;
         drop(pending);
         if blocked {
             self.answered.notify_all();
         }
+        // The callbacks run without the lock, because they may send further requests on this
+        // connection.
         for (waiting, frame) in waiting {
             (waiting.on_answer)(Ok(frame));
         }
@@ -293,6 +307,8 @@ impl Shared {
     }
 
     fn end(&self, why: NetError) {
+        // The reason is set before the sockets close, so that the two threads, which fail because
+        // of that, do not replace it by an error of their own.
         let waiting = self.lock().end(why.clone());
         self.outbox.close();
         self.stream.shutdown();
@@ -302,7 +318,7 @@ impl Shared {
         }
     }
 
-    /// No call here panics while it holds the lock.
+    /// Code under this lock does not panic, so the state behind it is always whole.
     fn lock(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock()
     }
@@ -312,7 +328,7 @@ fn named(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.to_owned())
 }
 
-/// Whether a read ended only because the time to look at deadlines has come.
+/// Whether a read only ended because it is time to check deadlines.
 fn is_tick(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,5 @@
-//! What a session listens to: it is told of appends instead of looking for them.
+//! The notifications that a session listens to, so that it is told of appends instead of polling
+//! for them.
 
 use std::time::Duration;
 
@@ -9,13 +10,13 @@ use crate::error::{Error, Result};
 
 /// The partitions that a session listens to.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct Listening {
     topic_id: i32,
     partitions: Vec<i32>,
 }
 
-impl Heard {
-    /// Listens to these partitions, and to no others any more.
+impl Listening {
+    /// Listens to these partitions, and stops listening to all others.
     pub(crate) fn listen(
         &mut self,
         client: &mut Client,
@@ -25,7 +26,8 @@ impl Heard {
         if (self.topic_id, &self.partitions) == (topic_id, &partitions) {
             return Ok(());
         }
-        // Nothing is known of what is listened to when the statement fails.
+        // The session is in an unknown state if the statement fails, so nothing is assumed to be
+        // listened to until it succeeds.
         self.partitions.clear();
         let mut statement = "UNLISTEN *".to_owned();
         for partition in &partitions {
@@ -41,9 +43,9 @@ impl Heard {
         Ok(())
     }
 
-    /// Waits until the session is told something, at most so long; whether it was. What it was told
-    /// before counts too: then the caller looks once more than it had to. A session that listens to
-    /// nothing says yes at once.
+    /// Waits until the session is told of an append, for at most `wait`, and returns whether it
+    /// was. A notification that came before counts, too; then the caller reads once more than it
+    /// had to. A session that listens to nothing returns true at once.
     pub(crate) fn wait(&self, client: &mut Client, wait: Duration) -> Result<bool> {
         if self.partitions.is_empty() {
             return Ok(true);
@@ -52,7 +54,8 @@ impl Heard {
         let mut notifications = client.notifications();
         let told = notifications.timeout_iter(wait).next().map_err(failed())?;
         if told.is_some() {
-            // Those that came together with it are of what is about to be read.
+            // The others that came with it are about appends that the caller is about to read. If
+            // they stayed they would end its next wait at once, for nothing.
             let mut rest = notifications.iter();
             while rest.next().map_err(failed())?.is_some() {}
         }

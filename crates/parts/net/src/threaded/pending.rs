@@ -5,30 +5,30 @@ use std::time::Instant;
 
 use crate::{Frame, NetError};
 
-/// What becomes of an answer. It runs on the thread that reads the connection, so it must not wait.
+/// The callback for an answer. It runs on the thread that reads the connection, so it must not
+/// wait.
 pub type OnAnswer = Box<dyn FnOnce(Result<Frame, NetError>) + Send>;
 
-/// One request under way.
 pub struct Waiting {
     pub on_answer: OnAnswer,
     pub deadline: Option<Instant>,
     pub wait_ms: u64,
 }
 
-/// The requests of one connection. Ids come back only when they are free again, so an answer that
-/// comes late never meets a younger request before four billion others were sent.
+/// The requests of one connection. An id is used again only after four billion others, so an answer
+/// that comes late never meets a younger request.
 #[derive(Default)]
 pub struct Pending {
     waiting: HashMap<u32, Waiting>,
     last: u32,
-    /// Who waits for room in the window.
+    /// Threads that wait for room in the window.
     pub blocked: usize,
-    /// Set once: why nothing can be asked any more.
+    /// Set once: why the connection has ended.
     dead: Option<NetError>,
 }
 
 impl Pending {
-    /// The id for a new request; the error is that of the connection's end.
+    /// Enters a request and returns its id, or the reason why the connection has ended.
     pub fn add(&mut self, waiting: Waiting) -> Result<u32, (Waiting, NetError)> {
         if let Some(dead) = &self.dead {
             return Err((waiting, dead.clone()));
@@ -43,7 +43,7 @@ impl Pending {
         Ok(self.last)
     }
 
-    pub fn take(&mut self, request: u32) -> Option<Waiting> {
+    pub fn remove(&mut self, request: u32) -> Option<Waiting> {
         self.waiting.remove(&request)
     }
 
@@ -55,7 +55,7 @@ impl Pending {
         self.dead.as_ref()
     }
 
-    /// Those whose deadline has passed.
+    /// Removes and returns the requests whose deadline has passed.
     pub fn late(&mut self, now: Instant) -> Vec<Waiting> {
         let late: Vec<u32> = self
             .waiting
@@ -64,11 +64,12 @@ impl Pending {
             .map(|(request, _)| *request)
             .collect();
         late.iter()
-            .filter_map(|request| self.take(*request))
+            .filter_map(|request| self.remove(*request))
             .collect()
     }
 
-    /// Ends it: everybody who waits, to be told `why`. The first reason stays.
+    /// Ends the connection, and returns the requests that must be told `why`. The first reason
+    /// stays.
     pub fn end(&mut self, why: NetError) -> Vec<Waiting> {
         self.dead.get_or_insert(why);
         self.waiting.drain().map(|(_, waiting)| waiting).collect()

@@ -1,4 +1,4 @@
-//! Where clients on this host come for their rings.
+//! The socket where clients on this host get their rings.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,14 +12,14 @@ use crate::port::{CoarseInstant, Inbox, Link, RingLink, coarse_now, is_later};
 use crate::ring::{RingEnd, pass};
 use crate::{Head, Port, PortOptions, encode};
 
-/// Clients that have connected and not yet shown their nonce; one more is turned away.
+/// Clients that have connected and not yet shown their nonce; a further one is turned away.
 const MOST_JOINING: usize = 64;
 /// The longest request to join.
 const MOST_REQUEST: usize = 64;
 
-/// An abstract Unix socket that gives a ring to a client that brings the nonce of an offer.
+/// An abstract Unix socket that hands a ring to a client that brings the nonce of an offer.
 #[derive(Debug)]
-pub struct RingDoor {
+pub struct RingListener {
     listener: UnixListener,
     offers: Offers,
     joining: Vec<Joining>,
@@ -33,13 +33,13 @@ struct Joining {
     until: CoarseInstant,
 }
 
-impl RingDoor {
-    /// Opens one under a new name. An offer, and a client that has connected, is good for `wait`.
-    pub fn open(wait: Duration) -> io::Result<RingDoor> {
+impl RingListener {
+    /// Opens one under a new name. Offers and connected clients expire after `wait`.
+    pub fn open(wait: Duration) -> io::Result<RingListener> {
         let offers = Offers::new(wait)?;
         let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(offers.name())?)?;
         listener.set_nonblocking(true)?;
-        Ok(RingDoor {
+        Ok(RingListener {
             listener,
             offers,
             joining: Vec::new(),
@@ -60,8 +60,8 @@ impl RingDoor {
         !self.joining.is_empty()
     }
 
-    /// Goes on with everybody who has connected; the answer is the connections that are made now.
-    /// Who waits is watched by `epoll` under `key`. At most `free` rings are made.
+    /// Continues with all clients that have connected, and returns the connections that are made
+    /// now. Waiting clients are watched by `epoll` under `key`. At most `free` rings are made.
     pub fn join(
         &mut self,
         epoll: &Epoll,
@@ -84,8 +84,8 @@ impl RingDoor {
                 Err(_) => None,
             };
             let Joining { socket, .. } = self.joining.swap_remove(at);
-            // Who brings nothing, or no good nonce, is hung up on.
-            if !nonce.is_some_and(|nonce| self.offers.take(&nonce)) {
+            // A client that brings nothing in time, or an invalid nonce, is hung up on.
+            if !nonce.is_some_and(|nonce| self.offers.redeem(&nonce)) {
                 continue;
             }
             let _ = epoll.remove(socket.as_fd());
@@ -102,7 +102,7 @@ impl RingDoor {
             read: true,
             write: false,
         };
-        // What fails here is the client's connection, which it sees.
+        // A failure here ends only the client's connection, which the client sees.
         while let Ok((socket, _)) = self.listener.accept() {
             if self.joining.len() >= MOST_JOINING
                 || socket.set_nonblocking(true).is_err()
@@ -119,7 +119,7 @@ impl RingDoor {
     }
 }
 
-/// The nonce that a client shows; None: it has not come yet.
+/// The nonce that a client shows; `None` if it has not come yet.
 fn read_nonce(joining: &mut Joining) -> io::Result<Option<Vec<u8>>> {
     let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
     match io::Read::read(&mut &joining.socket, joining.inbox.space()) {
@@ -135,8 +135,7 @@ fn read_nonce(joining: &mut Joining) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Makes a ring and hands it over. None: none was to be had, and the client was told why if it
-/// could be.
+/// Makes a ring and hands it over. `None` if that failed; the client is told why if possible.
 fn hand_over(
     socket: UnixStream,
     options: &PortOptions,
@@ -158,7 +157,8 @@ fn hand_over(
     match made {
         Ok((end, fd)) => {
             let sent = pass::send_with_fd(&socket, &answer, fd.as_fd()).ok()?;
-            // A new socket takes so few bytes at once.
+            // The buffer of a new socket holds so few bytes, so a short write means that something
+            // is wrong.
             if sent != answer.len() {
                 return None;
             }

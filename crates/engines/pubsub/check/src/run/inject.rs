@@ -1,4 +1,4 @@
-//! How each blow falls.
+//! How each fault is injected.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,59 +9,61 @@ use super::clients::Clients;
 use super::servers::Servers;
 use super::{Options, RunError};
 use crate::child::Process;
-use crate::nemesis::{self, Ballast, Blow, Step};
+use crate::nemesis::{self, Ballast, Fault, Step};
 use crate::proxy::Control;
 
 /// How long a full disk stays full.
 const FULL: Duration = Duration::from_millis(1200);
-/// How long the server has to come up by itself before it is started.
+/// How long the server has to come back by itself before it is started.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long armed cuts wait for commits.
+/// How long armed cuts wait for commits to cut.
 const COMMITS_WAIT: Duration = Duration::from_secs(5);
 
-/// Lets a blow fall; whether it hit something.
-pub fn strike(
+/// Injects a fault. Returns whether it hit something.
+pub fn inject(
     step: &Step,
     options: &Options,
     servers: &mut Servers,
     clients: &mut Clients,
 ) -> Result<bool, RunError> {
     let mut random = Random::new(step.pick);
-    match step.blow {
-        Blow::Backend => {
+    match step.fault {
+        Fault::Backend => {
             let hit = servers.nodes.kill_backend(&mut random)?;
             servers.revive(PATIENCE)?;
             return Ok(hit);
         }
-        Blow::Server => {
+        Fault::Server => {
             servers.nodes.kill_server()?;
             thread::sleep(Duration::from_millis(random.bits() % 200));
             servers.nodes.start()?;
         }
-        Blow::Primary => {
+        Fault::Primary => {
             servers.nodes.take_over()?;
             let socket = servers.nodes.socket()?;
+            // Clients are let through only now. A client that reached the new primary earlier would
+            // commit without any standby that confirms it.
             servers.proxy.control().set_target(socket);
             servers.nodes.rebuild_rest()?;
         }
-        Blow::Broker => {
+        Fault::Broker => {
             let at = random.below(clients.brokers.len());
             // Longer than the lease at times, so that another broker takes its partitions over.
             let away = options.lease_ms * (random.bits() % 3);
             clients.kill_broker(at, Duration::from_millis(away))?;
         }
-        Blow::Producer => clients.replace_producer(random.below(clients.producers.len()))?,
-        Blow::Consumer => clients.replace_consumer(random.below(clients.consumers.len()))?,
-        Blow::Stall => {
+        Fault::Producer => clients.replace_producer(random.below(clients.producers.len()))?,
+        Fault::Consumer => clients.replace_consumer(random.below(clients.consumers.len()))?,
+        Fault::Stall => {
             let at = random.below(clients.consumers.len());
             stall(&clients.consumers[at], options.lease_ms)?;
         }
-        Blow::CutInCommit => {
+        Fault::CutInCommit => {
             let control = any_proxy(servers, &mut random);
             return Ok(cut_in_commit(control, 1 + random.bits() % 3));
         }
-        Blow::Cut => return Ok(any_proxy(servers, &mut random).cut_one(&mut random)),
-        Blow::DiskFull => {
+        Fault::Cut => return Ok(any_proxy(servers, &mut random).cut_one(&mut random)),
+        Fault::DiskFull => {
             let Some(tmpfs) = &servers.tmpfs else {
                 return Ok(false);
             };
@@ -84,7 +86,7 @@ fn stall(process: &Process, lease_ms: u64) -> Result<(), RunError> {
     nemesis::resume(process.child()).map_err(failed)
 }
 
-/// Before the server, or before one of the brokers.
+/// A proxy at random: the one in front of the server, or one in front of a broker.
 fn any_proxy<'a>(servers: &'a Servers, random: &mut Random) -> &'a Control {
     let at = random.below(1 + servers.fronts.len());
     servers
@@ -101,6 +103,7 @@ fn cut_in_commit(control: &Control, commits: u64) -> bool {
         thread::sleep(Duration::from_millis(5));
     }
     let hit = control.armed() < commits;
+    // Cuts that found no commit must not hit one later, when another fault is being judged.
     control.arm(0);
     hit
 }

@@ -10,8 +10,8 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::frame::{Head, header};
 use crate::{FrameError, HEADER_BYTES};
 
-/// Parts below this length are copied side by side, longer ones are shared: copying a kilobyte is
-/// cheaper than carrying it as a part of its own.
+/// Parts below this length are copied side by side, longer ones are shared: copying a few kilobytes
+/// is cheaper than a part of its own in a system call.
 const COPY_BYTES: usize = 4 << 10;
 
 /// The frames that one connection has yet to send.
@@ -24,16 +24,17 @@ pub struct Outbox {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whole runs of frames, in order; `small` comes after them.
+    /// Runs of frames, in order; the bytes in `small` come after them.
     parts: Vec<Bytes>,
     small: BytesMut,
-    /// Everything not yet handed to the system, what is being written included.
+    /// Bytes not yet handed to the system, those that are being written included.
     bytes: usize,
     writing_bytes: usize,
     closed: bool,
-    /// Whether the writer waits; waking one that does not costs a system call for nothing.
+    /// Whether the writer waits. Waking a writer that does not wait would cost a system call for
+    /// nothing.
     idle: bool,
-    /// Who waits in [`Outbox::wait_below`].
+    /// Threads in [`Outbox::wait_below`].
     held_back: usize,
 }
 
@@ -53,16 +54,16 @@ impl Outbox {
         Outbox::default()
     }
 
-    /// Puts a frame in, whose body is these parts. It never waits. Frames for a connection that has
-    /// ended are let go: they cannot be received.
+    /// Appends a frame whose body is these parts. It never waits. Frames for a connection that has
+    /// ended are dropped, because they cannot be received.
     pub fn push(&self, head: Head, parts: &[Bytes]) -> Result<(), FrameError> {
         self.push_quietly(head, parts)?;
         self.wake();
         Ok(())
     }
 
-    /// The same for one of several frames: the writer need not look before [`Outbox::wake`], so
-    /// that they go together.
+    /// Appends one of several frames without waking the writer, so that they go out together once
+    /// [`Outbox::wake`] is called.
     pub fn push_quietly(&self, head: Head, parts: &[Bytes]) -> Result<(), FrameError> {
         let slices: Vec<&[u8]> = parts.iter().map(|part| &part[..]).collect();
         let header = header(head, &slices)?;
@@ -84,7 +85,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Makes the writer look.
+    /// Wakes the writer if it waits and there is something to write.
     pub fn wake(&self) {
         let mut state = self.lock();
         if state.idle && state.bytes > 0 {
@@ -104,8 +105,8 @@ impl Outbox {
         self.lock().closed
     }
 
-    /// Waits until less than `bytes` are left, for back-pressure. False: the connection has ended,
-    /// or `wait` has passed.
+    /// Waits until less than `bytes` are left, for back-pressure. Returns false if the connection
+    /// has ended, or `wait` has passed.
     pub fn wait_below(&self, bytes: usize, wait: Duration) -> bool {
         let end = Instant::now() + wait;
         let mut state = self.lock();
@@ -120,7 +121,7 @@ impl Outbox {
         !state.closed
     }
 
-    /// Ends it: what waits is let go, and who waits goes on.
+    /// Ends the outbox: frames that wait are dropped, and threads that wait return.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -128,16 +129,16 @@ impl Outbox {
         state.small.clear();
         state.bytes = 0;
         drop(state);
-        // Their bytes may carry what does something when it is dropped, and that may look at this
-        // outbox.
+        // Dropping the bytes may run code, such as giving memory of a share back, which may call
+        // this outbox: so they are dropped without the lock.
         drop(parts);
         self.filled.notify_all();
         self.drained.notify_all();
     }
 
-    /// For the writer: says that what it took before is written, waits for more, and moves it all
-    /// to `into`. False: the outbox is closed.
-    pub(crate) fn take(&self, into: &mut Vec<Bytes>) -> bool {
+    /// For the writer: notes that what it took before is written, waits for more, and moves all of
+    /// it to `into`. Returns false if the outbox is closed.
+    pub(crate) fn drain(&self, into: &mut Vec<Bytes>) -> bool {
         let mut state = self.lock();
         state.bytes = state.bytes.saturating_sub(state.writing_bytes);
         state.writing_bytes = 0;
@@ -149,7 +150,8 @@ impl Outbox {
                 state.idle = true;
                 self.filled.wait(&mut state);
             }
-            // The thread that filled it is often about to add more, and then all goes in one call.
+            // The thread that woke the writer is often about to add more frames, and then all go in
+            // one call.
             drop(state);
             thread::yield_now();
             state = self.lock();
@@ -159,16 +161,17 @@ impl Outbox {
         !state.closed
     }
 
-    /// The same without waiting, for a connection that has no writer yet: what is there is moved to
-    /// `into` and counts as written.
-    pub(crate) fn take_now(&self, into: &mut Vec<Bytes>) {
+    /// Takes what is there without waiting, for a connection that has no writer yet. It counts as
+    /// written at once.
+    pub(crate) fn drain_now(&self, into: &mut Vec<Bytes>) {
         let mut state = self.lock();
         state.move_to(into);
         state.bytes = 0;
         state.writing_bytes = 0;
     }
 
-    /// A panic elsewhere cannot leave the state half changed: no call here panics in the middle.
+    /// A panic cannot leave the state inconsistent, because no code under this lock panics in the
+    /// middle of a change.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
@@ -193,7 +196,7 @@ mod tests {
         outbox.push(HEAD, std::slice::from_ref(&large)).unwrap();
         outbox.push(HEAD, &[Bytes::from_static(b"cd")]).unwrap();
         let mut taken = Vec::new();
-        assert!(outbox.take(&mut taken));
+        assert!(outbox.drain(&mut taken));
         assert_eq!(taken.len(), 3);
         assert_eq!(taken[1].as_ptr(), large.as_ptr());
         let mut decoder = Decoder::new(COPY_BYTES);
@@ -209,11 +212,11 @@ mod tests {
         let outbox = Outbox::new();
         outbox.push(HEAD, &[Bytes::from_static(b"ab")]).unwrap();
         let mut taken = Vec::new();
-        outbox.take(&mut taken);
+        outbox.drain(&mut taken);
         assert_eq!(outbox.bytes(), HEADER_BYTES + 2);
         assert!(!outbox.wait_below(1, Duration::ZERO));
         outbox.push(HEAD, &[]).unwrap();
-        outbox.take(&mut taken);
+        outbox.drain(&mut taken);
         assert_eq!(outbox.bytes(), HEADER_BYTES);
     }
 
@@ -223,7 +226,7 @@ mod tests {
         outbox.close();
         outbox.push(HEAD, &[Bytes::from_static(b"ab")]).unwrap();
         assert_eq!(outbox.bytes(), 0);
-        assert!(!outbox.take(&mut Vec::new()));
+        assert!(!outbox.drain(&mut Vec::new()));
         assert!(!outbox.wait_below(1, Duration::from_secs(9)));
     }
 }

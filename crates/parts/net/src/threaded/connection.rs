@@ -6,17 +6,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::connections::{Connections, Incoming, Life};
+use super::connections::{Connections, Incoming, Life};
+use super::writer;
 use crate::frame::READ_BYTES;
 use crate::share::Charge;
-use crate::{Closed, Connection, Decoder, Outbox, Service, Stream, writer};
+use crate::{Closed, Connection, Decoder, Outbox, Service, Stream};
 
-/// How often a thread that waits for its client to read looks whether the server stops.
+/// How often a thread that waits for its client to read checks whether the server stops.
 const STOP_POLL: Duration = Duration::from_millis(250);
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// Starts the thread of a connection. One that cannot be served is closed, which its client sees.
+/// Starts the thread of a connection. A connection that cannot be served is closed, which its
+/// client sees.
 pub fn start<S: Service>(stream: Stream, service: &Arc<S>, connections: &Arc<Connections>) {
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
     let outbox = Arc::new(Outbox::new());
@@ -60,8 +62,8 @@ struct Conversation<S: Service> {
 type Writes = JoinHandle<io::Result<()>>;
 
 impl<S: Service> Conversation<S> {
-    /// Reads until the connection ends, and then lets the writer finish. Whatever ends it, `close`
-    /// is called once and the place is free afterwards.
+    /// Reads until the connection ends, then lets the writer finish. Whatever ends it, `close` is
+    /// called once, and the place is free afterwards.
     fn run(mut self) {
         let mut session = self.service.open(&self.connection);
         let mut decoder = Decoder::new(self.connections.options.most_hello_bytes);
@@ -75,14 +77,15 @@ impl<S: Service> Conversation<S> {
         }
         self.connection.outbox.close();
         self.stream.shutdown();
-        // What was cut from outside looks like any end from here.
+        // A connection that was cut from outside fails like any other here, so the reason is looked
+        // up.
         let why = self.life.cut().unwrap_or(why);
         self.service.close(session, why);
         self.connections.leave(self.connection.id);
     }
 
     /// Reads, answers and writes on this one thread until the client is admitted. Frames that came
-    /// with the admitting one stay in the decoder. The time limit is kept from outside, by a
+    /// with the admitting one stay in the decoder. The time limit is enforced from outside, by a
     /// shutdown.
     fn greet(&mut self, session: &mut S::Session, decoder: &mut Decoder) -> Result<Writes, Closed> {
         let mut charge = None;
@@ -95,7 +98,9 @@ impl<S: Service> Conversation<S> {
                     return self.admit();
                 }
                 let mut parts = Vec::new();
-                self.connection.outbox.take_now(&mut parts);
+                self.connection.outbox.drain_now(&mut parts);
+                // A client without a writer thread is written to here. If it does not read, the
+                // limit for its admission ends the wait.
                 writer::write_all(&mut self.stream, &parts, &self.life.written)
                     .map_err(Closed::Io)?;
                 if !goes_on {
@@ -165,8 +170,8 @@ impl<S: Service> Conversation<S> {
         }
     }
 
-    /// Waits while the client leaves too many answers unread. The wait ends, because a client that
-    /// reads nothing is ended by the thread that looks after it.
+    /// Waits while the client leaves too many answers unread. The wait ends in any case, because
+    /// the accepting thread ends a client that reads nothing.
     fn wait_for_outbox(&self) -> Result<(), Closed> {
         let options = &self.connections.options;
         let outbox = &self.connection.outbox;
@@ -178,8 +183,9 @@ impl<S: Service> Conversation<S> {
         Ok(())
     }
 
-    /// Charges a frame that does not come in one read before more of it is read. Charging the whole
-    /// length at once is what keeps many half frames from waiting for each other's memory.
+    /// Charges a frame that does not fit one read before more of it is read. The whole length is
+    /// charged at once: if frames were charged as they come, many half frames could wait for each
+    /// other's memory.
     fn charge_for(&self, decoder: &Decoder, charge: &mut Option<Charge>) -> Result<(), Closed> {
         let bytes = decoder.announced_bytes().unwrap_or(0);
         if charge.is_some() || bytes <= READ_BYTES {
@@ -192,16 +198,17 @@ impl<S: Service> Conversation<S> {
         Ok(())
     }
 
-    /// Lets the writer send what is there, for a while, and waits for its end.
+    /// Lets the writer send what waits, for a limited time, and joins it.
     fn finish(&self, writes: Writes, why: &mut Closed) {
         let outbox = &self.connection.outbox;
         let drained = outbox.wait_below(1, self.connections.options.drain_wait);
         outbox.close();
         if !drained {
-            // The writer may be in the middle of a write that the client does not take.
+            // The writer may be in a write that the client does not take; the shutdown makes it
+            // return.
             self.stream.shutdown();
         }
-        // A writer that panicked has said so on standard error.
+        // A writer that panicked has printed that itself.
         if let Ok(Err(error)) = writes.join()
             && !matches!(why, Closed::Frame(_))
         {

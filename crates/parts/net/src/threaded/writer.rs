@@ -7,18 +7,18 @@ use bytes::Bytes;
 
 use crate::{Outbox, Stream};
 
-/// Parts per call; Linux takes 1024, more than that brings nothing.
+/// Parts in one call. Linux accepts 1024, but more than this is not faster.
 const PARTS: usize = 256;
-/// Bytes per call. A call that waits for the peer tells nothing of its progress before it returns,
-/// and the server has to tell a slow client from one that stands still.
+/// Bytes in one call. A call that waits for the peer reports no progress before it returns, and the
+/// server has to tell a slow client from one that is stuck.
 const CALL_BYTES: usize = 64 << 10;
 
-/// Writes until the outbox is closed or the connection fails; then both are ended. `written` counts
-/// the bytes that the system has taken.
+/// Writes until the outbox is closed or the connection fails, then ends both. `written` counts the
+/// bytes that the system has accepted.
 pub fn run(outbox: &Outbox, mut stream: Stream, written: &AtomicU64) -> io::Result<()> {
     let mut parts = Vec::new();
     let result = loop {
-        if !outbox.take(&mut parts) {
+        if !outbox.drain(&mut parts) {
             break Ok(());
         }
         if let Err(error) = write_all(&mut stream, &parts, written) {
@@ -31,14 +31,16 @@ pub fn run(outbox: &Outbox, mut stream: Stream, written: &AtomicU64) -> io::Resu
     result
 }
 
-/// Writes all of `parts`, and adds what the system has taken to `total`.
+/// Writes all of `parts`, and adds what the system has accepted to `total`.
 pub fn write_all(
     stream: &mut impl Write,
     mut parts: &[Bytes],
     total: &AtomicU64,
 ) -> io::Result<()> {
-    // How much of the first part is written already.
+    // Bytes of the first part that are written already.
     let mut begun = 0;
+    // A vectored write may end anywhere, even in the middle of a part, so each round begins with
+    // what is left.
     while let Some(first) = parts.first() {
         if begun == first.len() {
             parts = &parts[1..];

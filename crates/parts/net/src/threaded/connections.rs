@@ -1,6 +1,6 @@
 //! The connections of a server: how many there may be, which of them were admitted, and the end of
-//! those that take too long. Has `unsafe`: asking a socket how much of what was written waits in
-//! it.
+//! those that take too long. Has `unsafe`: asking a socket how much of what was written its peer
+//! has not taken.
 
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::serve::{Closed, ServeCounts, ServeOptions};
-use crate::{Outbox, Stream};
+use super::serve::{ServeCounts, ServeOptions};
+use crate::{Closed, Outbox, Stream};
 
-/// Between two looks at the connections: at least this long, and at most as long.
+/// The time between two checks of the connections is at least and at most this long.
 const TICK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
-/// All connections of a server, and its bounds.
+/// All connections of a server, and its limits.
 pub struct Connections {
     pub options: ServeOptions,
     state: Mutex<State>,
@@ -27,10 +27,9 @@ pub struct Connections {
 #[derive(Default)]
 struct State {
     open: HashMap<u64, Open>,
-    /// The connections of clients that are not admitted yet. Numbers only grow, so the first is the
-    /// oldest.
+    /// The connections of clients that are not admitted yet. Numbers only grow, so the first one is
+    /// the oldest.
     unadmitted: BTreeSet<u64>,
-    /// How many are admitted.
     admitted: usize,
     threads: Vec<JoinHandle<()>>,
     stopping: bool,
@@ -39,35 +38,33 @@ struct State {
 struct Open {
     stream: Stream,
     life: Arc<Life>,
-    /// When it was accepted.
     since: Instant,
-    /// Whether it counts among the admitted ones.
+    /// Whether it counts among the admitted connections.
     admitted: bool,
-    /// While answers wait: since when, and what the client had read by then.
+    /// While answers wait: when they were checked last, and how much the client had read by then.
     reading: Option<(Instant, u64)>,
 }
 
-/// What the threads of one connection and the one that looks after it tell each other.
+/// What the threads of one connection and the accepting thread tell each other.
 pub struct Life {
     pub outbox: Arc<Outbox>,
-    /// Bytes that the system has taken for the client.
+    /// Bytes that the system has accepted for the client.
     pub written: AtomicU64,
     /// The frame that is charged and not complete yet.
     pub frame: Mutex<Option<Incoming>>,
-    /// Why it was ended from outside.
+    /// Why it was ended from outside; set once, before the shutdown.
     cut: OnceLock<Cut>,
 }
 
-/// A frame on its way in.
+/// A frame that is being received.
 pub struct Incoming {
-    /// Bytes that came of it since it was charged.
+    /// Bytes of it that came since it was charged.
     pub bytes: u64,
-    /// When they were looked at last, and how many they were then.
+    /// When progress was measured last, and the bytes by then.
     mark: (Instant, u64),
 }
 
 impl Incoming {
-    /// A frame that was charged now.
     pub fn new() -> Incoming {
         Incoming {
             bytes: 0,
@@ -76,7 +73,7 @@ impl Incoming {
     }
 }
 
-/// Why a connection was ended by the thread that looks after it.
+/// Why the accepting thread ended a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
     Late,
@@ -96,7 +93,7 @@ impl Life {
         }
     }
 
-    /// Why it was ended from outside, if it was.
+    /// Why the connection was ended from outside, if it was.
     pub fn cut(&self) -> Option<Closed> {
         Some(match self.cut.get()? {
             Cut::Late => Closed::Late,
@@ -106,7 +103,7 @@ impl Life {
         })
     }
 
-    /// The frame under way; a panic elsewhere cannot leave it half changed.
+    /// The frame under way.
     pub fn incoming(&self) -> MutexGuard<'_, Option<Incoming>> {
         self.frame.lock()
     }
@@ -124,19 +121,20 @@ impl Connections {
         self.lock().open.len()
     }
 
-    /// How often the connections are looked after: often enough that no limit is passed by much.
+    /// How often the connections are checked: often enough that no limit is exceeded by much.
     pub fn tick(&self) -> Duration {
         let shortest = self.options.hello_wait.min(self.options.write_wait);
         (shortest / 8).clamp(TICK.0, TICK.1)
     }
 
-    /// Finds a place for one more connection, at the cost of the oldest that is not admitted. Given
-    /// back unless it was closed instead.
+    /// Finds a place for one more connection, at the cost of the oldest that is not admitted.
+    /// Returns the stream, or `None` if it was closed instead.
     pub fn make_place(&self, stream: Stream) -> Option<Stream> {
         let mut state = self.lock();
         state.threads.retain(|thread| !thread.is_finished());
         let most = self.options.most_connections;
-        // The second bound holds while threads of displaced connections are still on their way out.
+        // The second bound counts threads of displaced connections that are still ending, so that a
+        // flood of new connections cannot pile them up.
         let all = most.saturating_add(2 * self.options.most_unadmitted.max(1));
         if state.admitted >= most || state.open.len() >= all {
             drop(state);
@@ -154,14 +152,14 @@ impl Connections {
         Some(stream)
     }
 
-    /// Counts and closes a connection that cannot be served.
+    /// Counts a connection that cannot be served, and closes it.
     pub fn refuse(&self, stream: &Stream) {
         ServeCounts::add(&self.options.counts.refused);
         stream.shutdown();
     }
 
     /// Enters a connection whose client is not admitted yet. `start` starts its thread, under the
-    /// lock so that a thread cannot end before its connection is known.
+    /// lock so that the thread cannot end before its connection is known.
     pub fn enter<E>(
         &self,
         id: u64,
@@ -187,8 +185,8 @@ impl Connections {
         Ok(())
     }
 
-    /// Moves a connection to the admitted ones. False: it was ended meanwhile, or there is no
-    /// place.
+    /// Moves a connection to the admitted ones. Returns false if it was ended meanwhile, or all
+    /// places are taken.
     pub fn admit(&self, id: u64) -> bool {
         let counts = &self.options.counts;
         let mut state = self.lock();
@@ -196,6 +194,8 @@ impl Connections {
         let Some(open) = state.open.get_mut(&id) else {
             return false;
         };
+        // The limit may have run out while the client's last message was handled. It is counted
+        // already, and its socket is shut down.
         if open.life.cut.get().is_some() {
             return false;
         }
@@ -225,8 +225,8 @@ impl Connections {
         }
     }
 
-    /// Ends connections that were not admitted in time or are too slow.
-    pub fn look_after(&self, now: Instant) {
+    /// Ends connections that were not admitted in time, or whose clients are too slow.
+    pub fn enforce_limits(&self, now: Instant) {
         let options = &self.options;
         let contended = options.frames.is_contended();
         for open in self.lock().open.values_mut() {
@@ -234,6 +234,9 @@ impl Connections {
                 (now.saturating_duration_since(open.since) >= options.hello_wait)
                     .then_some(Cut::Late)
             } else {
+                // A slow sender is ended only while others wait for the memory of its frame; alone
+                // it harms no other client. Its progress is measured in any case, so that the last
+                // while is known.
                 let slow = open.sends_slowly(now, options) && contended;
                 slow.then_some(Cut::Slow)
                     .or_else(|| open.reads_slowly(now, options))
@@ -244,17 +247,16 @@ impl Connections {
         }
     }
 
-    /// Whether the server stops.
     pub fn is_stopping(&self) -> bool {
         self.lock().stopping
     }
 
-    /// Ends reading from all of them; their threads write what is there and end.
+    /// Ends reading on all of them. Their threads write what waits, and end.
     pub fn end_all(&self) -> Vec<JoinHandle<()>> {
         let mut state = self.lock();
         state.stopping = true;
         for open in state.open.values() {
-            // A client that is not admitted is owed nothing, and its thread may wait in a
+            // A client that is not admitted is owed no answers, and its thread may be waiting in a
             // handshake.
             if open.admitted {
                 open.stream.shutdown_read();
@@ -271,8 +273,8 @@ impl Connections {
 }
 
 impl Open {
-    /// Ends the connection from outside: its threads return from whatever they wait for. It is
-    /// counted first, so that a client which sees the end finds it counted.
+    /// Ends the connection from outside, which makes its threads return from whatever they wait
+    /// for. It is counted first, so that a client that sees the end finds it counted.
     fn cut(&self, why: Cut, counts: &ServeCounts) {
         if self.life.cut.set(why).is_ok() {
             ServeCounts::add(match why {
@@ -285,8 +287,9 @@ impl Open {
         self.stream.shutdown();
     }
 
-    /// Whether a frame comes too slowly. What counts is the last while and not the mean: a client
-    /// that sent all but the last byte at once would otherwise keep the memory for minutes.
+    /// Whether a frame comes too slowly. Progress is measured over the last while and not over the
+    /// whole time: a client that sent all but the last byte at once would otherwise keep the memory
+    /// for minutes.
     fn sends_slowly(&self, now: Instant, options: &ServeOptions) -> bool {
         let mut incoming = self.life.incoming();
         let Some(frame) = &mut *incoming else {
@@ -305,8 +308,8 @@ impl Open {
     }
 
     /// Whether the client reads too slowly while answers wait for it. Bytes in the socket's buffer
-    /// are not read yet: without them a client that takes a byte now and then would look alive for
-    /// as long as the buffer lasts.
+    /// count as unread: otherwise a client that takes a byte now and then would look alive for as
+    /// long as the buffer lasts.
     fn reads_slowly(&mut self, now: Instant, options: &ServeOptions) -> Option<Cut> {
         if self.life.outbox.bytes() == 0 {
             self.reading = None;
@@ -328,14 +331,14 @@ impl Open {
     }
 }
 
-/// Bytes that come in `elapsed` at this rate.
+/// Bytes that pass in `elapsed` at this rate.
 fn at_rate(bytes_per_second: u64, elapsed: Duration) -> u64 {
     let millis = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     bytes_per_second.saturating_mul(millis) / 1000
 }
 
-/// Bytes that were written to a socket and that its peer has not taken. None that is known, when
-/// the system does not say.
+/// Bytes that were written to a socket and that its peer has not taken; 0 if the system cannot
+/// tell.
 fn unsent_bytes(socket: BorrowedFd<'_>) -> u64 {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the descriptor is open, and the call writes one integer that outlives it.

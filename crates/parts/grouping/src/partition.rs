@@ -1,4 +1,4 @@
-//! Groups that are looked up together, and the rows that wait for them.
+//! A partition of the groups, with the rows that wait for it.
 
 use dyno_formats::parquet_read::BLOCK_ROWS;
 
@@ -6,22 +6,22 @@ use crate::index::Index;
 use crate::layout::Layout;
 use crate::totals::{Totals, Values};
 
-/// Groups taken over at a time.
+/// How many groups are taken over at a time.
 const BATCH: usize = 1024;
-/// So few rows are not worth fetching a part's memory for.
+/// The least number of rows for which a partition's memory is worth fetching.
 const WAITING_LEAST: usize = 4096;
 
-/// Groups under packed combinations of keys.
+/// Groups by packed combinations of keys.
 #[derive(Debug)]
-pub(crate) struct Part {
-    /// Of combinations that are no index of an array.
+pub(crate) struct Partition {
+    /// The groups of combinations that are not indexes of an array.
     index: Index,
     pub(crate) totals: Totals,
-    /// Rows to be added, each its combination with the values behind it.
+    /// Rows that wait to be added, each as its combination with its values behind it.
     waiting: Vec<u64>,
 }
 
-/// Rows on their way from [`Part::wait`] into the groups, column by column.
+/// Rows on their way from [`Partition::wait`] into the groups, column by column.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     keys: Vec<u64>,
@@ -29,7 +29,7 @@ pub(crate) struct Scratch {
     numbers: Vec<u32>,
 }
 
-impl Part {
+impl Partition {
     pub(crate) fn new(layout: &Layout, totals: Totals) -> Self {
         let mut part = Self {
             index: Index::default(),
@@ -40,7 +40,7 @@ impl Part {
         part
     }
 
-    /// Makes room for all combinations that are indexes of an array.
+    /// Makes room for all combinations, if they are indexes of an array.
     pub(crate) fn make_room(&mut self, layout: &Layout) {
         if layout.is_dense() {
             self.totals.resize(layout.dense_len());
@@ -52,12 +52,12 @@ impl Part {
         self.index.heap_bytes() + totals + self.waiting.capacity() * 8
     }
 
-    /// Groups that were given numbers in the order of their appearance.
+    /// How many groups have numbers in the order of their appearance. 0 in a dense layout.
     pub(crate) fn numbered(&self) -> usize {
         self.index.len()
     }
 
-    /// The groups of packed combinations, made where they are new.
+    /// Fills `numbers` with the groups of packed combinations, which are made where they are new.
     pub(crate) fn numbers(&mut self, layout: &Layout, keys: &[u64], numbers: &mut [u32]) {
         if layout.is_dense() {
             for (number, key) in numbers.iter_mut().zip(keys) {
@@ -67,19 +67,21 @@ impl Part {
         }
         self.index.numbers(keys, numbers);
         if self.index.len() > self.totals.len() {
+            // By powers of two, so that most new groups find room already.
             self.totals.resize(self.index.len().next_power_of_two());
         }
     }
 
-    /// Lets a row wait. Says whether [`Part::add_waiting`] is due: when as many rows wait as there
-    /// are groups, so that a line of the groups' memory, once it is in a cache, serves several.
+    /// Queues a row, and returns whether [`Partition::add_waiting`] is due. It is when as many rows
+    /// wait as there are groups, so that a cache line of the groups' memory, once fetched, serves
+    /// several rows.
     #[inline]
     pub(crate) fn wait(&mut self, row: &[u64]) -> bool {
         self.waiting.extend_from_slice(row);
         self.waiting.len() >= self.index.len().max(WAITING_LEAST) * row.len()
     }
 
-    /// Adds the rows that wait.
+    /// Adds all rows that wait to their groups.
     pub(crate) fn add_waiting(&mut self, layout: &Layout, scratch: &mut Scratch) {
         let mut waiting = std::mem::take(&mut self.waiting);
         let width = 1 + self.totals.columns();
@@ -102,7 +104,7 @@ impl Part {
         self.waiting = waiting;
     }
 
-    /// Adds the rows that wait, after which none comes.
+    /// Adds the rows that wait, and frees their memory. No more may come after that.
     pub(crate) fn finish(&mut self, layout: &Layout, scratch: &mut Scratch) {
         self.add_waiting(layout, scratch);
         self.waiting = Vec::new();
@@ -117,7 +119,7 @@ impl Part {
         }
     }
 
-    /// How many groups rows can have fallen into.
+    /// How many groups rows may have fallen into.
     pub(crate) fn places(&self, layout: &Layout) -> usize {
         if layout.is_dense() {
             self.totals.len()
@@ -126,12 +128,12 @@ impl Part {
         }
     }
 
-    /// Groups that rows fell into.
+    /// The numbers of the groups that rows fell into.
     pub(crate) fn held(&self, layout: &Layout) -> impl Iterator<Item = usize> {
         (0..self.places(layout)).filter(|number| self.totals.holds(*number))
     }
 
-    /// Goes over to another layout; no row waits.
+    /// Moves the groups to another layout. No row may wait.
     pub(crate) fn lay_out(&mut self, from: &Layout, to: &Layout) {
         let fresh = Self::new(to, self.totals.fresh());
         let old = std::mem::replace(self, fresh);
@@ -144,14 +146,16 @@ impl Part {
         }
     }
 
-    /// Adds groups of another part, whose combinations here `key` tells.
+    /// Adds groups of another partition. `key` returns the combination that each of them has here.
     pub(crate) fn take(
         &mut self,
         layout: &Layout,
-        other: &Part,
+        other: &Partition,
         groups: impl Iterator<Item = usize>,
         key: impl Fn(usize) -> u64,
     ) {
+        // Decided for all groups at once. Slots are added as they are only if no slot here can
+        // overflow by it, and otherwise through wide results.
         let slots = self.totals.takes_slots(&other.totals);
         if !slots {
             self.totals.widen();
