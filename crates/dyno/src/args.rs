@@ -2,11 +2,13 @@
 
 mod ab;
 mod bench;
+mod beside;
 mod compare;
 mod database;
 mod feeds;
 mod history;
 mod ingest;
+mod log;
 mod pages;
 mod pubsub;
 mod pubsub_bench;
@@ -20,6 +22,7 @@ mod txn_bench;
 mod txn_check;
 mod watch;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,6 +33,7 @@ use crate::units::{bytes, duration, setting, time_above_zero};
 
 pub use ab::AbArgs;
 pub use bench::BenchArgs;
+pub use beside::{BesideArgs, BesideLoad};
 pub use compare::{CompareArgs, GateArgs, ReproduceArgs};
 pub use database::OnArgs;
 pub use feeds::{CollectArgs, FetchArgs};
@@ -41,6 +45,7 @@ pub use ingest::{
     AskArgs, GenerateArgs, Inflate, IngestArgs, IngestBenchArgs, IngestCommand, LoadArgs,
     LoadSource, QueryArgs, ServerLoadArgs, StatusArgs, TableFormat,
 };
+pub use log::{LogArgs, LogFormat, LogLevel};
 pub use pages::{
     CodecArg, FrontArg, PagesArgs, PagesAskArgs, PagesAttachArgs, PagesBenchArgs, PagesCheckArgs,
     PagesCommand, PagesDeviceArgs, PagesListArgs, PagesNameArgs, PagesServeArgs, PagesStatusArgs,
@@ -102,6 +107,8 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Measure what this machine can do
     Limits(LimitsArgs),
+    /// Answer link tests of `dyno limits --link` from other machines
+    Serve(ServeArgs),
     /// List suites and their cases: what a run would do, how long it takes and what it needs
     #[command(visible_alias = "suites")]
     Plan(PlanArgs),
@@ -150,6 +157,9 @@ pub enum Command {
     /// Run one workload as a child of the lab
     #[command(hide = true)]
     Rig(RigArgs),
+    /// Keep a part of the machine busy, as a load beside the lab's samples
+    #[command(hide = true)]
+    Beside(BesideArgs),
     /// Write the documents of a checkout that are made from the commands and the records
     #[command(hide = true)]
     Documents(DocumentsArgs),
@@ -189,7 +199,7 @@ pub struct DoctorArgs {
     /// Compare the PostgreSQL server at DSN with the advice
     #[arg(long, value_name = "DSN", requires = "engine")]
     pub dsn: Option<String>,
-    /// Measure by how much one program differs from itself here, in half a minute
+    /// Measure in half a minute by how much one program differs from itself here
     #[arg(long, conflicts_with = "engine")]
     pub noise: bool,
     /// Check the disk that DIR is on
@@ -210,16 +220,48 @@ pub enum AdvisedEngine {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   dyno limits
-  dyno limits --full --json > limits.json")]
+  dyno limits --full --json > limits.json
+  dyno limits --link 10.0.0.5:7499 --token-file token
+
+A link test needs `dyno serve --link` on the other machine. It measures the round trip of 64 bytes, \
+and bytes each second in both directions by one connection and by four.")]
 pub struct LimitsArgs {
     #[command(flatten)]
     pub size: SizeArgs,
     /// Measure the disk that DIR is on
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// Measure only the link to the machine on which `dyno serve --link` listens
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "data_dir")]
+    pub link: Option<String>,
+    /// Read the token that the server asks for from FILE
+    #[arg(long, value_name = "FILE", requires = "link")]
+    pub token_file: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Where `dyno serve --link` listens by default.
+pub const LINK_DEFAULT: &str = "127.0.0.1:7499";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  dyno serve --link
+  dyno serve --link 0.0.0.0:7499 --token-file token
+
+Prints its address when it is ready. An address beyond this machine is refused without a token. It \
+takes 16 connections at once, each for a minute at most. Ctrl-C stops it.")]
+pub struct ServeArgs {
+    /// Answer link tests on HOST:PORT [default: 127.0.0.1:7499]
+    #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, required = true,
+        default_missing_value = LINK_DEFAULT)]
+    pub link: SocketAddr,
+    /// Read the token that clients must show from FILE
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 /// How much to do; quick by default.
@@ -229,7 +271,7 @@ pub struct SizeArgs {
     /// Take minutes; this is the default
     #[arg(long)]
     pub quick: bool,
-    /// Take tens of minutes, for figures to be published
+    /// Take up to hours, for figures to be published
     #[arg(long)]
     pub full: bool,
     /// Take seconds: shows that everything works, and measures nothing
@@ -259,8 +301,8 @@ pub struct SelectArgs {
     /// Set a parameter of the suite, such as sf=10; parameters derived from it change too
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
-    /// Run only the cases that match PATTERN, such as `load-*`; give it again for more [default: all
-    /// of the suite]
+    /// Run only the cases that match PATTERN, such as `load-*`, also those that the size leaves
+    /// out; give it again for more [default: those of the size]
     #[arg(long, value_name = "PATTERN")]
     pub case: Vec<String>,
     /// Leave out the cases that match PATTERN; give it again for more
@@ -282,7 +324,7 @@ pub struct SelectArgs {
     pub max_disk: Option<u64>,
 }
 
-/// Where peers are declared.
+/// The directory in which peers are declared, for commands that use some.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct PeersFrom {
     /// Read peers from DIR [default: those built in]
@@ -311,12 +353,14 @@ pub struct PlanArgs {
   dyno run wspr --case 'load-*' --skip '*-2'
   dyno run tpch --full --set sf=10 --peers
   dyno run seeds --full --peers --out results
-  dyno run wspr --beside 'stress-ng --vm 1' --report-every 30s")]
+  dyno run wspr --beside memory
+  dyno run wspr --case load-gz-2 --beside 'stress-ng --vm 1' --report-every 30s")]
 pub struct RunArgs {
     #[command(flatten)]
     pub select: SelectArgs,
-    /// Keep the command CMD running beside every sample
-    #[arg(long, value_name = "CMD")]
+    /// Run every system a second time in each block, beside LOAD: cpu, memory, disk, or a shell
+    /// command that runs until it is killed
+    #[arg(long, value_name = "LOAD")]
     pub beside: Option<String>,
     /// Print a line every TIME when no progress bar is shown
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]

@@ -50,6 +50,8 @@ fn end(mut error: clap::Error, command: &Command) -> ! {
     ) {
         error.exit();
     }
+    // Only help goes through the code below. An error that clap prints itself has the right exit
+    // code and stream already.
     let styled = error.render();
     if error.use_stderr() {
         eprint!("{}", released(&styled, terminal::colours_stderr()));
@@ -141,6 +143,8 @@ fn command_before<'a>(
     arguments: impl Iterator<Item = String>,
     root: &'a Command,
 ) -> &'a Command {
+    // Only the words before the unknown one name commands. Flags and values among them name none,
+    // so they are passed over.
     let before = arguments.take_while(|given| given.split('=').next() != Some(word));
     before.fold(root, |above, given| {
         above.find_subcommand(&given).unwrap_or(above)
@@ -209,6 +213,77 @@ mod tests {
             }
         }
         lines.join("\n")
+    }
+
+    /// The commands in the examples of a help text, in words as a shell splits them. What stands
+    /// behind an operator of the shell is a command of its own, as is the file of a redirection.
+    fn examples(help: &str) -> Vec<Vec<String>> {
+        let block = help.split("\n\n").next().unwrap_or_default();
+        let block = block.strip_prefix("Examples:\n").unwrap_or_default();
+        let mut commands = vec![vec![String::new()]];
+        // The character that ends a quotation or a comment, and whether its text counts.
+        let mut until: Option<(char, bool)> = None;
+        for c in block.replace("\\\n", " ").chars() {
+            let words = commands.last_mut().expect("one at least");
+            let word = words.last_mut().expect("one at least");
+            match (until, c) {
+                (Some((end, counts)), c) if c != end => {
+                    if counts {
+                        word.push(c);
+                    }
+                }
+                (Some(_), '\'' | '"') => until = None,
+                (None, '\'' | '"') => until = Some((c, true)),
+                (None, '#') if word.is_empty() => until = Some(('\n', false)),
+                (_, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '\n') => {
+                    until = None;
+                    commands.push(vec![String::new()]);
+                }
+                (None, ' ') => words.push(String::new()),
+                (_, c) => word.push(c),
+            }
+        }
+        for words in &mut commands {
+            words.retain(|word| !word.is_empty());
+        }
+        commands
+    }
+
+    #[test]
+    fn every_example_is_accepted_by_the_parser() {
+        let root = shaped(Args::command());
+        let mut parsed = 0;
+        for (name, help, _) in helps(100) {
+            let examples = examples(&help);
+            let of_dyno = |words: &Vec<String>| words.first().is_some_and(|it| it == "dyno");
+            for words in examples.into_iter().filter(of_dyno) {
+                let read = root.clone().try_get_matches_from(&words);
+                let read = read.and_then(|matches| Args::from_arg_matches(&matches));
+                if let Err(error) = read
+                    && error.kind() != ErrorKind::DisplayHelp
+                {
+                    panic!("help of {name}: {words:?}: {error}");
+                }
+                parsed += 1;
+            }
+        }
+        assert!(parsed > 150, "{parsed} examples");
+    }
+
+    #[test]
+    fn examples_are_split_as_a_shell_does() {
+        let help = "Examples:
+  zcat a | dyno x - --as 'b c'   # said \"of it\"
+  dyno y 1#2 \\
+    --out d > f
+
+  dyno z";
+        let found = examples(help);
+        let of_dyno = found
+            .iter()
+            .filter(|words| words.iter().any(|it| it == "dyno"));
+        let of_dyno: Vec<String> = of_dyno.map(|words| words.join("|")).collect();
+        assert_eq!(of_dyno, ["dyno|x|-|--as|b c", "dyno|y|1#2|--out|d"]);
     }
 
     /// The message for a command line that clap refuses.

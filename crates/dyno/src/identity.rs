@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::Read;
 
 use anyhow::Context;
+use dyno_machine::BuiltInLoad;
 use dyno_record::Program;
-use dyno_suite::{DYNO, System};
+use dyno_suite::{DYNO, LoadCommand, System};
 use twox_hash::XxHash3_128;
 
 /// Version, hash of the executable, revision and profile.
@@ -24,7 +25,7 @@ pub fn program() -> anyhow::Result<Program> {
     })
 }
 
-/// Our own program as a system: it starts itself, through the same door as a peer.
+/// Our own program as a system: it is started as a child with the same protocol as a peer.
 pub fn system() -> anyhow::Result<System> {
     Ok(System {
         name: DYNO.to_string(),
@@ -36,7 +37,23 @@ pub fn system() -> anyhow::Result<System> {
     })
 }
 
+/// A load beside samples, as a child of this program: one of those built in by its name, or else a
+/// shell command.
+pub fn load(text: &str) -> anyhow::Result<LoadCommand> {
+    let args = match BuiltInLoad::named(text) {
+        Some(load) => vec!["beside".into(), load.name().into()],
+        None => vec!["beside".into(), "shell".into(), "--".into(), text.into()],
+    };
+    Ok(LoadCommand {
+        text: text.to_string(),
+        program: env::current_exe().context("cannot find this program's own file")?,
+        args,
+    })
+}
+
 fn executable_hash() -> anyhow::Result<String> {
+    // The whole file is read, in pieces. Two builds of one revision may differ, and the record must
+    // tell which one ran.
     let path = env::current_exe().context("cannot find this program's own file")?;
     let mut file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut hasher = XxHash3_128::new();

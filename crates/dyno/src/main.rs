@@ -1,4 +1,4 @@
-//! Entry point: parse, run one command, turn what came of it into an exit code.
+//! Entry point: parses the command line, runs one command, and turns its result into an exit code.
 
 #[macro_use]
 extern crate dyno_messages;
@@ -12,6 +12,7 @@ mod exit;
 mod identity;
 mod interrupt;
 mod limits;
+mod logging;
 mod places;
 mod progress;
 mod room;
@@ -42,14 +43,17 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> anyhow::Result<Exit> {
-    // A rig is a child of the lab: it is killed by its parent and handles no signal itself.
-    if let Command::Rig(args) = &args.command {
-        return cmd::rig::run(args);
+    // Children of the lab are killed by their parent and handle no signal themselves.
+    match &args.command {
+        Command::Rig(args) => return cmd::rig::run(args),
+        Command::Beside(args) => return cmd::beside::run(args),
+        _ => {}
     }
     let stop = interrupt::on_ctrl_c()?;
     match args.command {
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Limits(args) => cmd::limits::run(&args, &stop),
+        Command::Serve(args) => cmd::serve::run(&args, &stop),
         Command::Plan(args) => cmd::plan::run(&args),
         Command::Run(args) => cmd::run::run(&args, &stop),
         Command::Report(args) => cmd::report::run(&args),
@@ -73,6 +77,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Tpcc(args) => cmd::tpcc::run(&args, &stop),
         Command::Pages(args) => cmd::pages::run(&args, &stop),
         Command::Rig(args) => cmd::rig::run(&args),
+        Command::Beside(args) => cmd::beside::run(&args),
         Command::Documents(args) => cmd::documents::run(&args),
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
-use dyno_machine::{Root, machine};
+use dyno_machine::{Root, Sensors, machine};
 use dyno_record::{Limit, Machine, Run, RunDir, SCHEMA_VERSION, Size, SystemVersion};
 use dyno_report::{build_stored, headline};
 use dyno_suite::{
@@ -33,7 +33,8 @@ pub struct Session<'a> {
     pub data_dir: Option<&'a Path>,
     /// Refuse a suite that needs more disk than this, in bytes.
     pub max_disk: Option<u64>,
-    /// A command that is kept running beside every sample.
+    /// A load beside which every system runs a second time in each block: the name of a built-in
+    /// one or a shell command.
     pub beside: Option<&'a str>,
     /// The time between two lines of progress where no bar is shown.
     pub report_every: Duration,
@@ -113,6 +114,9 @@ impl Job {
     fn plan(suite: &Definition, session: &Session<'_>, cache: &Path) -> anyhow::Result<Job> {
         let chosen = systems::choose(suite, session.peers)?;
         let mut planned = Planned::new(suite, session.size, &chosen.peers)?;
+        if let Some(load) = session.beside {
+            planned.run_beside(identity::load(load)?);
+        }
         if let Some(budget) = session.budget {
             planned.budget_s = budget.as_secs_f64();
         }
@@ -129,6 +133,9 @@ impl Job {
             show_seconds(needs.prepare_s),
             show_seconds(planned.budget_s),
         );
+        if let Some(left_out) = planned.plan.left_out.text(session.size) {
+            eprintln!("{}: {left_out}; --case NAME runs one whole", suite.name);
+        }
         Ok(Job { planned, chosen })
     }
 
@@ -146,7 +153,9 @@ impl Job {
         let dir = session
             .out
             .join(format!("{}-{stamp}", self.planned.plan.suite));
-        let record = RunDir::create(&dir, self.describe(session, seen, limits, started_at)?)?;
+        let sensors = Sensors::find(Root::system());
+        let run = self.describe(session, seen, limits, started_at, &sensors)?;
+        let record = RunDir::create(&dir, run)?;
         let mut progress = RunProgress::new(session.report_every);
         let teller = progress.teller();
         let scratch = cache.join(format!("scratch-{}", std::process::id()));
@@ -157,12 +166,12 @@ impl Job {
                 progress: Some(&teller),
             },
             clock: &clock,
+            sensors: &|| sensors.read(),
             observer: &mut progress,
             stop: stop.clone(),
             data_root: cache.join("data"),
             scratch_root: scratch.clone(),
             record,
-            beside: session.beside.map(str::to_owned),
         });
         // Each invocation has removed its own directory in there, unless it failed and has said
         // why.
@@ -179,6 +188,7 @@ impl Job {
         seen: &Machine,
         limits: &[Limit],
         started_at: String,
+        sensors: &Sensors,
     ) -> anyhow::Result<Run> {
         Ok(Run {
             magic: "dyno-run".to_string(),
@@ -201,6 +211,7 @@ impl Job {
                 .collect(),
             beside: session.beside.map(str::to_owned),
             command: session.command.clone(),
+            unread: sensors.unread(),
         })
     }
 }

@@ -12,7 +12,11 @@ const COLUMNS: usize = 100;
 const BANNED: [&str; 5] = ["is no ", "nobody", "somebody", "whoever", "Which;"];
 
 /// Flags whose value is called differently in some commands, and why.
-const EXCEPTIONS: [(&str, &str); 4] = [
+const EXCEPTIONS: [(&str, &str); 5] = [
+    (
+        "--link",
+        "`serve` has an address to listen on when none is given, `limits` has none to connect to",
+    ),
     (
         "--from",
         "a position in a log for `pubsub consume`, a backup's directory for `txn restore`",

@@ -77,7 +77,49 @@ fn every_sample_of_a_service_lasts_long_enough() {
             }
         }
     }
-    assert!(services > 80, "{services} cases");
+    assert!(services > 70, "{services} cases");
+}
+
+/// What a quick run of a suite may take on two cores, its data and its peers included.
+const QUICK_MAX_S: f64 = 45.0 * 60.0;
+
+/// Cases that documents quote first, which a quick run must have.
+const HEADLINES: [(&str, &[&str]); 11] = [
+    ("chain", &["chain-flat-out", "chain-delay"]),
+    ("k2", &["transport", "one-shot-latency", "one-core"]),
+    ("llm", &["tokens", "first-token", "loading"]),
+    ("pages", &["compress-elf-text", "store-read", "space"]),
+    ("pages-device", &["device-p3", "device-p4"]),
+    ("pubsub", &["flow-direct", "flow-broker", "queue"]),
+    ("tpcc", &["one-warehouse", "one-client"]),
+    ("tpch", &["parquet-snappy-2", "csv-memory-2"]),
+    ("wspr", &["load-gz-2", "top-ten-2"]),
+    ("wspr-clickhouse", &["clickhouse-gz-2"]),
+    ("wspr-queries", &["band-hour-2"]),
+];
+
+#[test]
+fn a_quick_run_of_any_suite_takes_45_minutes_at_most_and_has_its_headlines() {
+    for path in suites() {
+        let suite = Definition::read(&path).expect("a suite");
+        let planned = Planned::new(&suite, Size::Quick, &suite.peers()).expect("a plan");
+        let needs = planned.needs(&|_, _| false);
+        let takes_s = needs.prepare_s + needs.run_s;
+        let name = &suite.name;
+        assert!(takes_s <= QUICK_MAX_S, "{name}: {takes_s:.0} s");
+        let budget_s = planned.budget_s;
+        assert!(budget_s <= QUICK_MAX_S, "{name}: a budget of {budget_s} s");
+        let headlines = HEADLINES.iter().find(|(suite, _)| suite == name);
+        let (_, headlines) = headlines.unwrap_or_else(|| panic!("{name} has no headline case"));
+        for headline in *headlines {
+            let mut cases = planned.plan.cases.iter();
+            let case = cases.find(|case| case.name == *headline);
+            let case = case.unwrap_or_else(|| panic!("{name}: {headline} is left out"));
+            // A suite without peers has none to stay.
+            let alone = suite.peers().is_empty() || *headline == "transport";
+            assert!(alone || case.peers().next().is_some() || !case.baselines.is_empty());
+        }
+    }
 }
 
 #[test]

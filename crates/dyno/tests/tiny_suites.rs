@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -128,6 +129,31 @@ fn the_ten_questions_are_answered_where_the_sql_engine_is() {
             "{}: {said}",
             case.name
         );
+    }
+}
+
+/// Follows the recipe "a peer as a server" of CONTRIBUTING.md with a peer that has a server: the rig
+/// starts one for each invocation, and its answer is compared with that of the engine.
+#[test]
+fn a_peer_that_is_a_server_is_started_and_measured() {
+    if let Some(missing) = dyno_rigs::peer_missing("postgres") {
+        println!("skipped: peer postgres: {missing}");
+        return;
+    }
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path();
+    // PostgreSQL refuses to run as root, so another user has to get into the directory.
+    fs::set_permissions(home, fs::Permissions::from_mode(0o755)).expect("ours");
+    let ran = dyno(home)
+        .args(["run", "tpcc", "--tiny", "--peers", "--case", "one-client"])
+        .assert();
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    assert_eq!(ran.get_output().status.code(), Some(0), "{said}");
+    let stored = RunDir::open(&only_run(home)).expect("a record");
+    for system in ["dyno", "postgres"] {
+        let mut samples = stored.samples.iter().filter(|s| s.system == system);
+        let done = samples.any(|s| s.outcome == Outcome::Done && s.metrics["throughput"] > 0.0);
+        assert!(done, "{system}: {said}");
     }
 }
 

@@ -14,16 +14,17 @@ use crate::units::{share, time_above_zero};
   dyno ab 'sort words' 'sort --parallel=2 words' --verify 'sort --check' --precision 2%
   dyno ab --git main..HEAD 'make' './bench' --max-slowdown 3% --markdown
 
-Each block runs OLD, NEW and OLD again in a balanced order; what OLD differs from itself by is the \
-noise, and a difference inside it is not called one. The start of the shell counts. With --git the \
-two commands are the one that builds a revision and the one that is measured, in a worktree each.
+Each block runs OLD, NEW and OLD again in a balanced order. The difference of OLD from itself is \
+the noise, and a difference of NEW that lies within it is not reported as one. The time that the \
+shell needs to start counts. With --git, OLD builds a revision and NEW is measured, each revision in \
+a worktree of its own.
 
 Exits 0 when no slowdown is shown, 1 when NEW is slower, 3 when the runs cannot tell.")]
 pub struct AbArgs {
-    /// The command to compare with; with --git the command that builds
+    /// Command to compare with; with --git, the command that builds
     #[arg(value_name = "OLD")]
     pub old: String,
-    /// The command in question; with --git the command that is measured
+    /// Command to judge; with --git, the command that is measured
     #[arg(value_name = "NEW")]
     pub new: String,
     /// Measure N blocks of three runs
@@ -39,13 +40,13 @@ pub struct AbArgs {
     /// Run CMD before each run, untimed
     #[arg(long, value_name = "CMD")]
     pub prepare: Option<String>,
-    /// Run CMD after each run with its output as input, untimed, and end if CMD fails
+    /// Run CMD after each run with its output as input, untimed, and stop if CMD fails
     #[arg(long, value_name = "CMD")]
     pub verify: Option<String>,
     /// Accept a slowdown of up to SHARE, such as 3%
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub max_slowdown: Option<f64>,
-    /// Kill a run that takes longer than TIME, and end
+    /// Kill a run that takes longer than TIME, and stop
     #[arg(long, value_name = "TIME", value_parser = time_above_zero, default_value = "10m")]
     pub time_limit: Duration,
     /// Print JSON

@@ -9,6 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dyno_ingest_feeds::{FEEDS, Feed, named};
 use dyno_ingest_fetch::Published;
 
+use super::LogArgs;
 use crate::units::duration;
 
 /// Parses the name of a feed; clap lists the names in help and in errors.
@@ -66,6 +67,8 @@ pub struct CollectArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -91,7 +94,7 @@ pub struct FetchArgs {
     /// Download from URL [default: the publisher's address]
     #[arg(long, alias = "from", value_name = "URL")]
     pub mirror: Option<String>,
-    /// Give a file up after N attempts in a row that downloaded nothing
+    /// Give up on a file after N attempts in a row that downloaded nothing
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub attempts: u32,
     /// Print JSON

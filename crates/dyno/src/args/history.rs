@@ -1,4 +1,4 @@
-//! Arguments of `dyno history`.
+//! The flags of `dyno history` and of the commands below it.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,8 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
   dyno history history.ndjson --case load-gz-2 --format html > history.html
   dyno history history.ndjson --export bencher > bencher.json
 
-Each machine, suite, size, case, system and metric is a series of its own. A change is called when \
-at least two newer runs agree with it."
+Each machine, suite, size, case, system and metric is a series of its own. A change is reported \
+when at least two newer runs agree on it."
 )]
 pub struct HistoryArgs {
     #[command(subcommand)]
@@ -45,7 +45,7 @@ pub struct HistoryShowArgs {
     /// Show this system; give it again for more systems [default: dyno]
     #[arg(long, value_name = "SYSTEM")]
     pub system: Vec<String>,
-    /// Show only runs of the machine whose fingerprint begins so
+    /// Show only runs of the machine whose fingerprint begins with FINGERPRINT
     #[arg(long, value_name = "FINGERPRINT")]
     pub machine: Option<String>,
     /// Read notes from FILE [default: notes.toml beside the first RUNS or FILE]
@@ -86,12 +86,12 @@ pub enum HistoryExport {
   dyno history add runs/wspr-20261120T101500Z --to history.ndjson
   dyno history add runs --to history.ndjson --metric latency-p99
 
-A run that the file has already is not added again.")]
+A run that is already in the file is not added again.")]
 pub struct HistoryAddArgs {
-    /// A run, or a directory of runs, of which the latest is added
+    /// Run, or directory of runs, of which the latest is added
     #[arg(value_name = "RUN", default_value = "runs")]
     pub run: PathBuf,
-    /// Append to FILE, which is made when it is not there
+    /// Append to FILE; made when missing
     #[arg(long, value_name = "FILE")]
     pub to: PathBuf,
     /// Keep this metric too, beside the ranking one, time, cpu and peak-rss
@@ -104,19 +104,19 @@ pub struct HistoryAddArgs {
   dyno history note 2026-11-23 'kernel 6.12' --to notes.toml
   dyno history note 2026-11-23T10:15:00Z 'new disk' --to notes.toml --machine fc-v657")]
 pub struct HistoryNoteArgs {
-    /// A date such as 2026-11-23, alone or with a time in UTC
+    /// Date such as 2026-11-23, alone or with a time in UTC
     #[arg(value_name = "DATE")]
     pub date: String,
     /// What happened
     #[arg(value_name = "TEXT")]
     pub text: String,
-    /// Append to FILE, which is made when it is not there
+    /// Append to FILE; made when missing
     #[arg(long, value_name = "FILE")]
     pub to: PathBuf,
-    /// Say it of the cases that match PATTERN only [default: all]
+    /// Apply the note only to the cases that match PATTERN [default: all]
     #[arg(long, value_name = "PATTERN")]
     pub case: Option<String>,
-    /// Say it of the machine whose fingerprint begins so only [default: all]
+    /// Apply the note only to the machine whose fingerprint begins with FINGERPRINT [default: all]
     #[arg(long, value_name = "FINGERPRINT")]
     pub machine: Option<String>,
 }

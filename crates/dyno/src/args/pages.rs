@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use super::BenchArgs;
+use super::{BenchArgs, LogArgs};
 use crate::units::{bytes, count, duration, share};
 
 /// Parses a pause of at least a second; a shorter one would keep a processor busy without need.
@@ -116,7 +116,7 @@ pub struct PagesStoreArgs {
     /// Let the backing file grow to SIZE [default: --size]
     #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "backing")]
     pub backing_size: Option<u64>,
-    /// Write pages of KIND back without being asked
+    /// Write pages of KIND back automatically
     #[arg(long, value_enum, value_name = "KIND", requires = "backing")]
     pub writeback: Option<WriteBackArg>,
     /// Recompress pages with zstd when they were not accessed for TIME; free memory is returned to
@@ -168,6 +168,8 @@ pub struct PagesServeArgs {
     /// Disconnect clients that send nothing for TIME [default: never]
     #[arg(long, value_name = "TIME", value_parser = second_or_more)]
     pub client_idle: Option<Duration>,
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 fn connections(text: &str) -> Result<usize, String> {
@@ -177,7 +179,7 @@ fn connections(text: &str) -> Result<usize, String> {
     }
 }
 
-/// What compresses pages.
+/// The codecs of a store, of which one may be for fresh and one for idle pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CodecArg {
     /// LZ4 at first, zstd for pages that are idle

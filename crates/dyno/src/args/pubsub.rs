@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args as ClapArgs, Subcommand};
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::{NamedCluster, Start};
 
-use super::{PubsubBenchArgs, PubsubCheckArgs, PubsubCheckJobArgs};
+use super::{LogArgs, PubsubBenchArgs, PubsubCheckArgs, PubsubCheckJobArgs};
 use crate::units::{bytes, count, duration, start};
 
 #[derive(Debug, ClapArgs)]
@@ -47,7 +48,7 @@ pub enum PubsubCommand {
     Check(PubsubCheckArgs),
     /// Measure a flow of messages; accepts the flags of pg_msg_bench
     Bench(PubsubBenchArgs),
-    /// Be one client of a check
+    /// Run one client of a check
     #[command(hide = true)]
     CheckJob(PubsubCheckJobArgs),
 }
@@ -117,6 +118,8 @@ pub struct PubsubServeArgs {
     /// Use the private key in PEM, which belongs to --tls-cert
     #[arg(long, value_name = "PEM", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -164,11 +167,11 @@ pub enum PubsubTopicCommand {
 /// How long records are kept, and how many.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct PubsubRetentionArgs {
-    /// Keep records for TIME, or up to an eighth longer; `0s` is for ever
+    /// Keep records for TIME, or up to an eighth longer; 0s keeps them forever
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub retention: Option<Duration>,
     /// Keep about SIZE in each partition: when it has more, its oldest eighth, at least 256KiB, is
-    /// removed; 0 is without limit
+    /// removed; 0 sets no limit
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub retention_bytes: Option<u64>,
     /// Put at most N records into a table, which retention drops as a whole [default: 1000000]
@@ -272,7 +275,8 @@ pub struct PubsubProduceArgs {
     #[arg(value_name = "TOPIC")]
     pub topic: String,
     /// Split each line at the first TEXT into a key and a value
-    #[arg(long, value_name = "TEXT", conflicts_with = "json")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "json",
+        value_parser = NonEmptyStringValueParser::new())]
     pub key_separator: Option<String>,
     /// Read and print JSON; a line is an object with value, key, headers and partition, as `consume
     /// --json` prints it

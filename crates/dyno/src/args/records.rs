@@ -25,7 +25,7 @@ pub enum Format {
 
 On a terminal and without --format it prints the headline; otherwise the whole report.")]
 pub struct ReportArgs {
-    /// A run, or a directory of runs, of which the latest is printed
+    /// Run, or directory of runs, of which the latest is printed
     #[arg(value_name = "RUN", default_value = "runs")]
     pub run: PathBuf,
     /// Print the whole report as FORMAT [default: md]
@@ -65,7 +65,7 @@ Reads files of fio, hyperfine, criterion, google-benchmark, JMH, pytest-benchmar
 redis-benchmark and ClickBench too, and says what cannot be known from each. \
 Exits 1 when a figure cannot be right.")]
 pub struct LintArgs {
-    /// A run, a directory of runs, a file of figures (*.toml), or a result of another tool
+    /// Run, directory of runs, file of figures (*.toml), or result of another tool
     #[arg(value_name = "RUN|FILE", default_value = "runs")]
     pub what: PathBuf,
     /// Print JSON
@@ -106,10 +106,10 @@ pub struct ClaimsArgs {
   dyno rank results/epyc-2-cores/2026-11-21-wspr-full
   dyno rank laptop/runs server/runs --baseline duckdb --json
 
-A place is among the systems of one record, and a range where no verdict says which is better. \
+A rank is among the systems of one record, and is a range where no verdict tells them apart. \
 Exits 2 when the records are of several suites.")]
 pub struct RankArgs {
-    /// Runs of one suite, or directories of runs, of which the latest is taken
+    /// Runs of one suite, or directories of runs, of which the latest is used
     #[arg(value_name = "RECORD", required = true)]
     pub records: Vec<PathBuf>,
     /// Compare each system with SYSTEM, within its own record

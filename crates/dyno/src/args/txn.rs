@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use dyno_txn_node::Durability;
 
+use super::LogArgs;
 use super::database::{Cores, OnArgs, cores};
 use super::txn_bench::TxnBenchArgs;
 use super::txn_check::{TxnBackupArgs, TxnCheckArgs};
@@ -144,6 +145,8 @@ pub struct TxnServeArgs {
     /// Speak TLS with other processes of the database, and trust the root certificates in PEM
     #[arg(long, value_name = "PEM")]
     pub tls_ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 /// Parses `I/N`: a process, counted from 0, and the number of processes.

@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 use dyno_ingest_feeds::Feed;
 
 use super::feeds::feed;
-use super::{PubsubPlaceArgs, ServerLoadArgs};
+use super::{LogArgs, PubsubPlaceArgs, ServerLoadArgs};
 use crate::units::{bytes, count, duration, one_or_more, share};
 
 #[derive(Debug, ClapArgs)]
@@ -58,6 +58,8 @@ pub struct WatchArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub log: LogArgs,
+    #[command(flatten)]
     pub folder: WatchFolderArgs,
     #[command(flatten)]
     pub live: WatchLiveArgs,
@@ -67,11 +69,11 @@ pub struct WatchArgs {
     pub server: ServerLoadArgs,
 }
 
-/// For a folder.
+/// Flags that apply only to a folder.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "From a folder")]
 pub struct WatchFolderArgs {
-    /// Take a file for complete when it has not changed for TIME [default: 2s]
+    /// Treat a file as complete when it has not changed for TIME [default: 2s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub settle: Option<Duration>,
     /// List the folder's files every TIME [default: 1s]
@@ -79,7 +81,7 @@ pub struct WatchFolderArgs {
     pub every: Option<Duration>,
 }
 
-/// For a live feed.
+/// Flags that apply only to a live feed.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "From a live feed")]
 pub struct WatchLiveArgs {
@@ -92,7 +94,7 @@ pub struct WatchLiveArgs {
     pub client: Option<String>,
 }
 
-/// For a topic.
+/// Flags that apply only to a topic.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "From a topic")]
 pub struct WatchStreamArgs {

@@ -1,19 +1,26 @@
 //! `dyno limits`: what this machine can do.
 
-use dyno_machine::Limits;
+use std::net::ToSocketAddrs;
+
+use anyhow::Context;
+use dyno_machine::{Limits, LinkOptions};
 use dyno_record::Size;
 use dyno_report::quantity;
-use dyno_suite::Stop;
+use dyno_serve::Token;
+use dyno_suite::{Clock, Stop, SystemClock};
 
 use crate::args::LimitsArgs;
 use crate::exit::Exit;
-use crate::{limits, places, terminal};
+use crate::{limits, places, secrets, terminal};
 
-/// Under the figures of the smallest size.
+/// The note on figures of the smallest size.
 const TINY: &str = "--tiny shows that every limit can be measured here; its figures are too short to mean anything, \
                     so take --quick or --full for them";
 
 pub fn run(args: &LimitsArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    if let Some(address) = &args.link {
+        return link(args, address);
+    }
     let cache = places::cache(args.data_dir.as_deref())?;
     // A directory that is made for the measurement would be on another disk than the one that was
     // meant.
@@ -33,19 +40,42 @@ pub fn run(args: &LimitsArgs, stop: &Stop) -> anyhow::Result<Exit> {
     if size == Size::Tiny {
         eprintln!("{TINY}");
     }
-    if args.json {
-        terminal::print(&serde_json::to_string_pretty(&found.limits)?)?;
-    } else {
-        terminal::print(&text(&found))?;
-    }
+    show(args, &found)?;
     for (name, reason) in &found.missing {
         eprintln!("not available: {name}: {reason}");
     }
+    // Limits that were measured before Ctrl-C are printed, but a script must not take them for all.
     Ok(if stop.asked() {
         Exit::Failure
     } else {
         Exit::Done
     })
+}
+
+/// Measures the link to another machine, and nothing of this one.
+fn link(args: &LimitsArgs, address: &str) -> anyhow::Result<Exit> {
+    let wrong = || format!("--link {address}: write HOST:PORT");
+    let mut addresses = address.to_socket_addrs().with_context(wrong)?;
+    let token = secrets::token(args.token_file.as_deref())?;
+    let clock = SystemClock::default();
+    let limits = dyno_machine::link(&LinkOptions {
+        address: addresses.next().with_context(wrong)?,
+        token: token.as_deref().map(Token::new).transpose()?,
+        size: args.size.size(),
+        now_utc: &|| clock.utc(),
+    })?;
+    let missing = Vec::new();
+    show(args, &Limits { limits, missing })?;
+    Ok(Exit::Done)
+}
+
+fn show(args: &LimitsArgs, found: &Limits) -> anyhow::Result<()> {
+    if args.json {
+        terminal::print(&serde_json::to_string_pretty(&found.limits)?)?;
+    } else {
+        terminal::print(&text(found))?;
+    }
+    Ok(())
 }
 
 fn text(found: &Limits) -> String {

@@ -3,6 +3,7 @@
 
 pub mod ab;
 mod bench;
+pub mod beside;
 pub mod claims;
 pub mod compare;
 pub mod completions;
@@ -23,6 +24,7 @@ pub mod reproduce;
 pub mod rig;
 pub mod run;
 pub mod selfcheck;
+pub mod serve;
 pub mod site;
 pub mod tpcc;
 pub mod tpch;

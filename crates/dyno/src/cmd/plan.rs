@@ -42,6 +42,8 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
         } else {
             terminal::print(&text(&planned, &preparer, &needs, &absent))?;
         }
+        // A suite that does not fit is reported, and the others are still planned: a plan is asked
+        // for to see all of them.
         if let Err(error) = room::check(&needs, &room, &suite, &chosen, (size, &data)) {
             eprintln!("{}: {error}", suite.name);
             fits = Exit::No;
@@ -53,8 +55,8 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     Ok(fits)
 }
 
-/// What a run would lack, and why: peers that are not installed, and the SQL engine where a case
-/// asks it. A run names a peer as it begins, but would come upon the SQL engine only in the middle.
+/// What a run would lack, and why: peers that are not installed, and the SQL engine if a case needs
+/// it. A run names missing peers when it begins, but would miss the SQL engine only in the middle.
 fn absent(planned: &Planned, chosen: &Chosen) -> BTreeMap<String, String> {
     let missing = |system: &System| Some((system.name.clone(), system.missing.clone()?));
     let mut absent: BTreeMap<_, _> = chosen.systems.iter().filter_map(missing).collect();
@@ -114,8 +116,12 @@ fn text(
         .iter()
         .map(|(name, why)| format!("Takes no part: {name}: {why}.\n"))
         .collect();
+    let left_out = planned.plan.left_out.text(planned.plan.size);
+    let left_out = left_out.map_or_else(String::new, |text| {
+        format!("{}; --case NAME runs one whole.\n", capitalised(&text))
+    });
     format!(
-        "{}: {}\n{cases}\n{data}\n{absent}{} timed invocations, about {} after {} of preparation; no block \
+        "{}: {}\n{cases}\n{data}\n{left_out}{absent}{} timed invocations, about {} after {} of preparation; no block \
          starts after {}.\nIt needs {} of disk and {} of memory.",
         planned.plan.suite,
         planned.plan.title,
@@ -126,4 +132,11 @@ fn text(
         show_bytes(needs.disk_bytes),
         show_bytes(needs.memory_bytes),
     )
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
 }

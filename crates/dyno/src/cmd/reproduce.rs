@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use dyno_record::{Arm, StoredRun};
 use dyno_report::{Agreement, reproduce};
 use dyno_suite::{Error, Selection, Stop};
 
@@ -12,7 +13,7 @@ use crate::exit::Exit;
 use crate::session::{Print, Session};
 use crate::{runs, terminal};
 
-/// Between two lines of progress where no bar is shown.
+/// Time between two lines of progress where no bar is shown.
 const REPORT_EVERY: Duration = Duration::from_secs(30);
 
 pub fn run(args: &ReproduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
@@ -22,8 +23,20 @@ pub fn run(args: &ReproduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let Some(case) = plan.cases.iter().find(|one| one.name == args.record.case) else {
         return Err(Error::unknown("case of the run", &args.record.case, &names).into());
     };
+    // A bench command has no suite that could be found by name; its own command line is the way to
+    // repeat it.
     if let Some(command) = &recorded.run.command {
         bail!("the run is not of a suite but of a command; run that again: {command}");
+    }
+    let beside_all = |run: &StoredRun| {
+        let mut arms = run.samples.iter().map(|sample| sample.arm);
+        run.run.beside.is_some() && arms.all(|arm| arm != Arm::Beside)
+    };
+    if beside_all(&recorded) {
+        bail!(
+            "the run is of an earlier version, which ran its load beside every sample; this one \
+             runs each system alone and beside it, so the two cannot be compared"
+        );
     }
     let mut suite = built_in::suite(&plan.suite, args.suites_dir.as_deref())?;
     suite.set(&plan.set)?;
@@ -33,6 +46,8 @@ pub fn run(args: &ReproduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     });
     let session = Session {
         size: plan.size,
+        // Peers run again only if the case had some. Ratios to a peer that was not there could not
+        // be compared.
         peers: case.peers().next().is_some().then_some(&args.peers_from),
         data_dir: args.data_dir.as_deref(),
         max_disk: None,

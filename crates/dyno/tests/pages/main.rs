@@ -271,6 +271,23 @@ fn no_device() -> Option<String> {
 }
 
 #[test]
+fn a_watched_status_ends_at_ctrl_c_and_not_a_turn_later() {
+    let home = tempfile::tempdir().expect("a directory");
+    let listen = format!("unix:{}", home.path().join("nbd").display());
+    let _serve = serving(home.path(), &listen, &[]);
+    let watch = dyno(home.path(), &["pages", "status", "--watch", "10m"])
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut watch = Running(watch.expect("it starts"));
+    let mut out = BufReader::new(watch.0.stdout.take().expect("piped"));
+    out.read_line(&mut String::new()).expect("a first turn");
+    signal("-INT", watch.0.id());
+    wait_until("the watch ends", || {
+        watch.0.try_wait().expect("a child").is_some()
+    });
+}
+
+#[test]
 fn where_there_is_no_ublk_attach_says_what_is_missing() {
     if Path::new("/dev/ublk-control").exists() {
         println!(

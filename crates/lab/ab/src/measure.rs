@@ -23,16 +23,16 @@ const BLOCKS_BEFORE_PRECISION: usize = 10;
 /// A command, and where it runs.
 #[derive(Debug, Clone)]
 pub struct Side {
-    /// What `/bin/sh -c` runs.
+    /// The text that `/bin/sh -c` runs.
     pub command: String,
     /// Its working directory; `None` for that of this process.
     pub dir: Option<PathBuf>,
 }
 
-/// How long to measure.
+/// How long to measure, which wall time alone decides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Length {
-    /// This many blocks.
+    /// This many blocks, whatever they show.
     Blocks(u32),
     /// Until the interval of the ratio of wall times is within this share on both sides, and at
     /// most so many blocks.
@@ -44,22 +44,22 @@ pub enum Length {
 pub struct Plan {
     /// The command that the other is compared with.
     pub old: Side,
-    /// The command in question.
+    /// The command in question, which may be slower.
     pub new: Side,
     /// Runs before each run, untimed and in the same directory.
     pub prepare: Option<String>,
     /// Runs after each run, untimed, with the run's standard output on its standard input. If it
     /// fails, the comparison ends.
     pub verify: Option<String>,
-    /// How long to measure.
+    /// How many blocks are run.
     pub length: Length,
     /// A run that takes longer is killed, and the comparison ends.
     pub time_limit: Duration,
-    /// Draws the order.
+    /// Draws the order of the runs in each pair of blocks.
     pub seed: u64,
 }
 
-/// What one run took.
+/// What one run took, as the kernel and the clock saw it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
     /// Seconds from just before the start to the end.
@@ -73,18 +73,18 @@ pub struct Run {
 /// The three runs of a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Block {
-    /// The old command.
+    /// The run of the old command.
     pub old: Run,
-    /// The new command.
+    /// The run of the new command.
     pub new: Run,
-    /// The old command again.
+    /// The second run of the old command.
     pub control: Run,
 }
 
-/// What was measured.
+/// What was measured, before it is judged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// Whole blocks only.
+    /// Whole blocks only, in the order in which they ran.
     pub blocks: Vec<Block>,
     /// Whether both commands wrote the same to standard output in the untimed first run. `None` if
     /// an output was too long to keep.
@@ -92,7 +92,7 @@ pub struct Measured {
 }
 
 /// Runs each command once untimed, which warms caches and shows whether they work, and then the
-/// blocks of the plan. `told` hears how many blocks are done, of how many at most.
+/// blocks of the plan. Calls `progress` with the number of blocks done and the most there can be.
 ///
 /// # Errors
 /// [`AbError`], if a command fails or cannot be run, or if the user stops it before a verdict is
@@ -100,7 +100,7 @@ pub struct Measured {
 pub fn measure(
     plan: &Plan,
     stop: &Stop,
-    told: &mut dyn FnMut(usize, u32),
+    progress: &mut dyn FnMut(usize, u32),
 ) -> Result<Measured, AbError> {
     let same_output = warm_up(plan, stop)?;
     let most = match plan.length {
@@ -113,8 +113,8 @@ pub fn measure(
             None if done.len() < BLOCKS_MIN => return Err(AbError::Stopped),
             None => break,
         }
-        told(done.len(), most);
-        // Orders are balanced over two blocks.
+        progress(done.len(), most);
+        // Orders are balanced over two blocks, so the measurement ends only after an even number.
         if let Length::Precision(share, _) = plan.length
             && done.len() >= BLOCKS_BEFORE_PRECISION
             && done.len().is_multiple_of(2)
@@ -150,6 +150,8 @@ fn one_block(plan: &Plan, slots: &[Slot], stop: &Stop) -> Result<Option<Block>, 
             (0, Arm::Control) => (&plan.old, &mut control),
             _ => (&plan.new, &mut new),
         };
+        // A block that was cut short is dropped whole. Its first runs would be paired with nothing,
+        // or stand for another state of the machine.
         let Some(child) = run(plan, side, stop)? else {
             return Ok(None);
         };
@@ -175,6 +177,7 @@ fn run(plan: &Plan, side: &Side, stop: &Stop) -> Result<Option<ChildRun>, AbErro
         return Ok(None);
     };
     if let Some(command) = &plan.verify {
+        // Checking the beginning of an output would pass a command that fails at its end.
         if child.stdout.dropped_bytes > 0 {
             return Err(AbError::Output {
                 command: side.command.clone(),
@@ -207,6 +210,8 @@ fn shell(
         ..ChildLimits::time(plan.time_limit)
     };
     let child = run_child(command, stdin, limits)?;
+    // A stop kills the child, which then ends by a signal. That is the user's wish and not a
+    // failure of the command, so it is looked at first.
     let how = match child.exit {
         _ if child.stopped => return Ok(None),
         _ if child.hung => format!("took longer than {} s", plan.time_limit.as_secs_f64()),

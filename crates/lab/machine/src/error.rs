@@ -10,33 +10,41 @@ pub enum MachineError {
     Start {
         /// The program as it was asked for.
         program: String,
-        /// The system's reason.
+        /// The reason that the operating system gave.
         source: io::Error,
     },
     /// A system call on a running child failed; the child was killed.
     #[error("cannot {action} process {pid}: {source}")]
     Process {
-        /// What was tried.
+        /// The verb of the message, such as `wait for`.
         action: &'static str,
-        /// Its process id.
+        /// The process id of the child.
         pid: u32,
-        /// The system's reason.
+        /// The reason that the operating system gave.
         source: io::Error,
     },
     /// The child is still there long after SIGKILL: it waits in the kernel, often for a disk.
     #[error("process {pid} is still there {waited_s} s after it was killed")]
     Unkillable {
-        /// Its process id.
+        /// The process id of the child.
         pid: u32,
-        /// Seconds waited.
+        /// Seconds between the kill and giving up.
         waited_s: u64,
+    },
+    /// A load that should run beside a measurement could not go on.
+    #[error("the load on the {load} failed: {source}")]
+    Load {
+        /// The name of the load on the command line.
+        load: &'static str,
+        /// The reason that the operating system gave.
+        source: io::Error,
     },
     /// A limit could not be measured.
     #[error("cannot measure {limit}: {reason}")]
     Limit {
-        /// Name of the limit.
+        /// The stable name of the limit, such as `copy-1`.
         limit: &'static str,
-        /// Why.
+        /// The reason in words, as reports show it.
         reason: String,
     },
 }

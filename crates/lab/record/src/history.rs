@@ -18,41 +18,41 @@ pub const HISTORY_VERSION: u32 = 1;
 
 const MAGIC: &str = "dyno-history";
 
-/// One run.
+/// One run of a suite, as one line of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HistoryLine {
-    /// Always `dyno-history`.
+    /// Always `dyno-history`, by which the line is known.
     pub magic: String,
-    /// See [`HISTORY_VERSION`].
+    /// Version of the line; see [`HISTORY_VERSION`].
     pub version: u32,
     /// Name of the record's folder.
     pub run: String,
-    /// The suite.
+    /// Name of the suite that ran.
     pub suite: String,
-    /// Which of its sizes.
+    /// Which of the suite's sizes ran.
     pub size: Size,
-    /// UTC start, RFC 3339.
+    /// UTC start of the run, RFC 3339.
     pub started_at: String,
     /// Git revision of our program.
     pub revision: String,
-    /// Hash of its executable.
+    /// Hash of our program's executable.
     pub program_hash: String,
-    /// `release` or `debug`.
+    /// Build profile of our program: `release` or `debug`.
     pub profile: String,
     /// Hash of the machine's facts. Runs of two machines are never of one series.
     pub fingerprint: String,
-    /// The machine in words.
+    /// The processor in words, for readers.
     pub machine: String,
     /// Parameters that were set for the run and what ran beside it; empty for a plain run.
     pub setting: String,
-    /// The figures that stand.
+    /// The figures of the run that were not withdrawn.
     pub figures: Vec<HistoryFigure>,
 }
 
 /// One figure of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HistoryFigure {
-    /// The case.
+    /// Name of the case, unique in the run.
     pub case: String,
     /// Hash of the case's parameters: a case that was changed begins a new series.
     pub params: String,
@@ -60,21 +60,21 @@ pub struct HistoryFigure {
     pub system: String,
     /// The version that the system reported.
     pub system_version: String,
-    /// Metric name.
+    /// Name of the metric, for example `throughput`.
     pub metric: String,
     /// Whether the metric ranks the case.
     pub ranks: bool,
     /// Unit of the numbers below.
     pub unit: String,
-    /// Which direction is better.
+    /// The direction in which the metric is better.
     pub better: Better,
-    /// Invocations that ended well.
+    /// Invocations that ended well, which `median` is over.
     pub n: usize,
-    /// Their median.
+    /// Median of the metric over these invocations.
     pub median: f64,
     /// Lower end of its interval; absent with one sample.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end of its interval; absent with one sample.
     pub high: Option<f64>,
 }
 
@@ -84,7 +84,7 @@ pub struct HistoryFigure {
 pub struct Note {
     /// UTC, `2026-11-23` or with a time as RFC 3339 has it.
     pub date: String,
-    /// What happened.
+    /// What happened, for a reader of the plot.
     pub text: String,
     /// The pattern of the cases that it is about; all when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,6 +122,10 @@ impl HistoryLine {
 /// With file and line: what is not a line of a history, or one of a newer version.
 pub fn read_history(path: &Path) -> Result<Vec<HistoryLine>, RecordError> {
     let text = std::fs::read_to_string(path).map_err(RecordError::io(path, "read"))?;
+    lines_of(path, &text)
+}
+
+fn lines_of(path: &Path, text: &str) -> Result<Vec<HistoryLine>, RecordError> {
     let lines = text.lines().enumerate();
     let lines = lines.filter(|(_, line)| !line.trim().is_empty());
     lines.map(|(at, line)| parsed(path, at + 1, line)).collect()
@@ -158,14 +162,22 @@ fn parsed(path: &Path, line: usize, text: &str) -> Result<HistoryLine, RecordErr
 /// # Errors
 /// When the file cannot be read as a history, or not written.
 pub fn append_history(path: &Path, line: &HistoryLine) -> Result<bool, RecordError> {
-    if path.exists()
-        && read_history(path)?
-            .iter()
-            .any(|known| known.is_same_run(line))
-    {
-        return Ok(false);
+    let mut bytes = Vec::new();
+    if path.exists() {
+        let text = std::fs::read_to_string(path).map_err(RecordError::io(path, "read"))?;
+        let known = lines_of(path, &text)?;
+        // A script that is run again appends the same record again. A second line would count the
+        // run twice in every series.
+        if known.iter().any(|known| known.is_same_run(line)) {
+            return Ok(false);
+        }
+        // An editor or a merge may have cut the last line end. The new run would then continue the
+        // line of the last one, and the file could not be read again.
+        if !text.is_empty() && !text.ends_with('\n') {
+            bytes.push(b'\n');
+        }
     }
-    let mut bytes = serde_json::to_vec(line).map_err(|error| RecordError::Unstorable {
+    serde_json::to_writer(&mut bytes, line).map_err(|error| RecordError::Unstorable {
         path: path.to_path_buf(),
         object: format!("line of {}", line.run),
         reason: error.to_string(),
@@ -203,6 +215,7 @@ pub fn read_notes(path: &Path) -> Result<Vec<Note>, RecordError> {
         })?
         .notes;
     if let Some(wrong) = notes.iter().find(|note| !is_date(&note.date)) {
+        // The parsed form has no positions, and a date that is wrong is seldom there twice.
         let offset = text.find(&wrong.date).unwrap_or(0);
         return Err(malformed(offset, not_a_date(&wrong.date)));
     }
@@ -234,6 +247,13 @@ pub fn append_note(path: &Path, note: Note) -> Result<(), RecordError> {
         notes: vec![note.clone()],
     });
     text.push_str(&one.map_err(|error| malformed(error.to_string()))?);
+    // A file may have its notes in an array in brackets, which takes no further table.
+    toml::from_str::<Notes>(&text).map_err(|error| {
+        let reason = error.message();
+        malformed(format!(
+            "cannot be added to the file as a [[note]]: {reason}"
+        ))
+    })?;
     replace_file(path, text.as_bytes())
 }
 

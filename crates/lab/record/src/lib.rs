@@ -12,10 +12,12 @@ mod figures;
 mod figures_file;
 mod history;
 mod latest;
+mod left_out;
 mod migration;
 mod pattern;
 mod run_dir;
 mod schema;
+mod sensed;
 mod store;
 
 pub use error::RecordError;
@@ -29,6 +31,7 @@ pub use history::{
     read_notes,
 };
 pub use latest::{RunEntry, find_runs, latest_run, list_runs};
+pub use left_out::LeftOut;
 pub use pattern::matches_pattern;
 pub use run_dir::{RUN_FILE, RunDir, SAMPLES_FILE, WITHDRAWN_FILE};
 pub use schema::{
@@ -36,4 +39,5 @@ pub use schema::{
     Plan, Program, Role, Run, SCHEMA_VERSION, Sample, SeedFigure, Size, SystemVersion, Table,
     TableKind, TableRow, Usage, untraceable,
 };
+pub use sensed::{Sensed, Span};
 pub use store::{StoredRun, Warning, Withdrawal};

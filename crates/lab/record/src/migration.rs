@@ -1,4 +1,4 @@
-//! From the bytes of a `run.json` of any version that was ever released to today's [`Run`].
+//! Reads the bytes of a `run.json` of any version that was ever released into today's [`Run`].
 //!
 //! A new version adds a step to [`STEPS`] that turns the JSON of version N into that of N + 1, and
 //! a fixture `tests/fixtures/run-vN`.
@@ -14,16 +14,19 @@ use crate::schema::{Run, SCHEMA_VERSION};
 pub(crate) const MAGIC: &str = "dyno-run";
 
 /// Turns version N + 1 into version N + 2, where N is the position.
-const STEPS: [fn(&mut Value); 1] = [to_version_2];
+const STEPS: [fn(&mut Value); 2] = [to_version_2, to_version_3];
 
 /// Reads a `run.json`. Errors name `path` and, for the version of today, the line.
 pub(crate) fn run_from_json(path: &Path, text: &str) -> Result<Run, RecordError> {
+    // The text is read without types first: only its magic and version say which types it has.
     let mut value: Value = serde_json::from_str(text).map_err(|e| malformed(path, &e))?;
     let version = version_of(path, &value)?;
     if version == SCHEMA_VERSION {
         // Parsed from the text, which keeps the line in the error.
         return serde_json::from_str(text).map_err(|e| malformed(path, &e));
     }
+    // Each step makes one version into the next, so the oldest record goes through all of them and
+    // no step knows more than two versions.
     for step in &STEPS[version as usize - 1..] {
         step(&mut value);
     }
@@ -95,6 +98,10 @@ fn to_version_2(run: &mut Value) {
     }
 }
 
+/// Version 3 has a third arm of samples, beside a load, which an older program could not read. The
+/// plan of version 2 reads as it is.
+fn to_version_3(_run: &mut Value) {}
+
 fn malformed(path: &Path, error: &serde_json::Error) -> RecordError {
     RecordError::Malformed {
         path: path.to_path_buf(),
@@ -120,6 +127,7 @@ fn version_of(path: &Path, value: &Value) -> Result<u32, RecordError> {
             found,
             newest: SCHEMA_VERSION,
         }),
+        // The arm above has bounded the version, so the cast cannot cut it.
         Some(found @ 1..) => Ok(found as u32),
         _ => Err(RecordError::Malformed {
             path: path.to_path_buf(),

@@ -5,15 +5,18 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::left_out::LeftOut;
+use crate::sensed::Sensed;
+
 /// The version that this program writes; a newer one is refused by name.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// One execution of a suite: what was planned, on what, with what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Always `dyno-run`, so that a stray JSON file is not taken for a record.
     pub magic: String,
-    /// See [`SCHEMA_VERSION`].
+    /// Version of the form; see [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// UTC start, RFC 3339 with seconds.
     pub started_at: String,
@@ -29,11 +32,16 @@ pub struct Run {
     pub program: Program,
     /// Every system of the plan with its version, `dyno` first.
     pub systems: Vec<SystemVersion>,
-    /// A command run beside every sample (`--beside`), absent when idle.
+    /// The load (`--beside`) that ran beside the samples of the arm [`Arm::Beside`]; `null` when
+    /// none did. A record whose samples have no such arm, of version 1 or 2, had it beside all of
+    /// them.
     pub beside: Option<String>,
     /// The command line that ran it, where the suite is not one that `dyno run` knows by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// Which sensors no sample has, with the reason: `clock`, `temperature`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unread: BTreeMap<String, String>,
 }
 
 /// How much of a suite was asked for.
@@ -42,7 +50,7 @@ pub struct Run {
 pub enum Size {
     /// Tiny inputs, in tests: proves that the suite runs, measures nothing.
     Tiny,
-    /// Minutes.
+    /// Takes minutes, for a first answer.
     Quick,
     /// The figures that are published.
     Full,
@@ -74,6 +82,9 @@ pub struct Plan {
     /// The patterns of cases that were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skip: Vec<String>,
+    /// What the size leaves out of the suite.
+    #[serde(default, skip_serializing_if = "LeftOut::is_empty")]
+    pub left_out: LeftOut,
     /// Tables that the report prints, in order.
     pub tables: Vec<Table>,
 }
@@ -83,7 +94,7 @@ pub struct Plan {
 pub struct CasePlan {
     /// Kebab-case and stable, for example `load-gz-2`.
     pub name: String,
-    /// One line for people.
+    /// One line that says to people what it is.
     pub title: String,
     /// The rig's workload, for example `ingest-load`.
     pub workload: String,
@@ -105,9 +116,9 @@ pub struct CasePlan {
     pub metric: String,
     /// Its unit, for example `rows/s`.
     pub unit: String,
-    /// Which direction is better.
+    /// The direction in which `metric` is better.
     pub better: Better,
-    /// Invocations per system.
+    /// Invocations of each system, one in each block.
     pub repeats: u32,
     /// Whether a second, identical `dyno` arm runs too, for the noise band.
     pub control: bool,
@@ -189,9 +200,9 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// Rates.
+    /// More is better, as with rates.
     Higher,
-    /// Times, bytes.
+    /// Less is better, as with times and bytes.
     Lower,
 }
 
@@ -207,9 +218,9 @@ pub struct SeedFigure {
 /// A table of the report: rows are cases on systems, columns are named below.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// Heading.
+    /// Heading of the printed table.
     pub title: String,
-    /// What a row is.
+    /// What a row of it is.
     #[serde(default, skip_serializing_if = "TableKind::is_cases")]
     pub kind: TableKind,
     /// Column names, out of: `system`, `throughput`, `time`, `cpu`, `peak-rss`, `share-of-limit`,
@@ -226,9 +237,9 @@ pub struct Table {
 /// A row of a [`Table`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TableRow {
-    /// First cell.
+    /// Text of the first cell.
     pub label: String,
-    /// The case shown.
+    /// Name of the case shown.
     pub case: String,
     /// The system shown; all of the case's systems when absent.
     pub system: Option<String>,
@@ -262,11 +273,11 @@ impl TableKind {
 /// One invocation: one child process, start to end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Case name.
+    /// Name of the case, as the plan has it.
     pub case: String,
     /// `dyno` or a peer's name.
     pub system: String,
-    /// Which of the two arms for `dyno`.
+    /// Which arm of the block.
     pub arm: Arm,
     /// The randomised block this belongs to; one block holds one invocation of each system.
     pub block: u32,
@@ -274,7 +285,7 @@ pub struct Sample {
     pub position: u32,
     /// Seconds since the run started.
     pub at_s: f64,
-    /// What became of it.
+    /// Whether it ended well, and why not.
     pub outcome: Outcome,
     /// Wall seconds of the child, start to exit.
     pub wall_s: f64,
@@ -291,8 +302,11 @@ pub struct Sample {
     /// are repetitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_s: Option<f64>,
-    /// What the child used.
+    /// What the child process used.
     pub usage: Usage,
+    /// What the processors' sensors showed around it.
+    #[serde(default, skip_serializing_if = "Sensed::is_empty")]
+    pub sensors: Sensed,
     /// File name of its latency histogram log, when it made one.
     pub histogram: Option<String>,
 }
@@ -309,10 +323,12 @@ impl Sample {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arm {
-    /// The system itself.
+    /// The system itself, which figures are made of.
     Main,
     /// The same program again, to show what this machine calls a difference.
     Control,
+    /// The system again, beside the load of the run ([`Run::beside`]).
+    Beside,
 }
 
 /// What became of an invocation.
@@ -343,11 +359,11 @@ pub struct Usage {
     pub user_s: Option<f64>,
     /// CPU seconds in the kernel.
     pub system_s: Option<f64>,
-    /// Peak resident bytes.
+    /// Highest resident memory of the child, in bytes.
     pub peak_rss_bytes: Option<u64>,
-    /// Page faults without I/O.
+    /// Page faults that needed no I/O.
     pub minor_faults: Option<u64>,
-    /// Page faults with I/O.
+    /// Page faults that waited for I/O.
     pub major_faults: Option<u64>,
     /// Context switches that the process asked for by waiting.
     pub voluntary_switches: Option<u64>,
@@ -367,25 +383,25 @@ pub struct Usage {
     pub load: Option<f64>,
 }
 
-/// What the machine is.
+/// The machine that a run was made on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Hash of the facts that must agree for two runs to be compared without a mark.
     pub fingerprint: String,
     /// Facts in reading order: (name, value), for example `("cpu", "AMD EPYC 9354")`.
     pub facts: Vec<(String, String)>,
-    /// What `doctor` found.
+    /// What `doctor` found before the run.
     pub checks: Vec<MachineCheck>,
 }
 
-/// One finding of `doctor`.
+/// One finding of `doctor` about the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineCheck {
     /// Short kebab-case name: `governor`, `steal`.
     pub name: String,
     /// `good`, `spoils` (it will spoil a measurement) or `unknown`.
     pub state: String,
-    /// What was seen.
+    /// What was seen, with its value.
     pub seen: String,
     /// What it costs a measurement.
     pub cost: String,
@@ -398,30 +414,30 @@ pub struct MachineCheck {
 pub struct Limit {
     /// Stable kebab-case name: `copy-1`, `scan-all`, `inflate-1`, `disk-write-1mib`, `fsync`.
     pub name: String,
-    /// Median.
+    /// Median of the repetitions.
     pub value: f64,
-    /// Unit: `B/s`, `ops/s`, `ns`.
+    /// Unit of the values: `B/s`, `ops/s`, `ns`.
     pub unit: String,
-    /// Which direction is better.
+    /// The direction in which a machine is better.
     pub better: Better,
-    /// Repetitions.
+    /// Number of repetitions behind them.
     pub n: u32,
-    /// Lowest repetition.
+    /// Value of the lowest repetition.
     pub low: f64,
-    /// Highest repetition.
+    /// Value of the highest repetition.
     pub high: f64,
     /// How it was measured, in a sentence.
     pub method: String,
     /// The independent tool's value in the same unit, when one ran (`igzip`, `fio`, `dd`).
     pub independent: Option<(String, f64)>,
-    /// UTC time of measurement.
+    /// UTC time of the measurement, RFC 3339.
     pub measured_at: String,
 }
 
 /// The program that made a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
-    /// Package version.
+    /// Version of the package, from its manifest.
     pub version: String,
     /// Hash of the executable's bytes.
     pub hash: String,

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use dyno_record::{
-    Load, Outcome, RUN_FILE, RecordError, Run, RunDir, SAMPLES_FILE, Sample, WITHDRAWN_FILE,
+    Arm, Load, Outcome, RUN_FILE, RecordError, Run, RunDir, SAMPLES_FILE, Sample, WITHDRAWN_FILE,
     find_runs, latest_run, list_runs,
 };
 use proptest::prelude::*;
@@ -53,6 +53,20 @@ fn the_fixture_of_version_2_is_read() {
     assert_eq!(loads, [Load::Job, Load::Service]);
     assert_eq!(stored.samples[0].measured_s(), None);
     assert_eq!(stored.samples[5].measured_s(), Some(20.0));
+}
+
+#[test]
+fn the_fixture_of_version_3_is_read() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/run-v3");
+    let stored = RunDir::open(&dir).unwrap();
+    assert_eq!(stored.warnings, []);
+    assert_eq!(stored.run.beside.as_deref(), Some("memory"));
+    assert_eq!(stored.run.plan.left_out.cases, ["top-ten-2"]);
+    assert_eq!(stored.run.plan.left_out.variants["load-gz-2"], ["memory"]);
+    let last = stored.samples.last().unwrap();
+    assert_eq!(last.arm, Arm::Beside);
+    assert_eq!(last.sensors.clock_mhz.unwrap().max, 3_100.0);
+    assert_eq!(stored.run.unread["temperature"], "no sensor");
 }
 
 #[test]
@@ -157,19 +171,19 @@ fn run_error(edit: impl Fn(String) -> String) -> RecordError {
 
 #[test]
 fn a_newer_version_and_a_stray_file_are_refused_by_name() {
-    let newer = run_error(|t| t.replace("\"schema_version\": 2", "\"schema_version\": 3"));
+    let newer = run_error(|t| t.replace("\"schema_version\": 3", "\"schema_version\": 4"));
     assert!(matches!(
         newer,
         RecordError::Newer {
-            found: 3,
-            newest: 2,
+            found: 4,
+            newest: 3,
             ..
         }
     ));
     assert!(
         newer
             .to_string()
-            .contains("version 3 of the dyno-run format")
+            .contains("version 4 of the dyno-run format")
     );
 
     let stray = run_error(|t| t.replace("dyno-run", "package"));

@@ -19,7 +19,7 @@ pub enum Agreement {
     CannotTell,
     /// The intervals of the two runs, widened by their noise bands, have values in common.
     Agrees,
-    /// They have none.
+    /// The widened intervals have no value in common.
     Disagrees,
 }
 
@@ -42,7 +42,7 @@ pub struct Claim {
     pub recorded: String,
     /// What the new run says.
     pub again: String,
-    /// Whether they agree.
+    /// Whether the two agree, within the noise of both runs.
     pub agreement: Agreement,
     /// Why, where that does not follow from the two.
     pub reason: String,
@@ -51,15 +51,15 @@ pub struct Claim {
 /// What came of running one case again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reproduction {
-    /// The suite.
+    /// Name of the record's suite.
     pub suite: String,
-    /// The case.
+    /// Name of the case that ran again.
     pub case: String,
     /// What differs between the runs beside the program.
     pub marks: Vec<String>,
     /// The ratios to other systems, then the figures themselves where one machine made both.
     pub claims: Vec<Claim>,
-    /// All claims together.
+    /// What the claims say together; see the order of [`Agreement`].
     pub agreement: Agreement,
 }
 
@@ -67,13 +67,15 @@ pub struct Reproduction {
 /// paired. On another machine only ratios are compared, because figures differ there anyway.
 ///
 /// # Errors
-/// In words, when the new run does not have the case or asks for other work in it.
+/// A sentence for the user, when the new run does not have the case or asks for other work in it.
 pub fn reproduce(
     recorded: &StoredRun,
     again: &StoredRun,
     case: &str,
 ) -> Result<Reproduction, String> {
     let plan = case_of(recorded, case).ok_or_else(|| format!("the record has no case {case}"))?;
+    // A reproduction is usually made on another machine, so the marks are shown and do not stop the
+    // comparison.
     let rules = CompareRules {
         across: true,
         ..CompareRules::default()
@@ -81,10 +83,7 @@ pub fn reproduce(
     let comparison = compare(recorded, std::slice::from_ref(again), &rules);
     let is_case = |change: &&Change| change.case == case;
     if !comparison.changes.iter().any(|change| is_case(&change)) {
-        let why = comparison
-            .left_out
-            .iter()
-            .find(|line| line.starts_with(case));
+        let why = comparison.left_out.iter().find(|line| is_about(line, case));
         return Err(why.map_or_else(|| format!("{case} did not run"), Clone::clone));
     }
     let mut claims: Vec<Claim> = plan
@@ -94,6 +93,8 @@ pub fn reproduce(
         .filter_map(|system| ratio_claim(recorded, again, plan, system))
         .collect();
     if recorded.run.machine.fingerprint == again.run.machine.fingerprint {
+        // A peer's own figure is not a claim of the record: what it claims is the ratio to that
+        // peer.
         let ours = |change: &&Change| plan.role(&change.system) != Role::Peer;
         let values = comparison.changes.iter().filter(is_case).filter(ours);
         claims.extend(values.map(value_claim));
@@ -106,6 +107,13 @@ pub fn reproduce(
         claims,
         agreement: agreement.unwrap_or(Agreement::CannotTell),
     })
+}
+
+/// Whether a line of [`crate::Comparison::left_out`] is about this case, and not about one whose
+/// name begins like it.
+fn is_about(line: &str, case: &str) -> bool {
+    let rest = line.strip_prefix(case);
+    rest.is_some_and(|rest| rest.starts_with(": ") || rest.starts_with(" on "))
 }
 
 fn case_of<'a>(run: &'a StoredRun, case: &str) -> Option<&'a CasePlan> {
@@ -132,6 +140,8 @@ fn ratio_claim(
     let (agreement, reason) = match &after {
         None => (Agreement::CannotTell, "did not run again".to_owned()),
         Some(after) => {
+            // An interval of an unsteady or unstable run is not a statement about the program, and
+            // two such intervals meet or miss each other by chance.
             let why = unusable(&before, "the record").or_else(|| unusable(after, "the new run"));
             match why {
                 Some(why) => (Agreement::CannotTell, why),
@@ -170,6 +180,8 @@ fn value_claim(change: &Change) -> Claim {
             let reason = format!("too few samples: {}", change.n);
             (Agreement::CannotTell, reason)
         }
+        // "not judged" is not in this list. Two runs that share no peer are never judged, but an
+        // interval around 1 still shows that the figure came out the same.
         _ if ["unstable", "not steady"].contains(&change.verdict) => {
             (Agreement::CannotTell, change.reason.clone())
         }

@@ -4,56 +4,24 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use dyno_record::{RecordError, RunDir, Size, find_runs};
-use serde::Serialize;
+use dyno_record::{RecordError, RunDir, find_runs};
 
 use crate::error::ReportError;
 use crate::headline::headline;
 use crate::model::{Report, build_stored};
-use crate::render::{RowView, WithdrawnView, print_index, print_page, rows};
+use crate::render::{Entry, Index, WithdrawnView, print_index, print_page, rows};
 
 const INDEX: &str = "index.html";
 
 /// What was written, and what could not be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
-    /// The first page.
+    /// Path of the first page.
     pub index: PathBuf,
-    /// Records with a page.
+    /// Number of records that have a page.
     pub records: usize,
     /// Why each of the others has none, with its path.
     pub damaged: Vec<String>,
-}
-
-/// The first page as its template sees it.
-#[derive(Serialize)]
-pub(crate) struct Index {
-    records: Vec<Entry>,
-    machines: BTreeSet<String>,
-    engines: BTreeSet<String>,
-    suites: BTreeSet<String>,
-    withdrawn: usize,
-    damaged: Vec<String>,
-}
-
-/// One record on the first page.
-#[derive(Serialize)]
-struct Entry {
-    page: String,
-    name: String,
-    machine: String,
-    engines: BTreeSet<String>,
-    suite: String,
-    size: Size,
-    title: String,
-    started_at: String,
-    revision: String,
-    standing: &'static str,
-    withdrawn: Option<WithdrawnView>,
-    summary: String,
-    columns: [&'static str; 7],
-    rows: Vec<RowView>,
-    command: String,
 }
 
 /// Writes the site of every record below `results` into `out`, over an earlier one; pages of
@@ -64,17 +32,20 @@ struct Entry {
 ///
 /// # Errors
 /// [`ReportError::NoRecord`] when not one record can be read, and [`ReportError::NotOurs`] when
-/// `out` has an `index.html` of another program; nothing is written then. Otherwise when a page
-/// cannot be written.
+/// `out` has an `index.html` of another program; nothing is written then, nor when that file cannot
+/// be read. Otherwise when a page cannot be written.
 pub fn write_site(
     results: &Path,
     out: &Path,
     engine_of: impl Fn(&str) -> String,
 ) -> Result<Site, ReportError> {
+    // This comes before the first page is written, because `--out` may name a folder that holds
+    // another site.
     refuse_foreign(&out.join(INDEX))?;
     let mut entries = Vec::new();
     let mut damaged = Vec::new();
     for dir in find_runs(results)? {
+        // One damaged record must not keep all others from being published.
         let stored = match RunDir::open(&dir) {
             Ok(stored) => stored,
             Err(error) => {
@@ -97,6 +68,8 @@ pub fn write_site(
     mark_latest(&mut entries);
     let records = entries.len();
     let index = index(entries, damaged.clone());
+    // The first page is written last and replaced whole. A crash before leaves the earlier one,
+    // whose links still work because pages of records are never removed.
     write(out, Path::new(INDEX), &print_index(&index)?)?;
     Ok(Site {
         index: out.join(INDEX),
@@ -113,7 +86,15 @@ fn refuse_foreign(index: &Path) -> Result<(), ReportError> {
                 path: index.to_path_buf(),
             })
         }
-        _ => Ok(()),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        // What cannot be read is not known to be ours, and to find that it cannot be replaced
+        // either, after all other pages, would leave half a site.
+        Err(source) => Err(ReportError::Record(RecordError::Io {
+            path: index.to_path_buf(),
+            doing: "read",
+            source,
+        })),
     }
 }
 

@@ -259,3 +259,50 @@ fn committed_records_have_lines() {
     assert!(history.series.len() > 20);
     assert!(history.to_html().unwrap().contains("Fewer") || !history.to_markdown().is_empty());
 }
+
+#[test]
+fn a_history_whose_last_line_end_was_cut_takes_another_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("history.ndjson");
+    append_history(&path, &line(1, 1.0, "a1")).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.trim_end()).unwrap();
+    append_history(&path, &line(2, 1.0, "a1")).unwrap();
+    let runs: Vec<String> = read_history(&path)
+        .unwrap()
+        .into_iter()
+        .map(|line| line.run)
+        .collect();
+    assert_eq!(runs, ["run-01", "run-02"]);
+}
+
+#[test]
+fn a_note_that_does_not_fit_into_the_file_leaves_it_readable() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("notes.toml");
+    // Valid, but a table cannot be added to an array in brackets.
+    let text = "note = [{ date = \"2026-11-01\", text = \"a new disk\" }]\n";
+    std::fs::write(&path, text).unwrap();
+    let note = Note {
+        date: "2026-11-02".into(),
+        text: "a new kernel".into(),
+        case: None,
+        machine: None,
+    };
+    let refused = append_note(&path, note).unwrap_err().to_string();
+    assert!(refused.contains("[[note]]"), "{refused}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn a_change_from_zero_is_told_in_words() {
+    let mut lines = course(4, 1.0);
+    for (index, line) in lines.iter_mut().enumerate() {
+        for figure in &mut line.figures {
+            figure.median = if index < 12 { 0.0 } else { 5.0 };
+        }
+    }
+    let text = of_case(lines).to_markdown();
+    assert!(!text.contains("inf"), "{text}");
+    assert!(text.contains("**up from 0, better (p = 0.0"), "{text}");
+}

@@ -179,3 +179,16 @@ fn a_long_run_stays_below_a_megabyte() {
     assert!(html.len() < 1_000_000, "{} bytes", html.len());
     assert!(html.contains("more are in samples.ndjson"));
 }
+
+#[test]
+fn variants_have_their_table_in_every_form() {
+    let mut run = stored();
+    let cases = &mut run.run.plan.cases;
+    let case = cases.iter_mut().find(|c| c.name == "load-gz-2").unwrap();
+    case.variants.insert("chdb".into(), Default::default());
+    let report = build_stored(&run);
+    let title = "Variants and libraries inside dyno";
+    assert!(report.to_json().unwrap().contains(title));
+    assert!(report.to_html().unwrap().contains(title));
+    assert!(report.to_markdown().unwrap().contains(title));
+}

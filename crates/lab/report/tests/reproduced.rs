@@ -86,3 +86,12 @@ fn a_case_that_asks_for_other_work_is_not_compared() {
     assert!(said.contains("its parameters changed"), "{said}");
     assert!(reproduce(&stored(), &run, "nosuch").is_err());
 }
+
+#[test]
+fn the_reason_why_a_case_did_not_run_is_its_own() {
+    let mut run = again("dyno", 1.0);
+    let case = run.run.plan.cases.iter_mut().find(|c| c.name == CASE);
+    case.unwrap().name = format!("{CASE}-longer");
+    let refused = reproduce(&stored(), &run, CASE).unwrap_err();
+    assert_eq!(refused, "load-gz-2: only in the older run");
+}

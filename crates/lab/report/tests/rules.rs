@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use dyno_record::{Figures, read_figures};
+use dyno_record::{Better, Figures, read_figures};
 use dyno_report::{Severity, lint};
 
 fn blameless() -> Figures {
@@ -82,4 +82,16 @@ fn errors_come_before_notes() {
     figures.build = Some("debug".into());
     let order: Vec<Severity> = lint(&figures).iter().map(|f| f.severity).collect();
     assert_eq!(order, [Severity::Error, Severity::Note]);
+}
+
+#[test]
+fn a_write_may_take_longer_than_a_read() {
+    let mut figures = blameless();
+    for (name, value) in [("disk-read-latency", 80.0), ("disk-write-latency", 900.0)] {
+        let mut limit = figures.limits[0].clone();
+        (limit.name, limit.value) = (name.into(), value);
+        (limit.unit, limit.better) = ("us".into(), Better::Lower);
+        figures.limits.push(limit);
+    }
+    assert_eq!(lint(&figures), []);
 }

@@ -8,7 +8,7 @@ mod made_up;
 use std::path::Path;
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use dyno_record::{RUN_FILE, RunDir, SAMPLES_FILE, find_runs};
+use dyno_record::{RUN_FILE, RunDir, SAMPLES_FILE, Sensed, Span, find_runs};
 use dyno_report::{JSON_SCHEMA, build, build_stored};
 use serde_json::{Value, json};
 
@@ -106,6 +106,20 @@ fn what_is_written_today_is_as_the_schema_says() {
     stored.run.plan.cases[0].no_limit = Some("none is known".into());
     stored.run.plan.cases[0].baselines = vec!["zstd".into()];
     stored.samples[0].window_s = Some(0.5);
+    stored
+        .run
+        .unread
+        .insert("temperature".into(), "no sensor".into());
+    stored.samples[0].sensors = Sensed {
+        clock_mhz: Span::of([2_400.0]),
+        temperature_c: Span::of([60.0]),
+    };
+    stored.run.plan.only = vec!["load-*".into()];
+    stored.run.plan.skip = vec!["load-once".into()];
+    let names = || vec!["memory".to_owned()];
+    stored.run.plan.left_out.cases = names();
+    let variants = &mut stored.run.plan.left_out.variants;
+    variants.insert("load-gz-2".into(), names());
     validator.check(&serde_json::to_value(&stored.run).unwrap(), "run");
     for sample in &stored.samples {
         validator.check(&serde_json::to_value(sample).unwrap(), "sample");
@@ -125,7 +139,7 @@ fn a_changed_field_is_refused_and_an_added_one_is_not() {
     };
     for (pointer, value) in [
         ("/started_at", json!("yesterday")),
-        ("/schema_version", json!(3)),
+        ("/schema_version", json!(4)),
         ("/plan/size", json!("huge")),
         ("/plan/cases/0/better", json!(1)),
         ("/plan/cases/0/repeats", json!(-1)),
@@ -140,7 +154,7 @@ fn a_changed_field_is_refused_and_an_added_one_is_not() {
     let mut later = run.clone();
     later["of_a_later_program"] = json!(1);
     validator.check(&later, "a field more");
-    // Version 2 says of each case whether it ends.
+    // Since version 2 a record says of each case whether it ends.
     let mut without = run.clone();
     without["plan"]["cases"][0]
         .as_object_mut()

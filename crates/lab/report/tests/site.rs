@@ -217,3 +217,13 @@ fn nothing_is_written_without_a_record_or_over_a_page_of_another_program() {
     );
     assert_eq!(pages(out.path()).len(), 1);
 }
+
+#[test]
+fn nothing_is_written_where_the_first_page_cannot_be_read() {
+    let (results, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    record(&results.path().join("one"), "2026-11-20T10:00:00Z");
+    std::fs::create_dir(out.path().join("index.html")).unwrap();
+    let refused = site(results.path(), out.path()).unwrap_err().to_string();
+    assert!(refused.contains("index.html: read: "), "{refused}");
+    assert!(!out.path().join("records").exists());
+}

@@ -4,7 +4,7 @@
 
 mod made_up;
 
-use dyno_record::{Load, Size, StoredRun, Table, TableKind, TableRow};
+use dyno_record::{Load, Outcome, Size, StoredRun, Table, TableKind, TableRow};
 use dyno_report::{
     Answer, CompareRules, FilledTable, Report, Severity, build_stored, compare, headline,
     nothing_to_compare,
@@ -232,6 +232,9 @@ fn the_best_peer_is_never_one_of_our_own_variants() {
     let report = build_stored(&run);
     let own = report.tables.last().unwrap();
     assert_eq!(own.title, "Variants and libraries inside dyno");
+    for page in [report.to_html().unwrap(), report.to_markdown().unwrap()] {
+        assert!(page.contains(&own.title), "every form has the table");
+    }
     let texts: Vec<&str> = own.rows[0].iter().map(|cell| cell.text.as_str()).collect();
     assert_eq!(
         (own.rows.len(), &texts[..3]),
@@ -277,4 +280,24 @@ fn runs_of_different_suites_have_nothing_to_compare() {
     new.run.plan.suite = "wspr".into();
     new.run.plan.size = Size::Tiny;
     assert_eq!(nothing_to_compare(&base, &new), None);
+}
+
+#[test]
+fn the_requests_of_failed_samples_are_not_behind_the_percentiles() {
+    let mut run = stored();
+    let samples = run.samples.iter_mut().filter(|s| s.case == CASE);
+    let mut ours = samples.filter(|s| s.system == "dyno");
+    for (number, sample) in ours.by_ref().enumerate() {
+        sample.metrics.insert("latency-p99".into(), 0.001);
+        sample.metrics.insert("latency-count".into(), 50_000.0);
+        if number > 0 {
+            sample.outcome = Outcome::Failed("a wrong answer".into());
+            sample.metrics.insert("latency-count".into(), 3.0);
+        }
+    }
+    let report = build_stored(&run);
+    let figures = dyno_report::figures_of(&report, &report.samples);
+    let subject = format!("{CASE} on dyno");
+    let table = figures.latencies.iter().find(|l| l.subject == subject);
+    assert_eq!(table.unwrap().count, Some(50_000.0));
 }

@@ -1,11 +1,13 @@
 //! The executor that starts real processes, watched and billed by `dyno-machine`.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::process::Command;
 
 use dyno_machine::{ChildLimits, Listener, run_child};
 
 use crate::Error;
+use crate::beside::{Beside, LoadCommand, RunningLoad};
 use crate::executor::{Ended, Executor, Exit, Invocation};
 use crate::protocol::PROGRESS;
 use crate::stop::Stop;
@@ -24,6 +26,8 @@ impl Executor for ChildExecutor<'_> {
             program: invocation.program.display().to_string(),
             reason,
         };
+        // The whole request is made before the child exists, so that no child waits for the rest of
+        // a request that cannot be written.
         let stdin = serde_json::to_vec(&invocation.request)
             .map_err(|e| start_error(format!("its request is not JSON: {e}")))?;
         let mut command = Command::new(&invocation.program);
@@ -40,6 +44,8 @@ impl Executor for ChildExecutor<'_> {
             ..ChildLimits::time(invocation.time_limit)
         };
         let child = run_child(command, &stdin, limits).map_err(|e| start_error(e.to_string()))?;
+        // A child that was killed by us ends by a signal like one that crashed, so the reason of
+        // the kill is asked first.
         let exit = match child.exit {
             _ if child.stopped => Exit::Stopped,
             _ if child.hung => Exit::TimedOut,
@@ -53,6 +59,14 @@ impl Executor for ChildExecutor<'_> {
             stderr: String::from_utf8_lossy(&child.stderr.bytes).into_owned(),
             usage: child.usage,
         })
+    }
+
+    fn begin_load(
+        &mut self,
+        load: &LoadCommand,
+        dir: &Path,
+    ) -> Result<Box<dyn RunningLoad>, Error> {
+        Ok(Box::new(Beside::start(load, dir)?))
     }
 }
 
@@ -68,6 +82,8 @@ impl Lines {
         let Some(progress) = progress else { return };
         let mut open = self.0.borrow_mut();
         for piece in part.split_inclusive(|byte| *byte == b'\n') {
+            // A child may write megabytes without a line end. What does not fit is dropped, so that
+            // memory stays bounded; no line of progress is that long.
             if open.len() + piece.len() <= LINE_MAX {
                 open.extend_from_slice(piece);
             }

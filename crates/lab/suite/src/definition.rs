@@ -13,6 +13,7 @@ use toml::{Spanned, Value};
 
 use crate::Error;
 use crate::selection::Selection;
+use crate::size::SizeDef;
 
 /// The parameters of one size: `rows`, `repeats` and whatever the suite's cases refer to.
 pub type SizeParams = BTreeMap<String, Value>;
@@ -22,13 +23,11 @@ pub type SizeParams = BTreeMap<String, Value>;
 pub struct Definition {
     /// The file's name without `.toml`.
     pub name: String,
-    /// The file, for messages.
+    /// The file as it was given, which messages of mistakes begin with.
     pub file: String,
-    /// What it says.
     pub(crate) body: Body,
-    /// Parameters set from outside.
+    /// Parameters set by `--set`, as they were written, for the record.
     pub(crate) set: BTreeMap<String, String>,
-    /// The cases to run.
     selection: Selection,
     /// Its text, to turn an offset into a line.
     text: String,
@@ -56,9 +55,9 @@ pub(crate) struct Body {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Sizes {
-    pub(crate) tiny: SizeParams,
-    pub(crate) quick: SizeParams,
-    pub(crate) full: SizeParams,
+    pub(crate) tiny: SizeDef,
+    pub(crate) quick: SizeDef,
+    pub(crate) full: SizeDef,
 }
 
 /// Something made once before timing, that cases refer to as `${data.NAME}`.
@@ -158,7 +157,7 @@ impl CaseDef {
 }
 
 impl Definition {
-    /// Reads and checks `suites/NAME.toml`.
+    /// Reads and checks `suites/NAME.toml`; the file name without its ending becomes the name.
     pub fn read(path: &Path) -> Result<Definition, Error> {
         let text = fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -184,7 +183,7 @@ impl Definition {
         Ok(definition)
     }
 
-    /// The suite's heading.
+    /// The heading of its reports, one line of text.
     pub fn title(&self) -> &str {
         &self.body.title
     }
@@ -224,7 +223,7 @@ impl Definition {
         &self.selection
     }
 
-    pub(crate) fn size(&self, size: Size) -> &SizeParams {
+    pub(crate) fn size(&self, size: Size) -> &SizeDef {
         match size {
             Size::Tiny => &self.body.sizes.tiny,
             Size::Quick => &self.body.sizes.quick,
@@ -260,12 +259,12 @@ impl Definition {
             self.check_name("case", &case.name, &mut names)?;
             self.check_case(case)?;
         }
-        for (size, params) in [
+        for (size, def) in [
             ("tiny", &self.body.sizes.tiny),
             ("quick", &self.body.sizes.quick),
             ("full", &self.body.sizes.full),
         ] {
-            if !params.contains_key("budget_s") {
+            if !def.params.contains_key("budget_s") {
                 return Err(self.error(format!(
                     "size `{size}` states no budget_s, the seconds a run may take"
                 )));

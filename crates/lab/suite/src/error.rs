@@ -11,53 +11,53 @@ pub enum Error {
     Definition {
         /// The file, as the reader was told of it.
         file: String,
-        /// From 1.
+        /// The line of the mistake, counted from 1.
         line: usize,
-        /// What is wrong there.
+        /// What is wrong at that line, as a sentence.
         reason: String,
     },
     /// A file or directory could not be used; the path says which.
     #[error("{}: {source}", path.display())]
     Io {
-        /// What was touched.
+        /// The file or directory that an action failed on.
         path: PathBuf,
-        /// What the system said.
+        /// The reason that the operating system gave.
         source: std::io::Error,
     },
     /// No suite or peer has this name; the message lists the names that exist.
     #[error("no {kind} is called `{name}`; {nearest}there are: {known}")]
     Unknown {
-        /// `suite` or `peer`.
+        /// What was looked for: a suite, a peer, a case of the suite.
         kind: &'static str,
-        /// What was asked for.
+        /// The name as the user wrote it.
         name: String,
         /// The name that was probably meant, as a part of the message; empty if none is near.
         nearest: String,
-        /// Comma-separated names.
+        /// The names that exist, separated by commas.
         known: String,
     },
     /// Every case of a suite was left out; leave out fewer.
     #[error("suite {suite}: no case is left to run")]
     NothingLeft {
-        /// The suite's name.
+        /// The name of the suite whose cases are all left out.
         suite: String,
     },
     /// A child program could not be started at all.
     #[error("{program} could not be started: {reason}")]
     Start {
-        /// The executable.
+        /// The executable as it was to be started.
         program: String,
-        /// What the system said.
+        /// The reason that the operating system gave.
         reason: String,
     },
     /// Data that cases need could not be made; nothing was timed.
     #[error("data `{name}` could not be prepared by {system}: {reason}")]
     Data {
-        /// The section's name.
+        /// The name of the `[[data]]` section.
         name: String,
         /// The system that was making it.
         system: String,
-        /// Its own words.
+        /// What the maker said on standard error, or why it was not asked.
         reason: String,
     },
     /// The plan needs more than the machine has, or than the user grants; take a smaller size.
@@ -66,17 +66,18 @@ pub enum Error {
     /// A peer could not be installed or does not answer as declared.
     #[error("peer {name}: {reason}")]
     Peer {
-        /// Its name.
+        /// The name of the peer as it is declared.
         name: String,
-        /// What failed.
+        /// The step that failed, with what the step said.
         reason: String,
     },
-    /// The command that should run beside the samples could not be started.
-    #[error("the command beside the run, `{command}`, could not be started: {reason}")]
+    /// The load beside a sample could not be started or ended by itself; give one that runs until
+    /// it is killed. Samples up to here are on disk.
+    #[error("the load beside the run, `{load}`: {reason}")]
     Beside {
-        /// As given.
-        command: String,
-        /// What the system said.
+        /// The load as the user wrote it.
+        load: String,
+        /// What the system said, or how it ended.
         reason: String,
     },
     /// The record could not be written; samples up to here are on disk.

@@ -34,7 +34,7 @@ impl Estimate {
     }
 }
 
-/// What one case takes.
+/// What one case takes: stated by the suite, then learned from the verify pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseEstimate {
     /// Seconds of one timed invocation, by system, in the case's order.
@@ -48,6 +48,8 @@ pub struct CaseEstimate {
     pub disk_bytes: f64,
     /// Bytes of memory that one invocation needs.
     pub memory_bytes: f64,
+    /// Whether each system runs a second time in each block, beside a load.
+    pub beside: bool,
 }
 
 impl CaseEstimate {
@@ -62,31 +64,55 @@ impl CaseEstimate {
             Load::Service => vec![estimate.startup_s; invocation_s.len()],
         };
         CaseEstimate {
-            total_s: total_s(case, &invocation_s, &verify_s),
+            total_s: total_s(case, &invocation_s, &verify_s, false),
             invocation_s,
             verify_s,
             disk_bytes: estimate.disk_bytes,
             memory_bytes: estimate.memory_bytes,
+            beside: false,
         }
+    }
+
+    /// Adds an invocation of each system to each block. It is counted as long as one alone: by how
+    /// much the load slows it down is what the run is to find out.
+    pub(crate) fn run_beside(&mut self, case: &CasePlan) {
+        self.beside = true;
+        self.sum(case);
+    }
+
+    fn sum(&mut self, case: &CasePlan) {
+        self.total_s = total_s(case, &self.invocation_s, &self.verify_s, self.beside);
+    }
+
+    /// Keeps the times of the systems that `keep` names; `case` has no others any more.
+    pub(crate) fn keep_systems(&mut self, case: &CasePlan, keep: &[bool]) {
+        for times in [&mut self.invocation_s, &mut self.verify_s] {
+            let mut kept = keep.iter().copied();
+            times.retain(|_| kept.next().unwrap_or(true));
+        }
+        self.sum(case);
     }
 
     /// Replaces a system's time by what the verify pass took: of a service, that of its start.
     pub(crate) fn learn(&mut self, case: &CasePlan, system: usize, wall_s: f64) {
+        // The verify pass of a service ends once it has answered, so the time for which a sample
+        // lasts comes on top of what was seen.
         let measured_s = self.invocation_s[system] - self.verify_s[system];
         self.invocation_s[system] = wall_s + measured_s;
         self.verify_s[system] = wall_s;
-        self.total_s = total_s(case, &self.invocation_s, &self.verify_s);
+        self.sum(case);
     }
 
     /// Mean seconds of one timed invocation.
     pub(crate) fn mean_s(&self, case: &CasePlan) -> f64 {
         let timed = self.total_s - self.verify_s.iter().sum::<f64>();
-        timed / f64::from(samples_of(case).max(1))
+        timed / f64::from(samples_of(case, self.beside).max(1))
     }
 }
 
-fn total_s(case: &CasePlan, invocation_s: &[f64], verify_s: &[f64]) -> f64 {
-    let block: f64 = invocation_s.iter().sum();
+fn total_s(case: &CasePlan, invocation_s: &[f64], verify_s: &[f64], beside: bool) -> f64 {
+    let each: f64 = invocation_s.iter().sum();
+    let block = if beside { 2.0 * each } else { each };
     let control = if case.control { invocation_s[0] } else { 0.0 };
     verify_s.iter().sum::<f64>() + f64::from(case.repeats) * (block + control)
 }
@@ -104,7 +130,7 @@ pub struct Needs {
     pub memory_bytes: f64,
 }
 
-/// What the machine has.
+/// What a run may use of the machine that it is planned for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Room {
     /// Bytes free where data and scratch directories go; `None` when that cannot be read.

@@ -1,12 +1,13 @@
 //! One invocation of one child, and what came of it; the real one is [`crate::ChildExecutor`].
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dyno_record::Usage;
 
 use crate::Error;
+use crate::beside::{LoadCommand, RunningLoad};
 use crate::protocol::Request;
 use crate::stop::Stop;
 
@@ -15,9 +16,9 @@ use crate::stop::Stop;
 pub struct Invocation {
     /// The system it belongs to, for messages.
     pub system: String,
-    /// The executable.
+    /// The executable, ours or that of a peer.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The arguments that make the executable speak the protocol.
     pub args: Vec<OsString>,
     /// What it reads from stdin.
     pub request: Request,
@@ -28,19 +29,19 @@ pub struct Invocation {
 /// How a child ended and what it left.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ended {
-    /// Why it ended.
+    /// Whether the child ended by itself or was killed, and with what.
     pub exit: Exit,
-    /// Start to exit.
+    /// Seconds from just before the start of the child to its end.
     pub wall_s: f64,
-    /// Everything it printed.
+    /// Standard output, or the end of one that was very long; the reply is its last line.
     pub stdout: String,
-    /// Everything it complained about.
+    /// Standard error, or the end of one that was very long; shown when the child failed.
     pub stderr: String,
-    /// What it used.
+    /// Processor time, memory and I/O of the child and its descendants.
     pub usage: Usage,
 }
 
-/// Why a child ended.
+/// The end of a child, told apart by who decided it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// By itself, with this code.
@@ -58,4 +59,11 @@ pub trait Executor {
     /// Starts the child, hands it its request and waits for its end, its time limit, or `stop`.
     /// A child that fails is an [`Ended`]; an error means that it could not even be started.
     fn execute(&mut self, invocation: &Invocation, stop: &Stop) -> Result<Ended, Error>;
+
+    /// Starts a load that runs in `dir` until it is ended or dropped.
+    ///
+    /// # Errors
+    /// [`Error::Beside`] when it could not be started.
+    fn begin_load(&mut self, load: &LoadCommand, dir: &Path)
+    -> Result<Box<dyn RunningLoad>, Error>;
 }

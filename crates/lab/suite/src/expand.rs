@@ -27,7 +27,7 @@ impl<'a> Expander<'a> {
             suite,
             size,
             scope: Scope {
-                size: suite.size(size),
+                size: &suite.size(size).params,
                 axis: None,
             },
             peers,
@@ -74,6 +74,7 @@ impl<'a> Expander<'a> {
             };
             let fail = |reason: String| self.suite.error_at(&def.name, reason);
             let case = self.case_plan(def, &scope, point.as_ref()).map_err(fail)?;
+            // Checked now, because the case may be run hours later.
             check_references(&case.params, data).map_err(fail)?;
             if !is_kebab(&case.name) {
                 return Err(fail(format!("case `{}` is not in kebab-case", case.name)));

@@ -29,6 +29,7 @@ mod sample;
 mod scratch;
 mod selection;
 mod setting;
+mod size;
 mod stop;
 mod substitute;
 mod sweep;
@@ -38,7 +39,7 @@ mod verify;
 #[cfg(test)]
 mod scheduler_test;
 
-pub use beside::Beside;
+pub use beside::{LoadCommand, RunningLoad};
 pub use child::ChildExecutor;
 pub use clock::{Clock, SystemClock, rfc3339};
 pub use data::{DataPlan, Preparer};

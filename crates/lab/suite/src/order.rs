@@ -12,7 +12,7 @@ use dyno_record::Arm;
 pub struct Slot {
     /// Index into the case's systems.
     pub system: usize,
-    /// Main or control.
+    /// Main, control, or beside a load.
     pub arm: Arm,
 }
 
@@ -24,9 +24,27 @@ pub fn blocks(
     control: bool,
     repeats: u32,
 ) -> Vec<Vec<Slot>> {
-    // A case's order depends on its name and not on its place, so that adding a case to a suite
-    // leaves the others' order as it was.
-    let mut random = Random::new(seed ^ twox_hash::XxHash3_128::oneshot(case.as_bytes()) as u64);
+    balanced(seed, case, slots(systems, control), repeats)
+}
+
+/// As [`blocks`], with a second slot for each system, beside a load. The two have places of their
+/// own in the block: a load right before or after its own comparison would favour neither.
+pub(crate) fn blocks_beside(
+    seed: u64,
+    case: &str,
+    systems: usize,
+    control: bool,
+    repeats: u32,
+) -> Vec<Vec<Slot>> {
+    let mut slots = slots(systems, control);
+    slots.extend((0..systems).map(|system| Slot {
+        system,
+        arm: Arm::Beside,
+    }));
+    balanced(seed, case, slots, repeats)
+}
+
+fn slots(systems: usize, control: bool) -> Vec<Slot> {
     let mut slots: Vec<Slot> = (0..systems)
         .map(|system| Slot {
             system,
@@ -39,6 +57,15 @@ pub fn blocks(
             arm: Arm::Control,
         });
     }
+    slots
+}
+
+fn balanced(seed: u64, case: &str, mut slots: Vec<Slot>, repeats: u32) -> Vec<Vec<Slot>> {
+    // A case's order depends on its name and not on its place, so that adding a case to a suite
+    // leaves the others' order as it was.
+    let mut random = Random::new(seed ^ twox_hash::XxHash3_128::oneshot(case.as_bytes()) as u64);
+    // Only the first block of a pair is drawn: its reverse gives each system the mean place of the
+    // pair, so that a machine that grows warmer or slower favours no system.
     let mut blocks = Vec::new();
     for block in 0..repeats {
         if block % 2 == 0 {
@@ -76,6 +103,19 @@ mod tests {
                 let mut reversed = pair[1].clone();
                 reversed.reverse();
                 prop_assert_eq!(&pair[0], &reversed);
+            }
+        }
+    }
+
+    #[test]
+    fn each_system_of_a_block_runs_once_alone_and_once_beside_the_load() {
+        for block in blocks_beside(7, "case", 3, true, 4) {
+            assert_eq!(block.len(), 7);
+            for system in 0..3 {
+                for arm in [Arm::Main, Arm::Beside] {
+                    let there = |slot: &&Slot| slot.system == system && slot.arm == arm;
+                    assert_eq!(block.iter().filter(there).count(), 1);
+                }
             }
         }
     }

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dyno_record::{CasePlan, Plan, Size};
+use dyno_record::{CasePlan, LeftOut, Plan, Role, Size};
 
+use crate::beside::LoadCommand;
 use crate::data::DataPlan;
 use crate::definition::Definition;
 use crate::estimate::CaseEstimate;
 use crate::expand::{Expander, number};
-use crate::{DYNO, Error};
+use crate::{DYNO, Error, size};
 
 /// What will be run, and what it takes.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +22,8 @@ pub struct Planned {
     pub estimates: Vec<CaseEstimate>,
     /// No block is started after this many seconds.
     pub budget_s: f64,
+    /// What runs beside the second invocation of each system in each block.
+    pub beside: Option<LoadCommand>,
 }
 
 /// Data, cases and their estimates, in the suite's order.
@@ -55,7 +58,7 @@ impl Planned {
     /// [`Error::Definition`] when a reference, a number or a table row means nothing.
     pub fn new(suite: &Definition, size: Size, peers: &[String]) -> Result<Planned, Error> {
         let (data, cases, estimates) = expanded(suite, size, peers)?;
-        let budget_s = number("budget_s", &suite.size(size)["budget_s"])
+        let budget_s = number("budget_s", &suite.size(size).params["budget_s"])
             .map_err(|reason| suite.error(reason))?;
         let mut planned = Planned {
             plan: Plan {
@@ -69,11 +72,13 @@ impl Planned {
                 set: suite.set.clone(),
                 only: suite.selection().only.clone(),
                 skip: suite.selection().skip.clone(),
+                left_out: LeftOut::default(),
                 tables: suite.body.table.clone(),
             },
             data,
             estimates,
             budget_s,
+            beside: None,
         };
         planned.select(suite)?;
         planned.check_tables(suite, peers)?;
@@ -94,19 +99,74 @@ impl Planned {
 
     /// Invocations that will be timed.
     pub fn samples(&self) -> u32 {
-        self.plan.cases.iter().map(samples_of).sum()
+        let cases = self.plan.cases.iter();
+        cases
+            .map(|case| samples_of(case, self.beside.is_some()))
+            .sum()
     }
 
-    /// Drops the cases that the caller did not choose. It comes before the tables and the data are
-    /// settled, so that rows and data of dropped cases go with them.
+    /// Has each block run every system a second time, beside `load`. The budget doubles, because it
+    /// was stated for blocks of half the length.
+    pub fn run_beside(&mut self, load: LoadCommand) {
+        self.budget_s *= 2.0;
+        for (case, estimate) in self.plan.cases.iter().zip(&mut self.estimates) {
+            estimate.run_beside(case);
+        }
+        self.beside = Some(load);
+    }
+
+    /// Drops the cases that the caller did not choose, and what the size leaves out. It comes
+    /// before the tables and the data are settled, so that rows and data of dropped cases go with
+    /// them.
     fn select(&mut self, suite: &Definition) -> Result<(), Error> {
+        let selection = suite.selection();
         let names: Vec<&str> = self.plan.cases.iter().map(|c| c.name.as_str()).collect();
-        let chosen = suite.selection().choose(&suite.name, &names)?;
-        let mut kept = chosen.iter().copied();
-        self.estimates.retain(|_| kept.next().unwrap_or(true));
-        let mut kept = chosen.iter().copied();
-        self.plan.cases.retain(|_| kept.next().unwrap_or(true));
+        let chosen = selection.choose(&suite.name, &names)?;
+        let by_size = size::choose(suite, self.plan.size, &names)?;
+        // A size saves time on the suite as a whole. A case that the caller names is run as the
+        // suite has it, because a figure that is run again must come from the same blocks.
+        let named = !selection.only.is_empty();
+        let mut kept = Vec::new();
+        for ((case, chosen), by_size) in names.iter().zip(chosen).zip(by_size) {
+            if chosen && !by_size && !named {
+                self.plan.left_out.cases.push((*case).to_owned());
+            }
+            kept.push(chosen && (by_size || named));
+        }
+        if !kept.contains(&true) {
+            return Err(Error::NothingLeft {
+                suite: suite.name.clone(),
+            });
+        }
+        let mut keep = kept.iter().copied();
+        self.estimates.retain(|_| keep.next().unwrap_or(true));
+        let mut keep = kept.iter().copied();
+        self.plan.cases.retain(|_| keep.next().unwrap_or(true));
+        if !suite.size(self.plan.size).variants && !named {
+            self.drop_variants();
+        }
         Ok(())
+    }
+
+    /// Leaves `dyno`, library baselines and peers in each case.
+    fn drop_variants(&mut self) {
+        for (case, estimate) in self.plan.cases.iter_mut().zip(&mut self.estimates) {
+            let keep: Vec<bool> = case
+                .systems
+                .iter()
+                .map(|system| case.role(system) != Role::Variant)
+                .collect();
+            let names = case.systems.iter().zip(&keep).filter(|(_, keep)| !**keep);
+            let dropped: Vec<String> = names.map(|(name, _)| name.clone()).collect();
+            if dropped.is_empty() {
+                continue;
+            }
+            case.systems.retain(|system| !dropped.contains(system));
+            case.variants.retain(|name, _| !dropped.contains(name));
+            estimate.keep_systems(case, &keep);
+            let left_out = &mut self.plan.left_out.variants;
+            left_out.insert(case.name.clone(), dropped);
+        }
     }
 
     fn check_tables(&mut self, suite: &Definition, peers: &[String]) -> Result<(), Error> {
@@ -143,6 +203,8 @@ impl Planned {
 
     /// Decides for which systems each data section is made, and drops what nothing uses.
     fn settle_data(&mut self) {
+        // From the last section to the first: data is needed by the cases and by the data behind
+        // it, whose own users must be known before.
         for index in (0..self.data.len()).rev() {
             let name = self.data[index].name.clone();
             let mut users: Vec<String> = Vec::new();
@@ -170,9 +232,11 @@ impl Planned {
     }
 }
 
-/// Invocations of a case that will be timed.
-pub(crate) fn samples_of(case: &CasePlan) -> u32 {
-    case.repeats * (case.systems.len() as u32 + u32::from(case.control))
+/// Invocations of a case that will be timed; `beside` says whether each system runs a second time
+/// in each block.
+pub(crate) fn samples_of(case: &CasePlan, beside: bool) -> u32 {
+    let arms = if beside { 2 } else { 1 };
+    case.repeats * (arms * case.systems.len() as u32 + u32::from(case.control))
 }
 
 /// Whether some parameter refers to the data section.

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use dyno_machine::Readings;
 use dyno_record::{Answer, Arm, CasePlan, Outcome, RunDir, Sample};
 
 use crate::Error;
-use crate::beside::Beside;
+use crate::beside::LoadCommand;
 use crate::clock::Clock;
 use crate::data::Preparer;
 use crate::estimate::CaseEstimate;
@@ -22,15 +23,17 @@ const FAILURES_MAX: u32 = 2;
 
 /// Everything a run is handed.
 pub struct Setup<'a> {
-    /// What to run.
+    /// The plan with its estimates, its budget and the load beside it.
     pub planned: Planned,
     /// Every system of the plan; those missing say why.
     pub systems: Vec<System>,
-    /// Starts children.
+    /// Starts the children and the load, for real or from a script.
     pub executor: &'a mut dyn Executor,
-    /// Time.
+    /// The clock of budgets, of the samples and of the record.
     pub clock: &'a dyn Clock,
-    /// Is told what happens.
+    /// Reads clocks and temperatures; called just before and just after each sample.
+    pub sensors: &'a dyn Fn() -> Readings,
+    /// Is told of each step on the thread of the runner, between children.
     pub observer: &'a mut dyn Observer,
     /// Set when the user wants the run to end.
     pub stop: Stop,
@@ -40,14 +43,12 @@ pub struct Setup<'a> {
     pub scratch_root: PathBuf,
     /// The record, made already; this finishes it.
     pub record: RunDir,
-    /// A command to keep running beside every sample.
-    pub beside: Option<String>,
 }
 
 /// How a run went; the figures are in the record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Samples that ended well.
+    /// Samples that ended well, with the answer that all agreed on.
     pub done: u32,
     /// What failed: case and reason.
     pub failures: Vec<(String, String)>,
@@ -68,12 +69,12 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
         systems,
         executor,
         clock,
+        sensors,
         observer,
         stop,
         data_root,
         scratch_root,
         record,
-        beside,
     } = setup;
     for system in &systems {
         if let Some(reason) = &system.missing {
@@ -89,11 +90,12 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
         systems,
         executor,
         clock,
+        sensors,
         observer,
         stop,
         scratch_root,
         record,
-        beside_command: beside,
+        beside: planned.beside,
         preparer,
         order_seed: planned.plan.order_seed,
         estimates: planned.estimates,
@@ -120,16 +122,17 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
     Ok(summary)
 }
 
-/// A run in progress.
 pub(crate) struct Runner<'a> {
     pub(crate) systems: Vec<System>,
     pub(crate) executor: &'a mut dyn Executor,
     pub(crate) clock: &'a dyn Clock,
+    pub(crate) sensors: &'a dyn Fn() -> Readings,
     pub(crate) observer: &'a mut dyn Observer,
     pub(crate) stop: Stop,
     pub(crate) scratch_root: PathBuf,
     pub(crate) record: RunDir,
-    pub(crate) beside_command: Option<String>,
+    /// What runs beside the second invocation of each system in each block.
+    pub(crate) beside: Option<LoadCommand>,
     pub(crate) preparer: Preparer,
     pub(crate) order_seed: u64,
     pub(crate) estimates: Vec<CaseEstimate>,
@@ -137,7 +140,6 @@ pub(crate) struct Runner<'a> {
     pub(crate) budget_s: f64,
     /// Timed invocations begun, or given up.
     pub(crate) started: u32,
-    /// Timed invocations planned.
     pub(crate) total: u32,
     pub(crate) summary: Summary,
 }
@@ -157,7 +159,7 @@ impl Runner<'_> {
             let case = self.cases[index].clone();
             // What will not be timed is not worth the time to verify either.
             if self.clock.elapsed_s() - begun_s > self.budget_s {
-                self.cut(samples_of(&case));
+                self.cut(self.samples_of(&case));
                 continue;
             }
             let verified = self.verify(index, &case)?;
@@ -165,7 +167,7 @@ impl Runner<'_> {
                 break;
             }
             let Some((agreed, able)) = verified else {
-                self.started += samples_of(&case);
+                self.started += self.samples_of(&case);
                 continue;
             };
             self.time(index, &case, &agreed, able, begun_s)?;
@@ -185,19 +187,17 @@ impl Runner<'_> {
         able: Vec<bool>,
         begun_s: f64,
     ) -> Result<(), Error> {
-        let mut beside = self.beside_command.as_deref().map(Beside::start);
-        let mut failures: Vec<u32> = able
+        let failures: Vec<u32> = able
             .iter()
             .map(|able| if *able { 0 } else { FAILURES_MAX })
             .collect();
-        let blocks = order::blocks(
-            self.order_seed,
-            &case.name,
-            case.systems.len(),
-            case.control,
-            case.repeats,
-        );
+        // A system that the load makes fail must still be measured alone, so the failures of the
+        // two are counted apart.
+        let (mut alone, mut beside) = (failures.clone(), failures);
+        let blocks = self.blocks(case);
         for (block, slots) in blocks.iter().enumerate() {
+            // Only between blocks: half a block would leave samples without the partner that they
+            // are paired with.
             if self.clock.elapsed_s() - begun_s > self.budget_s {
                 let left = (blocks.len() - block) as u32 * slots.len() as u32;
                 self.cut(left);
@@ -205,40 +205,59 @@ impl Runner<'_> {
             }
             for (position, slot) in slots.iter().enumerate() {
                 self.started += 1;
-                if failures[slot.system] >= FAILURES_MAX {
+                let failures = match slot.arm {
+                    Arm::Main | Arm::Control => &mut alone[slot.system],
+                    Arm::Beside => &mut beside[slot.system],
+                };
+                if *failures >= FAILURES_MAX {
                     continue;
                 }
                 let place = self.place(block as u32, position, slot.arm);
                 self.announce(index, case, slot);
-                let Some(mut sample) = self.sample(case, slot, place, agreed)? else {
+                let Some(sample) = self.sample(case, slot, place, agreed)? else {
                     self.summary.stopped = true;
                     return Ok(());
                 };
-                if let Some(told) = beside
-                    .as_mut()
-                    .map(Beside::keep_alive)
-                    .transpose()?
-                    .flatten()
-                {
-                    sample.facts.insert("beside".to_string(), told);
-                }
+                // On disk before the next child starts, so that a crash costs one sample at most.
                 self.keep(case, &sample)?;
                 if sample.outcome != Outcome::Done {
-                    failures[slot.system] += 1;
+                    *failures += 1;
                 }
             }
         }
         Ok(())
     }
 
+    fn blocks(&self, case: &CasePlan) -> Vec<Vec<Slot>> {
+        let order = match self.beside {
+            None => order::blocks,
+            Some(_) => order::blocks_beside,
+        };
+        order(
+            self.order_seed,
+            &case.name,
+            case.systems.len(),
+            case.control,
+            case.repeats,
+        )
+    }
+
+    fn samples_of(&self, case: &CasePlan) -> u32 {
+        samples_of(case, self.beside.is_some())
+    }
+
     fn announce(&mut self, index: usize, case: &CasePlan, slot: &Slot) {
         let mean_s = self.estimates[index].mean_s(case);
         let after: f64 = self.estimates[index + 1..].iter().map(|e| e.total_s).sum();
-        let before: u32 = self.cases[..=index].iter().map(samples_of).sum();
+        let before: u32 = self.cases[..=index]
+            .iter()
+            .map(|case| self.samples_of(case))
+            .sum();
         let in_case = f64::from((before + 1).saturating_sub(self.started));
         let name = match slot.arm {
             Arm::Main => case.systems[slot.system].clone(),
             Arm::Control => format!("{} (control)", case.systems[slot.system]),
+            Arm::Beside => format!("{} (beside the load)", case.systems[slot.system]),
         };
         self.observer.event(&Event::Sampling {
             case: &case.name,

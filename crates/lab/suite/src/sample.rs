@@ -1,7 +1,8 @@
 //! One invocation of one system, from a fresh scratch directory to a sample.
 
-use dyno_record::{Answer, Arm, CasePlan, Outcome, Sample, Usage};
+use dyno_record::{Answer, Arm, CasePlan, Outcome, Sample, Sensed, Usage};
 
+use crate::beside::RunningLoad;
 use crate::executor::{Ended, Exit};
 use crate::invoke::{self, DataDirs};
 use crate::order::Slot;
@@ -19,8 +20,11 @@ pub(crate) struct Place {
     pub(crate) at_s: f64,
 }
 
+/// A running load, and the directory that it works in.
+type LoadWithScratch = (Box<dyn RunningLoad>, Scratch);
+
 impl Runner<'_> {
-    /// One timed invocation; nothing when the user stopped it.
+    /// One timed invocation, beside the load if that is its arm; nothing when the user stopped it.
     pub(crate) fn sample(
         &mut self,
         case: &CasePlan,
@@ -31,7 +35,26 @@ impl Runner<'_> {
         let name = case.systems[slot.system].clone();
         let system = name.as_str();
         let scratch = self.scratch(case, system, Phase::Measure)?;
-        let ended = match self.invoke_in(case, system, Phase::Measure, &scratch)? {
+        let load = match slot.arm {
+            Arm::Main | Arm::Control => None,
+            Arm::Beside => self.begin_load()?,
+        };
+        let before = (self.sensors)();
+        // An error on the way out of here drops the load, which kills it.
+        let ended = self.invoke_in(case, system, Phase::Measure, &scratch)?;
+        // Before the load ends and the processors cool down.
+        let sensors = before.and(&(self.sensors)());
+        let stopped = matches!(&ended, Ok(ended) if ended.exit == Exit::Stopped);
+        if let Some((load, dir)) = load {
+            let whole = load.end();
+            dir.remove()?;
+            // A load that was gone before the sample ended measured something else. What it did
+            // after the user stopped the run is of no interest.
+            if !stopped {
+                whole?;
+            }
+        }
+        let ended = match ended {
             Ok(ended) => ended,
             Err(reason) => {
                 scratch.remove()?;
@@ -43,7 +66,7 @@ impl Runner<'_> {
                 )));
             }
         };
-        if ended.exit == Exit::Stopped {
+        if stopped {
             scratch.remove()?;
             return Ok(None);
         }
@@ -51,6 +74,7 @@ impl Runner<'_> {
         let mut sample = failed_sample(case, system, place, outcome);
         sample.wall_s = ended.wall_s;
         sample.usage = ended.usage;
+        sample.sensors = sensors;
         if let Some(reply) = reply {
             let wrong = missing_part(case, &reply)
                 .or_else(|| invoke::wrong_answer(case, reply.answer.as_ref(), Some(agreed)));
@@ -70,6 +94,16 @@ impl Runner<'_> {
         }
         scratch.remove()?;
         Ok(Some(sample))
+    }
+
+    /// Starts the load of the run in a directory of its own.
+    fn begin_load(&mut self) -> Result<Option<LoadWithScratch>, Error> {
+        let Some(load) = &self.beside else {
+            return Ok(None);
+        };
+        let dir = Scratch::fresh(&self.scratch_root, "beside")?;
+        let running = self.executor.begin_load(load, dir.path())?;
+        Ok(Some((running, dir)))
     }
 
     /// Runs a child in a scratch directory of its own. The inner error is a reason why this
@@ -168,7 +202,7 @@ pub(crate) fn missing_part(case: &CasePlan, reply: &Reply) -> Option<String> {
     if reply.answer.is_none() {
         Some("it gave no answer".to_string())
     } else if !watched && !reply.metrics.contains_key(&case.metric) {
-        // A fact by the metric's name says why there is none.
+        // A child that cannot measure its ranking metric gives the reason as a fact by that name.
         let why = reply.facts.get(&case.metric);
         let why = why.map_or(String::new(), |why| format!(": {why}"));
         Some(format!("it reports no `{}`{why}", case.metric))
@@ -199,6 +233,7 @@ pub(crate) fn failed_sample(
         windows: Vec::new(),
         window_s: None,
         usage: Usage::default(),
+        sensors: Sensed::default(),
         histogram: None,
     }
 }

@@ -1,10 +1,14 @@
 //! A whole run with a mock executor: the order of children, and what becomes of bad ones.
 
+mod beside;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::rc::Rc;
 
+use dyno_machine::Readings;
 use dyno_record::{Machine, Outcome, Program, Run, RunDir, SCHEMA_VERSION, StoredRun, Usage};
 use insta::assert_snapshot;
 
@@ -111,6 +115,43 @@ impl Executor for Mock<'_> {
         self.clock.0.set(self.clock.0.get() + ended.wall_s);
         Ok(ended)
     }
+
+    /// A load called `short` ends by itself.
+    fn begin_load(
+        &mut self,
+        load: &LoadCommand,
+        dir: &Path,
+    ) -> Result<Box<dyn RunningLoad>, Error> {
+        assert!(dir.is_dir(), "{dir:?} is the load's own");
+        self.log.borrow_mut().push("load on".to_owned());
+        Ok(Box::new(MockLoad {
+            log: Rc::clone(&self.log),
+            text: load.text.clone(),
+        }))
+    }
+}
+
+struct MockLoad {
+    log: Rc<RefCell<Vec<String>>>,
+    text: String,
+}
+
+impl RunningLoad for MockLoad {
+    fn end(self: Box<Self>) -> Result<(), Error> {
+        if self.text == "short" {
+            return Err(Error::Beside {
+                load: self.text.clone(),
+                reason: "it ended".to_owned(),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for MockLoad {
+    fn drop(&mut self) {
+        self.log.borrow_mut().push("load off".to_owned());
+    }
 }
 
 fn ended(exit: Exit, stdout: &str, wall_s: f64) -> Ended {
@@ -158,6 +199,10 @@ fn system(name: &str) -> System {
 
 fn run_suite(text: &str, script: &Script) -> Ran {
     let planned = planned(text, &["peer"]).expect("a good plan");
+    run_planned(planned, script).expect("the run itself goes well")
+}
+
+fn run_planned(planned: Planned, script: &Script) -> Result<Ran, Error> {
     let root = tempfile::tempdir().expect("a directory");
     let run_dir = root.path().join("run");
     let record = RunDir::create(&run_dir, empty_run(&planned)).expect("a record");
@@ -187,22 +232,26 @@ fn run_suite(text: &str, script: &Script) -> Ran {
         systems: vec![system("dyno"), system("peer")],
         executor: &mut executor,
         clock: &clock,
+        sensors: &|| Readings {
+            clocks_mhz: vec![clock.elapsed_s()],
+            temperatures_c: Vec::new(),
+        },
         observer: &mut observer,
         stop: Stop::default(),
         data_root: root.path().join("data"),
         scratch_root: root.path().join("scratch"),
         record,
-        beside: None,
-    })
-    .expect("the run itself goes well");
+    });
     let scratch_left = fs::read_dir(root.path().join("scratch")).map_or(0, Iterator::count);
     let log = log.borrow().clone();
-    Ran {
+    let stored = RunDir::open(&run_dir).expect("a readable record");
+    let ran = |summary| Ran {
         log,
         summary,
-        stored: RunDir::open(&run_dir).expect("a readable record"),
+        stored,
         scratch_left,
-    }
+    };
+    summary.map(ran)
 }
 
 fn empty_run(planned: &Planned) -> Run {
@@ -227,6 +276,7 @@ fn empty_run(planned: &Planned) -> Run {
         systems: Vec::new(),
         beside: None,
         command: None,
+        unread: BTreeMap::new(),
     }
 }
 
@@ -342,6 +392,18 @@ fn a_stop_ends_the_run_and_keeps_what_was_measured() {
         "the record stays marked as unfinished"
     );
     assert_eq!(ran.scratch_left, 0);
+}
+
+#[test]
+fn sensors_are_read_around_each_sample() {
+    let ran = run_suite(SUITE, &good);
+    // The mock sensor shows the mock clock, which moves by the two seconds of each child.
+    for sample in &ran.stored.samples {
+        let clock = sample.sensors.clock_mhz.expect("it was read");
+        assert_eq!(clock.min, sample.at_s);
+        assert_eq!(clock.max, sample.at_s + 2.0);
+        assert_eq!(sample.sensors.temperature_c, None);
+    }
 }
 
 #[test]

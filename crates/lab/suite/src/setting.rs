@@ -25,6 +25,8 @@ impl Definition {
                     .map_err(|reason| self.error(format!("--set {name}={text}: {reason}")))?;
                 let params = self.size_number_mut(size);
                 params.insert(name.clone(), value);
+                // A parameter that the user sets as well keeps the user's value, whichever of the
+                // two is set first.
                 for (key, value) in &follow {
                     if !settings.contains_key(key) {
                         params.insert(key.clone(), value.clone());
@@ -77,16 +79,17 @@ impl Definition {
 
     fn size_number(&self, number: usize) -> &SizeParams {
         let sizes = &self.body.sizes;
-        [&sizes.tiny, &sizes.quick, &sizes.full][number]
+        &[&sizes.tiny, &sizes.quick, &sizes.full][number].params
     }
 
     fn size_number_mut(&mut self, number: usize) -> &mut SizeParams {
         let sizes = &mut self.body.sizes;
-        match number {
+        let size = match number {
             0 => &mut sizes.tiny,
             1 => &mut sizes.quick,
             _ => &mut sizes.full,
-        }
+        };
+        &mut size.params
     }
 }
 
@@ -184,7 +187,7 @@ estimate = { units_per_s = { other = 1e6 } }
         check(&[("rows", "many")], "must be a number");
         check(&[("sf", "7")], "--set rows=... must say it");
         let suite = set(&[("sf", "7"), ("rows", "60")]).expect("both are said");
-        assert_eq!(suite.size(Size::Tiny)["rows"].as_integer(), Some(60));
+        assert_eq!(suite.size(Size::Tiny).params["rows"].as_integer(), Some(60));
     }
 
     #[test]

@@ -8,10 +8,12 @@ use dyno_ingest_collect::{Broker, Collector, Metrics, Settings};
 use dyno_serve::{Endpoint, Registry, Settings as Serving, tls};
 use dyno_suite::Stop;
 use serde_json::json;
+use tracing::info;
 
 use super::now_ms;
 use crate::args::CollectArgs;
 use crate::exit::Exit;
+use crate::logging;
 use crate::terminal;
 
 /// Holds the broker's password, which no argument and no address holds.
@@ -21,11 +23,14 @@ const PASSWORD: &str = "DYNO_MQTT_PASSWORD";
 const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 pub fn run(args: &CollectArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    logging::start(args.log);
     // Read here, since the parser of arguments shows what it cannot read, and that may hold a
     // password.
     let broker: Broker = args.broker.parse()?;
     let registry = Registry::new();
     let metrics = Metrics::new(&registry)?;
+    // The endpoint is started before the broker is reached. A monitor then sees a collector that
+    // cannot connect, instead of none.
     let endpoint = args
         .metrics
         .map(|at| Endpoint::start(at, registry.clone(), Serving::default()))
@@ -46,11 +51,11 @@ pub fn run(args: &CollectArgs, stop: &Stop) -> anyhow::Result<Exit> {
         },
         metrics,
     )?;
-    eprintln!("collecting from {broker} into {}", args.out.display());
+    info!("collecting from {broker} into {}", args.out.display());
     if let Some(endpoint) = &endpoint {
-        eprintln!("metrics at http://{}/metrics", endpoint.address());
+        info!("metrics at http://{}/metrics", endpoint.address());
     }
-    let summary = collector.run(stop.flag(), &|said| eprintln!("{said}"))?;
+    let summary = collector.run(stop.flag())?;
     if args.json {
         terminal::print(&serde_json::to_string_pretty(&json!({
             "messages": summary.messages,

@@ -11,7 +11,7 @@ pub fn run(args: &QueryArgs) -> anyhow::Result<Exit> {
     // Said here as every other command says it, and before the SQL engine is looked for.
     drop(Snapshot::open(&args.table)?);
     let mut command = sql::command()?;
-    command.arg("query").arg(&args.table).arg(&args.sql);
+    command.arg("query");
     let format = match args.json {
         true => TableFormat::Json,
         false => args.format,
@@ -20,6 +20,8 @@ pub fn run(args: &QueryArgs) -> anyhow::Result<Exit> {
     if let Some(threads) = args.threads {
         command.args(["--threads", &threads.to_string()]);
     }
+    // A statement may begin with a dash, as a comment does, and must not be taken for a flag.
+    command.arg("--").arg(&args.table).arg(&args.sql);
     let status = command.status().context("cannot start the SQL engine")?;
     // It has said by itself what went wrong.
     Ok(if status.success() {

@@ -12,17 +12,18 @@ use clap::ValueEnum;
 use dyno_pages::{PAGE_BYTES, Store};
 use dyno_pages_hold::BoundListener;
 use serde_json::{Value, json};
+use tracing::{error, warn};
 
 use super::about::StatusService;
 use super::store;
 use crate::args::WriteBackArg;
 use crate::terminal;
 
-/// A question or an answer that takes longer is given up.
+/// How long a client waits for an answer; a compaction of a large store takes a while.
 const WAIT: Duration = Duration::from_secs(120);
-/// The longest word there is, and some.
+/// Longer than the longest request.
 const MOST_WORD_BYTES: usize = 64;
-/// Spans that a compaction asked for empties of each class: all.
+/// How many spans of each class a requested compaction empties: all.
 const ALL: usize = usize::MAX;
 
 /// Passes of ageing after which no page is older.
@@ -41,9 +42,10 @@ pub fn listen(path: &Path, service: StatusService) -> anyhow::Result<()> {
         .name("pages-control".into())
         .spawn(move || {
             for stream in listener.socket().incoming().flatten() {
-                // One after the other; who asks and goes away has lost nothing.
+                // One request at a time. A client that goes away before its answer loses nothing
+                // but the answer, so the error is reported and the next request is served.
                 if let Err(error) = serve(&stream, &service) {
-                    eprintln!("dyno: a question was not answered: {error:#}");
+                    warn!("a question was not answered: {error:#}");
                 }
             }
         })?;
@@ -51,7 +53,8 @@ pub fn listen(path: &Path, service: StatusService) -> anyhow::Result<()> {
 }
 
 fn serve(mut stream: &UnixStream, service: &StatusService) -> anyhow::Result<()> {
-    // The folder is its owner's alone, so that no other user can keep the one thread waiting.
+    // A client that sends nothing holds up the one thread, but only for as long as these limits.
+    // Other users cannot connect, because the folder belongs to its owner alone.
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;
     stream.set_write_timeout(Some(Duration::from_secs(1)))?;
     let mut word = Vec::new();
@@ -86,6 +89,8 @@ impl StatusService {
                     "huge_pages": store.gather(),
                 }))
             }
+            // A client may have pages of the store in its cache. Emptying the store below it would
+            // mix old pages with zeros.
             ["reset"] => match about.connected() {
                 0 => reset(store),
                 1 => bail!(
@@ -114,7 +119,7 @@ impl StatusService {
     }
 }
 
-/// Forgets every page.
+/// Forgets every page, and returns how many there were.
 fn reset(store: &Store) -> anyhow::Result<Value> {
     let mut lane = store.lane()?;
     let before = store.stats()?.stored_pages();
@@ -125,7 +130,7 @@ fn reset(store: &Store) -> anyhow::Result<Value> {
 /// Says which pages were met damaged since the last call.
 pub fn log_damage(store: &Store) {
     for (page, what) in store.untold_damage() {
-        eprintln!("dyno: page {page} is damaged, and reading it is refused: {what}");
+        error!("page {page} is damaged, and reading it is refused: {what}");
     }
 }
 
@@ -134,7 +139,7 @@ pub fn ask(path: &Path, word: &str) -> anyhow::Result<Value> {
     ask_within(path, word, WAIT)
 }
 
-/// The same, with so much patience.
+/// As [`ask`], for at most `wait`.
 pub fn ask_within(path: &Path, word: &str, wait: Duration) -> anyhow::Result<Value> {
     let mut stream = UnixStream::connect(path)
         .with_context(|| format!("{}: no process answers there", path.display()))?;

@@ -14,6 +14,7 @@ use dyno_pages_fuse::{Connection, Serving, Start, prepare_to_serve};
 use dyno_pages_hold::{Client, Held, Holder, ignore_hang_up};
 use dyno_pages_ublk::{Device, Settings, prepare_for_swap};
 use dyno_suite::Stop;
+use tracing::{error, warn};
 
 use super::about::{self, About, StatusService};
 use super::attach::start_holder;
@@ -31,7 +32,7 @@ pub const CONNECTION: &str = "fuse";
 pub const FILE: &str = "file";
 
 const TICK: Duration = Duration::from_millis(20);
-/// It looks around once in so many ticks, every second.
+/// Ticks between two checks of the holder: one second.
 const LOOK: u32 = 50;
 
 /// The holder: keeps what it is given until it is told to end, and starts the daemon again when
@@ -48,7 +49,8 @@ pub fn hold(socket: &Path) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What the holder has, for another holder when that one dies.
+/// Everything that the holder keeps, so that the daemon can give it to another holder if the first
+/// one dies.
 struct Holdings {
     note: Vec<u8>,
     store: Arc<Store>,
@@ -57,8 +59,9 @@ struct Holdings {
 }
 
 impl Holdings {
-    /// Has a new holder hold all of it. Without one the memory would go with this process. False: a
-    /// command is about to end the device.
+    /// Starts a new holder and gives it everything. Without a holder the memory would be lost with
+    /// this process. Returns false if a command holds the lock of the name, because it may be
+    /// ending the device; the next check tries again.
     fn hold_again(&self, place: &Place) -> anyhow::Result<bool> {
         let Ok(_lock) = place.lock(Duration::ZERO) else {
             return Ok(false);
@@ -75,7 +78,8 @@ impl Holdings {
     }
 }
 
-/// The daemon: serves the device until it is ended.
+/// The daemon: serves the device until it is ended. It locks the store before it opens anything of
+/// it, so that two daemons never serve one memory.
 pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     ignore_hang_up();
     let place = Place::of(&args.name)?;
@@ -86,13 +90,13 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let file = kept.has_file().then(|| holder.get(FILE)).transpose()?;
     let (store, found) = Store::reopen(memory.file, kept.settings(file.as_ref()))?;
     if found.damaged > 0 {
-        eprintln!(
-            "dyno: {} entries are damaged; reading them is refused",
+        error!(
+            "{} entries are damaged; reading them is refused",
             found.damaged
         );
     }
     let store = Arc::new(store);
-    // Before the threads are made that the device is served by, which take it over.
+    // Set before the threads that serve the device are started, because they inherit it.
     match kept.swap {
         true => prepare_for_swap()?,
         false => prepare_to_serve(),
@@ -118,6 +122,7 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         .metrics
         .map(|at| metrics::endpoint(at, &about))
         .transpose()?;
+    // Opened last, so that a command that gets an answer knows that the device is served.
     control::listen(&place.control(), StatusService(about))?;
     let holdings = Holdings {
         note: memory.note,
@@ -128,8 +133,7 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         },
         file,
     };
-    // When it is killed before the device is ended, the holder starts another one: the memory is
-    // the holder's.
+    // A kill loses nothing: the memory is the holder's, which starts another daemon.
     let mut ticks = 0;
     while !serving.has_ended() {
         if stop.asked() {
@@ -141,26 +145,27 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
             look_around(&holdings, &place);
         }
     }
-    // The kept end of requests would keep the file system from being gone.
+    // Its duplicate of the connection would keep the file system, and so the threads, alive.
     drop(holdings);
     serving.wait()?;
     Ok(Exit::Done)
 }
 
-/// Tells of damage that was met, and sees to it that there is a holder.
+/// Logs damage that was found, and replaces a holder that has died.
 fn look_around(holdings: &Holdings, place: &Place) {
     control::log_damage(&holdings.store);
+    // A store whose folder is gone was detached, and needs no holder.
     if Client::connect(&place.hold()).is_ok() || !place.exists() {
         return;
     }
     match holdings.hold_again(place) {
         Ok(false) => {}
-        Ok(true) => eprintln!(
-            "dyno: the holder of {} had died; another one holds its memory",
+        Ok(true) => warn!(
+            "the holder of {} had died; another one holds its memory",
             place.name()
         ),
-        Err(error) => eprintln!(
-            "dyno: the holder of {} has died, and there is no other: the pages go with this process: {error:#}",
+        Err(error) => error!(
+            "the holder of {} has died, and there is no other: the pages go with this process: {error:#}",
             place.name()
         ),
     }
@@ -176,6 +181,8 @@ fn begin(
     match kept.front {
         Front::Fuse => {
             let connection = Connection::of_held(holder.get(CONNECTION)?.file);
+            // The kernel greets a connection once. If an earlier daemon has died, that greeting is
+            // over, and this daemon must not wait for another.
             let how = if again { Start::Resumed } else { Start::Fresh };
             let threads = usize::from(kept.queues);
             Ok(Served::Fuse(Serving::begin(

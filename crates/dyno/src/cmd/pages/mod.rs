@@ -19,8 +19,9 @@ mod watch;
 
 use dyno_suite::Stop;
 
-use crate::args::{PagesArgs, PagesCommand};
+use crate::args::{LogArgs, PagesArgs, PagesCommand};
 use crate::exit::Exit;
+use crate::logging;
 
 pub fn run(args: &PagesArgs, stop: &Stop) -> anyhow::Result<Exit> {
     match &args.command {
@@ -36,7 +37,14 @@ pub fn run(args: &PagesArgs, stop: &Stop) -> anyhow::Result<Exit> {
         PagesCommand::Bench(args) => bench::run(args, stop),
         PagesCommand::Check(args) => check::run(args, stop),
         PagesCommand::CheckJob => check::job(),
-        PagesCommand::Hold(args) => daemon::hold(&args.socket),
-        PagesCommand::Device(args) => daemon::run(args, stop),
+        // These two run in the background, where standard error is the device's log file.
+        PagesCommand::Hold(args) => {
+            logging::start(LogArgs::default());
+            daemon::hold(&args.socket)
+        }
+        PagesCommand::Device(args) => {
+            logging::start(LogArgs::default());
+            daemon::run(args, stop)
+        }
     }
 }

@@ -13,46 +13,53 @@ use dyno_pages_nbd::{Clients, Export, Exports, Options, Server, Tls};
 use dyno_serve::{Endpoint, tls};
 use dyno_suite::Stop;
 use parking_lot::Mutex;
+use tracing::info;
 
 use super::about::{About, Front, StatusService};
 use super::place::{Place, Serves};
 use super::{control, device, kept, metrics, store};
 use crate::args::{PagesServeArgs, PagesStoreArgs};
 use crate::exit::Exit;
+use crate::logging;
 use crate::terminal;
 
-/// Between two looks whether to stop.
+/// Time between two checks for a request to stop.
 const TICK: Duration = Duration::from_millis(50);
 /// How long another command of the same name may take.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 pub fn run(args: &PagesServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    logging::start(args.log);
     let place = Place::of(&args.name)?;
     store::check_metrics(args.metrics)?;
-    // The end of the terminal would take every page along.
+    // Closing the terminal would otherwise end the process, and every page with it.
     ignore_hang_up();
     let lock = place.lock(LOCK_WAIT)?;
     refuse_others(&place)?;
     place.make()?;
     let served = place.serve().and_then(|serves| serve(args, &place, serves));
     if served.is_err() {
-        // Nothing of ours is in it but what this call made; the reason is the first error.
+        // The folder holds only what this call made. An error of the removal is ignored, because
+        // the first error is the reason.
         let _ = place.remove();
     }
     let served = served?;
     terminal::print(&served.text)?;
     drop(lock);
+    info!("serving {}", args.name);
     while !stop.asked() {
         thread::sleep(TICK);
         control::log_damage(served.disk.store());
     }
-    // So that the lock's file goes with the rest; another command may be at work on the name, which
-    // is not a reason to stay.
+    info!("stopping: the pages of {} are forgotten", args.name);
+    // With the lock held the lock's own file is removed too. If another command holds it for longer
+    // than the wait, the store still ends, and that command removes the file.
     let _lock = place.lock(LOCK_WAIT);
     served.end(&place)
 }
 
-/// The folder may be that of a device, whose daemon may be dead: then it is the way to its pages.
+/// Refuses a name that is in use. The folder may be that of a device whose daemon is dead, and then
+/// it is the only way to the device's pages.
 fn refuse_others(place: &Place) -> anyhow::Result<()> {
     let name = place.name();
     if let Some(process) = place.server() {
@@ -73,7 +80,7 @@ fn refuse_others(place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is there while a store is served.
+/// Everything that lives while a store is served.
 struct Served {
     text: String,
     disk: Arc<Disk>,
@@ -85,6 +92,8 @@ struct Served {
 
 impl Served {
     fn end(self, place: &Place) -> anyhow::Result<Exit> {
+        // Clients are stopped before the background work, and the folder goes last, because
+        // commands find the store through it.
         self.server.lock().stop();
         let background = self.background.stop();
         place.remove()?;
@@ -97,7 +106,7 @@ fn serve(args: &PagesServeArgs, place: &Place, serves: Serves) -> anyhow::Result
     let address = args.nbd.parse().context("--nbd")?;
     let file = store::file_of(&args.store)?;
     let store = Arc::new(Store::create(store::settings(&args.store, file.as_ref())?)?);
-    // The store has it open by itself now.
+    // The store has opened the file itself, through /proc.
     drop(file);
     let disk = Arc::new(Disk::new(Arc::clone(&store)));
     let PagesStoreArgs {

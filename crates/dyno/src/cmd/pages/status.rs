@@ -1,8 +1,8 @@
-//! `dyno pages status`, `list`, `compact`, `reset`, `idle` and `writeback`: questions to the
-//! process that has a store.
+//! `dyno pages status`, `list`, `compact`, `reset`, `idle` and `writeback`: requests to the process
+//! that has a store.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
@@ -25,14 +25,28 @@ pub fn run(args: &PagesStatusArgs, stop: &Stop) -> anyhow::Result<Exit> {
             true => terminal::print(&serde_json::to_string_pretty(&status)?)?,
             false => terminal::print(&show::status(&status))?,
         }
-        match args.watch {
-            Some(every) if !stop.asked() => thread::sleep(every),
-            _ => return Ok(Exit::Done),
+        let Some(every) = args.watch else {
+            return Ok(Exit::Done);
+        };
+        pause(every, stop);
+        if stop.asked() {
+            return Ok(Exit::Done);
         }
     }
 }
 
-/// How long one of many may take to answer.
+/// Time between two checks for a request to stop.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Sleeps for `time`, or until a stop is requested.
+fn pause(time: Duration, stop: &Stop) {
+    let began = Instant::now();
+    while began.elapsed() < time && !stop.asked() {
+        thread::sleep(TICK.min(time.saturating_sub(began.elapsed())));
+    }
+}
+
+/// How long `list` waits for each store, so that a process that hangs does not hide the others.
 const LIST_WAIT: Duration = Duration::from_secs(5);
 
 pub fn list(args: &PagesListArgs) -> anyhow::Result<Exit> {

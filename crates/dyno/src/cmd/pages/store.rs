@@ -1,5 +1,5 @@
-//! What flags about a store come to: its settings, the schedule of its background, the file for
-//! what leaves memory.
+//! Turns flags into a store's settings, the schedule of its background work, and the file for pages
+//! that leave memory.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -14,8 +14,8 @@ use dyno_pages::{MOST_LIMIT_BYTES, PAGE_BYTES, Schedule, Settings, Tiers, WriteB
 use super::memory;
 use crate::args::{CodecArg, PagesStoreArgs, WriteBackArg};
 
-/// Memory above the size: a page that is written over has two slots for a moment, and each size of
-/// slot has a span that is not full.
+/// Memory above the store's size: a page that is overwritten has two slots for a moment, and each
+/// slot size has a span that is not full.
 const ROOM: u64 = 32 << 20;
 /// Sizes that a store can have.
 const SIZES: std::ops::RangeInclusive<u64> = PAGE_BYTES as u64..=4 << 50;
@@ -37,6 +37,8 @@ pub fn settings(args: &PagesStoreArgs, file: Option<&File>) -> anyhow::Result<Se
                 "--limit must be 64KiB to 128GiB, not {}",
                 memory::shown(limit)
             );
+            // A warning and not an error: the limit is a bound, and pages that compress well may
+            // never reach it.
             if let Some(machine) = machine.filter(|&machine| limit > machine) {
                 eprintln!(
                     "dyno: --limit {}: this machine or control group has {} of memory",
@@ -63,7 +65,7 @@ pub fn settings(args: &PagesStoreArgs, file: Option<&File>) -> anyhow::Result<Se
     })
 }
 
-/// Pages of the file, when there is to be one.
+/// How many pages the file may hold; `None` without a file.
 pub fn file_pages(args: &PagesStoreArgs) -> anyhow::Result<Option<u32>> {
     if args.backing.is_none() {
         return Ok(None);
@@ -75,32 +77,31 @@ pub fn file_pages(args: &PagesStoreArgs) -> anyhow::Result<Option<u32>> {
     Ok(Some(pages))
 }
 
-/// The file for pages that leave memory, for its owner alone. It loses its name at once: its bytes
-/// mean something together with the memory alone, and so it goes when the last process goes that
-/// has it. It has the name for a moment, so that a file that is there already is never taken for
-/// it.
+/// Makes the file for pages that leave memory, readable by its owner alone, and unlinks it at once.
+/// Its bytes are useless without the memory, so the kernel should free it when the last process
+/// that has it ends. It is created by name, and not as an unnamed file, so that an existing file at
+/// the path is an error.
 pub fn file_of(args: &PagesStoreArgs) -> anyhow::Result<Option<File>> {
     let Some(path) = &args.backing else {
         return Ok(None);
     };
+    // A size that no file can have is refused before there is a file, so that an existing one at
+    // the path does not hide the flag that is wrong.
+    file_pages(args)?;
     let made = || format!("--backing {}: cannot make this file", path.display());
     let mut options = File::options();
     let options = options.read(true).write(true).create_new(true).mode(0o600);
     let file = options.open(path).with_context(made)?;
     fs::remove_file(path).with_context(made)?;
-    ensure!(
-        file_pages(args)?.is_some(),
-        "--backing-size: a file needs one"
-    );
     Ok(Some(file))
 }
 
-/// Where a file without a name can be opened again, in this process.
+/// A path at which this process can open an unlinked file again.
 pub fn path_of(file: BorrowedFd<'_>) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// The metrics are not secret, and nothing asks who reads them: they are for this machine.
+/// Refuses an address that other machines reach: the endpoint authenticates no one.
 pub fn check_metrics(at: Option<SocketAddr>) -> anyhow::Result<()> {
     match at {
         Some(at) => {
@@ -114,7 +115,7 @@ pub fn check_metrics(at: Option<SocketAddr>) -> anyhow::Result<()> {
     }
 }
 
-/// What packs pages.
+/// The tiers of the store for a codec of the command line.
 pub fn tiers(codec: CodecArg) -> Tiers {
     match codec {
         CodecArg::Lz4 => Tiers::Lz4,

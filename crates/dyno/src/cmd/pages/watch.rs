@@ -1,4 +1,4 @@
-//! What a holder does beside holding: it starts the daemon again when that has died.
+//! The holder's second task: starting the daemon again when it has died.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -9,23 +9,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use dyno_pages_hold::detached;
+use tracing::{error, warn};
 
 use super::place::Place;
 use super::{control, device};
 
-/// A daemon that dies so often within so long is left to an operator.
+/// A daemon that dies this often within [`WITHIN`] is not started again without an operator.
 const MOST_STARTS: usize = 5;
 const WITHIN: Duration = Duration::from_secs(600);
 /// How long a daemon may take to answer.
 pub const WAIT: Duration = Duration::from_secs(30);
-/// How long a command may be at work on the same store.
+/// How long to wait for another command on the same store.
 const COMMAND_WAIT: Duration = Duration::from_secs(300);
 const TICK: Duration = Duration::from_millis(20);
-/// Between two looks whether there is a daemon, as long as there is none.
+/// Time between two checks for a daemon while there is none.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Watches over the daemon of `place` until its device has ended. `program` is this one's file,
-/// which may have been replaced by a later version when it is needed.
+/// Watches the daemon of `place` until its device has ended. `program` is the path of this program,
+/// at which a later version may lie when a daemon is started.
 pub fn watch(place: &Place, program: PathBuf) {
     let mut starts = VecDeque::new();
     let mut child = None;
@@ -33,19 +34,16 @@ pub fn watch(place: &Place, program: PathBuf) {
         if place.server().is_some()
             && let Err(error) = place.wait_for_end()
         {
-            eprintln!(
-                "dyno: the daemon of {} is not watched: {error:#}",
-                place.name()
-            );
+            error!("the daemon of {} is not watched: {error:#}", place.name());
             return;
         }
-        // So that a daemon that has ended is not kept as a dead process.
+        // Waited for, so that a daemon that has ended does not stay as a zombie.
         let _ended = child.as_mut().map(Child::wait);
-        // Also when no daemon was seen here: it may have died before the first look.
+        // Tried even if no daemon was seen, because it may have died before the first check.
         match restart(place, &program, &mut starts) {
             Ok(started) => child = started,
             Err(error) => {
-                eprintln!("dyno: {error:#}");
+                error!("{error:#}");
                 wait_for_operator(place);
             }
         }
@@ -53,7 +51,7 @@ pub fn watch(place: &Place, program: PathBuf) {
     }
 }
 
-/// Waits until a daemon was started by hand, or the store is gone.
+/// Waits until an operator has started a daemon, or the store is gone.
 fn wait_for_operator(place: &Place) {
     while place.server().is_none() && place.exists() {
         thread::sleep(PAUSE);
@@ -67,6 +65,8 @@ fn restart(
     starts: &mut VecDeque<Instant>,
 ) -> anyhow::Result<Option<Child>> {
     let _lock = place.lock(COMMAND_WAIT)?;
+    // Decided under the lock of the name: `detach` may be ending the device right now, and a daemon
+    // that is started then would serve a device that is gone.
     if place.server().is_some() || !device::is_left(place)? {
         return Ok(None);
     }
@@ -80,8 +80,8 @@ fn restart(
         );
     }
     starts.push_back(now);
-    eprintln!(
-        "dyno: the daemon of {} has died and is started again",
+    warn!(
+        "the daemon of {} has died and is started again",
         place.name()
     );
     start_daemon(program, place, true).map(Some)
@@ -102,7 +102,7 @@ pub fn start_daemon(program: &PathBuf, place: &Place, again: bool) -> anyhow::Re
         .with_context(|| format!("cannot start {}", program.display()))?;
     let answered = wait_for_answer(place, &mut daemon);
     if let Err(error) = answered {
-        // It may be stuck in the system; killed it goes when that lets it.
+        // It may hang in a system call. The signal takes effect when that call returns.
         let _ = daemon.kill();
         return Err(error);
     }
@@ -130,7 +130,7 @@ fn wait_for_answer(place: &Place, daemon: &mut Child) -> anyhow::Result<()> {
     }
 }
 
-/// Where the processes of a device say what goes wrong.
+/// Opens the file to which the processes of a device write their messages.
 pub fn log(place: &Place) -> anyhow::Result<File> {
     let path = place.log();
     let opened = File::options().create(true).append(true).open(&path);

@@ -1,4 +1,4 @@
-//! `dyno pubsub check`: kills what the log is made of, and judges what its clients saw.
+//! `dyno pubsub check`: kills servers, brokers and clients, and judges what the clients saw.
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -17,7 +17,7 @@ use crate::args::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
 use crate::exit::Exit;
 use crate::terminal;
 
-/// Between two looks whether to stop.
+/// Time between two checks for a request to stop.
 const TICK: Duration = Duration::from_millis(100);
 
 pub fn run(args: &PubsubCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
@@ -45,6 +45,8 @@ pub fn run(args: &PubsubCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
         let folder = dir.display();
         format!("seed {seed}: the check came to no judgement; what it left is in {folder}")
     })?;
+    // The folder goes only when every rule holds. The history and the server's files are the
+    // evidence of a broken one.
     if outcome.holds {
         fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
     }
@@ -56,7 +58,8 @@ pub fn run(args: &PubsubCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
     Ok(if outcome.holds { Exit::Done } else { Exit::No })
 }
 
-/// Runs it; after a request to stop no further fault is injected, and what has happened is judged.
+/// Runs the check. After a request to stop no further fault is injected, and what has happened
+/// until then is judged.
 fn until_asked(options: &Options, stop: &Stop) -> Result<Outcome, RunError> {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -75,13 +78,14 @@ fn until_asked(options: &Options, stop: &Stop) -> Result<Outcome, RunError> {
     })
 }
 
-/// A client of a check: what its parent says, until it is done or killed.
+/// Runs one client of a check until it is done or killed.
 pub fn job(args: &PubsubCheckJobArgs) -> anyhow::Result<Exit> {
     dyno_pubsub_check::child::run(&args.job)?;
     Ok(Exit::Done)
 }
 
-/// A new folder with a short path, since sockets lie in it, that the server's user may enter.
+/// Makes a folder for the check. Its path is short, because sockets lie in it, and the server's
+/// user may enter it.
 fn folder() -> anyhow::Result<PathBuf> {
     let dir = env::temp_dir().join(format!("dyno-check-{}", process::id()));
     fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
@@ -98,13 +102,13 @@ fn drawn() -> u64 {
 fn told(outcome: &Outcome, dir: &Path) -> String {
     let verdict = &outcome.verdict;
     let blows: Vec<String> = outcome
-        .blows
+        .faults
         .iter()
         .map(|(blow, n)| format!("{n} {blow}"))
         .collect();
     let mut lines = vec![
         format!(
-            "seed {}, {:.0} s, {} blows: {}; {} cut inside their commit, {} of them at a broker",
+            "seed {}, {:.0} s, {} faults: {}; {} cut inside their commit, {} of them at a broker",
             outcome.seed,
             outcome.seconds,
             outcome.kills(),

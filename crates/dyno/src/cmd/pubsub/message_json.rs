@@ -8,20 +8,21 @@ use serde_json::{Map, Value, json};
 /// Names and values; a name may come more than once.
 type Headers = Vec<(String, Option<Vec<u8>>)>;
 
-/// A record that is to be sent.
+/// A record to send, as a line of input gives it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outgoing {
     pub key: Option<Vec<u8>>,
     pub value: Vec<u8>,
     pub headers: Headers,
-    /// Where it is to go, where that is said.
+    /// The partition, if the line names one.
     pub partition: Option<u32>,
 }
 
-/// What the log says of a message; it is passed over when the message is sent on.
+/// Fields that the log adds to a message. They are ignored in input, so that the output of
+/// `consume` can be produced again.
 const OF_THE_LOG: [&str; 3] = ["offset", "time_us", "appended_at_us"];
 
-/// Bytes as a text, or as `{"base64": ...}` where they are no UTF-8.
+/// Bytes as text, or as `{"base64": ...}` if they are not UTF-8.
 fn shown(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => json!(text),
@@ -70,6 +71,8 @@ pub fn read(line: &[u8]) -> Result<Outgoing, String> {
             "headers" => outgoing.headers = headers(value)?,
             "partition" => outgoing.partition = partition(&value)?,
             name if OF_THE_LOG.contains(&name) => {}
+            // A name that is misspelt must not be dropped silently: `vaule` would send a record
+            // without its value.
             name => {
                 return Err(format!(
                     "{name:?} is not one of value, key, headers and partition"
@@ -115,7 +118,7 @@ fn not_bytes(name: &str) -> String {
 
 fn headers(value: Value) -> Result<Headers, String> {
     let Value::Object(object) = value else {
-        return Err("headers are no object".to_owned());
+        return Err("headers is not an object".to_owned());
     };
     let mut headers = Vec::new();
     for (name, value) in object {

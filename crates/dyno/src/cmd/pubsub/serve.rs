@@ -13,18 +13,21 @@ use dyno_pubsub_broker::{Broker, BrokerError, Options};
 use dyno_serve::rustls::ServerConfig;
 use dyno_serve::{Endpoint, Registry, Settings, Token};
 use dyno_suite::Stop;
+use tracing::{info, warn};
 
 use crate::args::PubsubServeArgs;
 use crate::exit::Exit;
+use crate::logging;
 use crate::secrets;
 use crate::terminal;
 
-/// Between two looks whether to stop.
+/// Time between two checks for a request to stop.
 const TICK: Duration = Duration::from_millis(50);
-/// Between two looks whether the server lives.
+/// Time between two checks that the PostgreSQL server is alive.
 const LOOK: Duration = Duration::from_secs(1);
 
 pub fn run(args: &PubsubServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    logging::start(args.log);
     let token = token(args)?;
     let (mut cluster, dsn) = database(args)?;
     let mut broker = Broker::start(options(args, dsn.clone(), token.as_ref())?).map_err(plain)?;
@@ -43,8 +46,11 @@ pub fn run(args: &PubsubServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
         endpoint.as_ref().map(|endpoint| (scheme, endpoint)),
         cluster.is_some().then_some(&dsn),
     ))?;
+    info!("serving, with at most {} bytes of memory", args.memory);
     let watched = watch(cluster.as_mut(), stop);
-    // What was accepted is appended before the server under it goes.
+    info!("stopping: what was accepted is appended first");
+    // The broker stops first: it appends the records that it has accepted, and needs the server for
+    // that. An error of the watch is reported only after both have stopped.
     broker.stop();
     drop(endpoint);
     if let Some(cluster) = &mut cluster {
@@ -54,7 +60,7 @@ pub fn run(args: &PubsubServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The library's error itself, which says whether a retry is safe.
+/// Unwraps the library's error, which says whether a retry is safe.
 fn plain(error: BrokerError) -> anyhow::Error {
     match error {
         BrokerError::Log(error) => error.into(),
@@ -71,7 +77,7 @@ fn server_tls(args: &PubsubServeArgs) -> anyhow::Result<Option<Arc<ServerConfig>
     secrets::server_tls(args.tls_cert.as_deref(), args.tls_key.as_deref())
 }
 
-/// The server that is to be used: a private one with the schema in it, or the user's as it is.
+/// The PostgreSQL server: a private one, in which the schema is installed, or the user's as it is.
 fn database(args: &PubsubServeArgs) -> anyhow::Result<(Option<Cluster>, Dsn)> {
     let Some(data) = &args.data else {
         let dsn = args.dsn.as_deref().unwrap_or_default();
@@ -98,7 +104,7 @@ fn options(args: &PubsubServeArgs, dsn: Dsn, token: Option<&Token>) -> anyhow::R
     Ok(options)
 }
 
-/// Serves what the broker counts, under the broker's own token.
+/// Serves the broker's counters, under the broker's own token.
 fn metrics(
     args: &PubsubServeArgs,
     at: &str,
@@ -118,11 +124,12 @@ fn metrics(
     Ok(Endpoint::start(place, registry, settings)?)
 }
 
-/// What a script waits for: one line for the broker, one for each other door.
+/// The lines that a script waits for: one for each address of the broker, one for the metrics, one
+/// for the private server.
 fn greeting(broker: &Broker, endpoint: Option<(&str, &Endpoint)>, private: Option<&Dsn>) -> String {
     let mut text = String::new();
     for address in broker.addresses() {
-        // Writing to a text does not fail; so below.
+        // Writing to a string does not fail, here and below.
         let _ = writeln!(text, "listening at {address}");
     }
     if let Some((scheme, endpoint)) = endpoint {
@@ -134,7 +141,7 @@ fn greeting(broker: &Broker, endpoint: Option<(&str, &Endpoint)>, private: Optio
     text
 }
 
-/// Waits for the wish to stop. Meanwhile a private server that was killed is started again.
+/// Waits for a request to stop. Meanwhile it restarts a private server that was killed.
 fn watch(mut cluster: Option<&mut Cluster>, stop: &Stop) -> anyhow::Result<()> {
     let mut looked = Instant::now();
     while !stop.asked() {
@@ -142,9 +149,10 @@ fn watch(mut cluster: Option<&mut Cluster>, stop: &Stop) -> anyhow::Result<()> {
         if let Some(cluster) = &mut cluster
             && looked.elapsed() >= LOOK
         {
+            // The broker retries while the server is away, so clients see a delay and not an error.
             looked = Instant::now();
             if cluster.pids().postmaster.is_none() {
-                eprintln!("dyno: the PostgreSQL server has ended; it is started again");
+                warn!("the PostgreSQL server has ended; it is started again");
                 cluster.restart()?;
             }
         }

@@ -1,4 +1,4 @@
-//! `dyno txn serve`: the engine for other processes and hosts.
+//! `dyno txn serve`: serves the engine to other processes and hosts.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -12,16 +12,19 @@ use dyno_tpcc::transactions;
 use dyno_txn_api::Procedures;
 use dyno_txn_check::work;
 use dyno_txn_node::{OpenOptions, Role, ServeOptions, Share, serve};
+use tracing::info;
 
 use crate::args::{ProceduresArg, RoleArg, TxnServeArgs};
 use crate::exit::Exit;
+use crate::logging;
 use crate::secrets;
 use crate::terminal;
 
-/// Between two looks whether to stop.
+/// Time between two checks for a request to stop.
 const TICK: Duration = Duration::from_millis(50);
 
 pub fn run(args: &TxnServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    logging::start(args.log);
     let server = serve(options(args)?)?;
     let mut text = format!("listening at {}\n", server.address());
     if let Some(metrics) = server.metrics() {
@@ -30,16 +33,20 @@ pub fn run(args: &TxnServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
         } else {
             "http"
         };
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(text, "metrics at {scheme}://{metrics}/metrics");
     }
     terminal::print(&text)?;
+    info!("serving at {}", server.address());
     while !stop.asked() {
+        // A server whose engine has failed could only refuse its clients, so the process ends and
+        // whatever started it can start it again.
         if let Some(reason) = server.failure() {
             bail!("the engine has stopped: {reason}");
         }
         thread::sleep(TICK);
     }
+    info!("stopping: transactions under way are ended first");
     server.stop()?;
     Ok(Exit::Done)
 }
@@ -112,15 +119,15 @@ fn procedures(workloads: &[ProceduresArg]) -> dyno_txn_api::Result<Procedures> {
     Ok(procedures)
 }
 
-/// Segments of the log: several to a checkpoint, so that one can free some, within what the disk
-/// likes.
+/// Bytes of a log segment. A checkpoint frees whole segments, so there are about eight for each
+/// checkpoint, each of 1 to 64 MiB.
 fn segment(checkpoint: u64) -> u64 {
     (checkpoint / 8)
         .clamp(1 << 20, 64 << 20)
         .next_multiple_of(1 << 20)
 }
 
-/// Which share of the partitions, for a process that has one.
+/// The share of the partitions that this process serves; `None` if it serves all.
 fn share(args: &TxnServeArgs) -> anyhow::Result<Option<Share>> {
     match (args.role, args.part, args.join.is_empty()) {
         (RoleArg::Partitions, Some((part, of)), false) => Ok(Some(Share {

@@ -2,9 +2,9 @@
 
 use dyno_record::{Better, Limit};
 
-/// An independent tool's figures.
+/// What an independent tool measured, in the unit of our own figures.
 #[derive(Debug, Clone)]
-pub(super) struct Tool {
+pub(crate) struct Tool {
     pub name: &'static str,
     /// One value per repetition, or lowest, mean and highest window of one run.
     pub samples: Vec<f64>,
@@ -21,7 +21,7 @@ impl Tool {
 
 /// What one measurement found, ours and an independent tool's.
 #[derive(Debug, Clone)]
-pub(super) struct Measured {
+pub(crate) struct Measured {
     pub unit: &'static str,
     pub better: Better,
     /// One value per repetition of our own code; empty when only the tool could measure.
@@ -59,7 +59,7 @@ impl Measured {
         }
     }
 
-    /// Adds the tool's repetitions, or the reason why there are none.
+    /// Adds the tool's repetitions, or the reason why it did not run.
     pub fn against(mut self, tool: Result<Tool, String>) -> Self {
         match tool {
             Ok(tool) => self.tool = Some(tool),
@@ -68,9 +68,10 @@ impl Measured {
         self
     }
 
-    /// The better of both.
+    /// The limit: the better of ours and the tool, with both values in it.
     pub fn into_limit(self, name: &str, measured_at: String) -> Limit {
         let ours = median(&self.ours);
+        // A side that could not measure is NaN, and the other one counts.
         let beats = |tool: f64| match self.better {
             Better::Higher => tool > ours || ours.is_nan(),
             Better::Lower => tool < ours || ours.is_nan(),
@@ -113,7 +114,7 @@ impl Measured {
 }
 
 /// The median; NaN of nothing.
-pub(super) fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     match sorted.len() {

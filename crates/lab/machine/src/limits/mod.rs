@@ -28,13 +28,13 @@ use dyno_record::{Limit, Size};
 use crate::error::MachineError;
 use crate::facts::{cpu, memory as facts_memory};
 use crate::root::Root;
-use measured::Measured;
+pub(crate) use measured::{Measured, median};
 pub use own_inflate::own_inflaters;
 
 /// An inflater under test: takes a whole gzip file and returns how many bytes came out.
 pub type Inflate = Box<dyn Fn(&[u8]) -> u64 + Send + Sync>;
 
-/// What to measure with.
+/// Where limits are measured, how long, and with which code of ours.
 pub struct LimitOptions<'a> {
     /// A directory on the disk that is to be measured; files made there are removed again.
     pub scratch: &'a Path,
@@ -51,7 +51,7 @@ pub struct LimitOptions<'a> {
 /// The limits, and what could not be measured.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
-    /// In reading order.
+    /// The measured limits, in the order in which reports show them.
     pub limits: Vec<Limit>,
     /// Name of a limit, or of an independent tool, and why it is missing.
     pub missing: Vec<(String, String)>,
@@ -60,11 +60,11 @@ pub struct Limits {
 /// How far the measuring has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitProgress<'a> {
-    /// The limit measured next.
+    /// The limit that is measured next, by its stable name.
     pub name: &'a str,
-    /// Steps done.
+    /// Limits that are measured or were given up.
     pub done: usize,
-    /// Steps in all.
+    /// Limits that there are; the same in each call.
     pub of: usize,
 }
 
@@ -77,8 +77,8 @@ struct Setting<'a> {
     memory_bytes: u64,
 }
 
-/// Repetitions of every limit.
-const REPETITIONS: usize = 5;
+/// Repetitions of every limit; the median of five survives two that were disturbed.
+pub(crate) const REPETITIONS: usize = 5;
 
 impl Setting<'_> {
     /// How long one repetition runs.
@@ -124,6 +124,8 @@ pub fn limits(
             .stop
             .is_some_and(|stop| stop.load(Ordering::Relaxed))
         {
+            // Those that are left are named, because a limit that is silently absent reads like one
+            // that does not apply to this machine.
             let left = steps[done..].iter().map(|step| step.0.to_owned());
             found
                 .missing

@@ -20,12 +20,12 @@ pub(super) struct Bill {
     pub involuntary_switches: u64,
 }
 
-/// How a child ended.
+/// How a child ended, as the kernel reports it to its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// It returned this code.
+    /// It ended by itself and returned this code.
     Code(i32),
-    /// This signal ended it.
+    /// This signal ended it, sent by us or by another.
     Signal(i32),
 }
 
@@ -67,6 +67,8 @@ pub(super) fn has_ended(pid: u32) -> Result<bool, MachineError> {
         let rc = libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut info, flags);
         (rc, info.si_pid())
     };
+    // WNOHANG gives 0 both for an ended child and for one that still runs; only the process id in
+    // the answer tells them apart.
     match rc {
         0 => Ok(seen_pid != 0),
         _ if interrupted() => Ok(false),
@@ -79,6 +81,8 @@ pub(super) fn collect(pid: u32) -> Result<Bill, MachineError> {
     let mut status = 0;
     // SAFETY: a zeroed rusage is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // A signal to the runner, such as Ctrl-C, interrupts the wait; the child must be collected all
+    // the same, or it stays a zombie until the runner ends.
     loop {
         // SAFETY: both pointers are to live locals of the right type.
         let rc = unsafe { libc::wait4(pid as libc::pid_t, &raw mut status, 0, &raw mut usage) };
@@ -129,6 +133,12 @@ fn seconds(time: libc::timeval) -> f64 {
 pub(super) fn kill_group(leader: u32) {
     // SAFETY: killpg takes two integers. A group that is gone already is what we want.
     unsafe { libc::killpg(leader as libc::pid_t, libc::SIGKILL) };
+}
+
+/// Kills every process of the caller's group, the caller included.
+pub(super) fn kill_own_group() {
+    // SAFETY: kill takes two integers; 0 stands for the group of the caller.
+    unsafe { libc::kill(0, libc::SIGKILL) };
 }
 
 /// Makes reads and writes on `fd` return at once.

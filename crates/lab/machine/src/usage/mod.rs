@@ -20,7 +20,7 @@ use pipes::Pipes;
 pub use system::{CpuTicks, load_average};
 use tree::Watched;
 
-/// Bounds on a child.
+/// How long a child may run, and how much of its output is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct ChildLimits<'a> {
     /// After this the whole process group is killed and the run counts as hung.
@@ -61,20 +61,25 @@ impl ChildLimits<'_> {
 /// A child from start to end.
 #[derive(Debug, Clone)]
 pub struct ChildRun {
-    /// How it ended.
+    /// How it ended; of a child that was killed, by SIGKILL.
     pub exit: Exit,
-    /// Its standard output.
+    /// Its standard output, to the last bytes that the limits allow.
     pub stdout: Captured,
-    /// Its standard error.
+    /// Its standard error, to the last bytes that the limits allow.
     pub stderr: Captured,
     /// Seconds from just before the start to the end of the child.
     pub wall_s: f64,
-    /// What it used.
+    /// Processor time, memory and I/O of its whole life, with its descendants.
     pub usage: Usage,
     /// It was killed at its time limit.
     pub hung: bool,
     /// It was killed because the caller asked to stop.
     pub stopped: bool,
+}
+
+/// Kills every process of the caller's group, the caller included.
+pub(crate) fn kill_own_group() {
+    kernel::kill_own_group();
 }
 
 /// How often memory and I/O are read. A reading costs about 50 us, so this is 0.1% of a core.
@@ -112,6 +117,8 @@ pub fn run_child(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    // The counters of the machine are read before the clock starts, so that reading them is not in
+    // the wall time of the child.
     let before = Before::now();
     let started = Instant::now();
     let mut child = command.spawn().map_err(|source| MachineError::Start {
@@ -119,6 +126,8 @@ pub fn run_child(
         source,
     })?;
     let pid = child.id();
+    // From here on every error must kill the child: one that is left running would disturb all
+    // later samples, and no later code knows of it.
     let mut guard = KillOnError { pid, armed: true };
     let mut pipes =
         Pipes::of(&mut child, stdin, limits).map_err(|source| MachineError::Process {
@@ -128,8 +137,12 @@ pub fn run_child(
         })?;
     let mut watched = Watched::default();
     let end = wait_for_end(&child, &mut pipes, &mut watched, started, limits)?;
+    // The child has ended but is not collected, so its process id, which is also the id of the
+    // group, cannot have been given to another process. Only in this state can the rest of the
+    // group be killed safely, and its last I/O counts be read.
     watched.look_at_io(pid);
     kernel::kill_group(pid);
+    // What the child wrote last may still be in the pipes.
     drain(&mut pipes, pid)?;
     guard.armed = false;
     let bill = kernel::collect(pid)?;
@@ -184,6 +197,8 @@ fn wait_for_end(
             watched.look(pid);
             next_look = now + now.clamp(LOOK_AGAIN_AFTER, LOOK_EVERY);
         }
+        // The group is killed once. A process that waits in the kernel, often for a disk, does not
+        // go at once, and the caller is told so instead of waiting for ever.
         match killed_at {
             None => {
                 end.hung = now >= limits.time_limit;
@@ -203,6 +218,7 @@ fn wait_for_end(
         }
         let until_limit = limits.time_limit.saturating_sub(now);
         let pause = pause_max.min(next_look.saturating_sub(now));
+        // Without this the kill would come up to one pause after the limit.
         let pause = if killed_at.is_none() {
             pause.min(until_limit)
         } else {
@@ -253,7 +269,11 @@ impl Before {
     fn usage(&self, bill: &kernel::Bill, watched: &Watched, wall_s: f64) -> Usage {
         let (own_cpu_s, own_peak_rss_bytes) = kernel::own_usage();
         let ticks = self.ticks.zip(CpuTicks::now());
+        // What the child and the watcher used is known; the rest of the busy time is that of
+        // others.
         let known_cpu_s = bill.user_s + bill.system_s + own_cpu_s - self.own_cpu_s;
+        // A child inherits the high-water mark of the process that it was forked from, until its
+        // own memory exceeds that mark.
         let trusted = (bill.max_rss_bytes > own_peak_rss_bytes).then_some(bill.max_rss_bytes);
         Usage {
             user_s: Some(bill.user_s),

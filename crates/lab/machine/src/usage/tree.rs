@@ -4,6 +4,9 @@ use std::fs;
 
 /// Processes looked at per reading: a fork bomb must not stop the watcher.
 const PROCESSES_MAX: usize = 64;
+/// Threads of each process whose children are looked for, so that a look at a program of thousands
+/// of threads stays short.
+const THREADS_MAX: usize = 64;
 
 /// The highest memory and the last I/O counts seen so far.
 #[derive(Debug, Default)]
@@ -12,7 +15,7 @@ pub(super) struct Watched {
     pub io: Option<Io>,
 }
 
-/// Counters of /proc/PID/io.
+/// Counters of /proc/PID/io, which include those of children that were waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Io {
     pub read_bytes: u64,
@@ -26,6 +29,7 @@ impl Watched {
         let mut resident = None;
         let mut own_peak = None;
         for member in members(pid) {
+            // A process may end between the listing and this look; the others still count.
             let Ok(status) = fs::read_to_string(format!("/proc/{member}/status")) else {
                 continue;
             };
@@ -67,15 +71,24 @@ fn members(pid: u32) -> Vec<u32> {
     while next < found.len() && found.len() < PROCESSES_MAX {
         let member = found[next];
         next += 1;
-        let children = fs::read_to_string(format!("/proc/{member}/task/{member}/children"));
-        let children = children.unwrap_or_default();
-        found.extend(
-            children
-                .split_whitespace()
-                .filter_map(|id| id.parse::<u32>().ok()),
-        );
+        found.extend(children(member));
     }
     found.truncate(PROCESSES_MAX);
+    found
+}
+
+/// The processes that `pid` started. The kernel lists a child with the thread that started it, and
+/// a program that starts its servers from a thread pool would otherwise seem to have none.
+fn children(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let threads = threads.into_iter().flatten().flatten().take(THREADS_MAX);
+    let lists =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let mut found = Vec::new();
+    for list in lists {
+        let ids = list.split_whitespace();
+        found.extend(ids.filter_map(|id| id.parse::<u32>().ok()));
+    }
     found
 }
 
@@ -94,6 +107,21 @@ mod tests {
         };
         assert_eq!(parse_io(text), Some(expected));
         assert_eq!(parse_io("rchar: 1\n"), None);
+    }
+
+    #[test]
+    fn a_process_that_a_thread_started_belongs_to_the_tree() {
+        // Tests do not run on the main thread, so this child is one of another thread.
+        let mut command = std::process::Command::new("cat");
+        let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let members = members(std::process::id());
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(
+            members.contains(&child.id()),
+            "{} is not in {members:?}",
+            child.id()
+        );
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Show {
 pub struct BrokenClaim {
     /// Line of the document, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// What is wrong, without the line, in words for the author of the document.
     pub reason: String,
 }
 
@@ -98,16 +98,21 @@ pub(super) fn parse(text: &str) -> Result<Vec<Written>, Vec<BrokenClaim>> {
         let line = text[..begin].matches('\n').count() + 1;
         let mut fail = |reason: String| broken.push(BrokenClaim { line, reason });
         let Some(inner_end) = find(&plain, OPEN_END, begin) else {
+            // What follows is inside the open comment, so no later claim can be told apart.
             fail("the comment does not end with -->".to_owned());
             break;
         };
         let start = inner_end + OPEN_END.len();
         from = start;
+        // A claim that was never closed must not take the closing comment of the next claim: its
+        // text would then be everything in between, and renewing it would delete that.
         let next = find(&plain, OPEN, start).unwrap_or(text.len());
         let Some(end) = find(&plain, CLOSE, start).filter(|end| *end < next) else {
             fail(format!("no {CLOSE} follows"));
             continue;
         };
+        // Offsets are found in the text without code and applied to the original: both have the
+        // same length.
         match binding(&text[begin + OPEN.len()..inner_end]) {
             Ok(binding) => claims.push(Written {
                 line,
@@ -160,6 +165,7 @@ fn binding(inner: &str) -> Result<Binding, String> {
             }
         }
     }
+    // `against` cannot tell whether `vs` was written, because `vs=best-peer` leaves it `None`.
     let compared = inner.split_whitespace().any(|word| word.starts_with("vs="));
     bound.show = show.unwrap_or(if compared { Show::Ratio } else { Show::Value });
     if compared && !bound.show.compares() {
@@ -196,9 +202,10 @@ fn without_code(text: &str) -> String {
     for line in text.split_inclusive('\n') {
         let begin = at;
         at += line.len();
-        let mark = ["```", "~~~"]
-            .into_iter()
-            .find(|mark| line.trim_start().starts_with(mark));
+        let mark = fence_of(line);
+        // A code span cannot reach over an empty line or into a fenced block, so the spans of each
+        // paragraph are found by themselves. A lone backquote then hides no claim of another
+        // paragraph.
         let is_code = fence.is_some() || mark.is_some();
         if is_code || line.trim().is_empty() {
             spans(&text[paragraph..begin])
@@ -209,14 +216,27 @@ fn without_code(text: &str) -> String {
             blank(begin..at);
         }
         fence = match (fence, mark) {
-            (None, mark) => mark,
-            (Some(open), Some(mark)) if open == mark => None,
+            (None, mark) => mark.map(|(marks, _)| marks),
+            // A block ends with as many of its marks or more and nothing behind them, so that it
+            // can show a shorter fence, or the beginning of one.
+            (Some(open), Some((marks, ""))) if marks.starts_with(open) => None,
             (open, _) => open,
         };
     }
     spans(&text[paragraph..]).for_each(|s| blank(paragraph + s.start..paragraph + s.end));
     // Every byte of a character that stands in code was replaced, so what is left is UTF-8.
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The marks of a line that may begin or end a fenced block, and what stands behind them.
+fn fence_of(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim_start();
+    let mark = line.chars().next().filter(|c| ['`', '~'].contains(c))?;
+    let behind = line.trim_start_matches(mark);
+    let marks = &line[..line.len() - behind.len()];
+    // A code span such as ```a``` may begin a line too.
+    let is_span = mark == '`' && behind.contains('`');
+    (marks.len() >= 3 && !is_span).then_some((marks, behind.trim()))
 }
 
 /// Code spans of one paragraph: from a run of backquotes to the next run of as many.
@@ -311,11 +331,17 @@ mod tests {
             format!("a ``x ` {claim}`` b"),
             format!("```text\n{claim}\n```\n"),
             format!("~~~\n```\n{claim}\n~~~\n"),
+            format!("````md\n```\n{claim}\n```\n{claim}\n````\n"),
+            format!("```text\n```rust\n{claim}\n```\n"),
         ] {
             assert_eq!(parse(&text).unwrap(), [], "{text}");
         }
         // A backquote that is never closed begins no code, and a paragraph ends every span.
-        for text in [format!("` é {claim}"), format!("`a\n\n{claim} `b`")] {
+        for text in [
+            format!("` é {claim}"),
+            format!("`a\n\n{claim} `b`"),
+            format!("```a``` is a span and no fence\n\n{claim}\n"),
+        ] {
             assert_eq!(parse(&text).unwrap().len(), 1, "{text}");
         }
     }

@@ -19,7 +19,6 @@ use serde::Serialize;
 use crate::model::{Figure, OURS, Report};
 
 pub use export::OtavaTable;
-pub(crate) use page::HistoryPage;
 
 /// Below this many runs not even a perfect step is called: random orders have one too often.
 pub(crate) const RUNS_MIN: usize = 8;
@@ -64,34 +63,34 @@ impl HistoryFilter {
 pub struct History {
     /// One for each case, system and metric on each machine, the newest suite's first.
     pub series: Vec<HistorySeries>,
-    /// Notes, the oldest first.
+    /// Notes about the shown series, the oldest first.
     pub notes: Vec<Note>,
 }
 
 /// One figure over the runs of one machine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HistorySeries {
-    /// The suite.
+    /// Name of the suite whose runs these are.
     pub suite: String,
-    /// Which of its sizes.
+    /// Which of the suite's sizes ran.
     pub size: Size,
-    /// The case.
+    /// Name of the case, which has the same parameters in all of these runs.
     pub case: String,
-    /// The system.
+    /// `dyno`, a variant of it, or a peer.
     pub system: String,
-    /// The metric.
+    /// Name of the metric that is followed.
     pub metric: String,
-    /// Unit of the values.
+    /// Unit of the medians and their intervals.
     pub unit: String,
-    /// Which direction is better.
+    /// The direction that [`SeriesChange::is_better`] is told by.
     pub better: Better,
-    /// The machine in words.
+    /// The processor in words, for a reader.
     pub machine: String,
-    /// Its fingerprint.
+    /// Hash of the machine's facts, by which machines are told apart.
     pub fingerprint: String,
     /// What was set for these runs; empty for plain runs.
     pub setting: String,
-    /// `release` or `debug`.
+    /// Build profile of our program: `release` or `debug`.
     pub profile: String,
     /// The runs, the oldest first.
     pub points: Vec<HistoryPoint>,
@@ -102,19 +101,19 @@ pub struct HistorySeries {
 /// One run in a series.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HistoryPoint {
-    /// UTC start.
+    /// UTC start of the run, RFC 3339.
     pub started_at: String,
-    /// Name of the record.
+    /// Name of the record's folder.
     pub run: String,
     /// Git revision of our program, or the version of another system.
     pub revision: String,
-    /// Invocations that ended well.
+    /// Invocations that ended well, which `median` is over.
     pub n: usize,
-    /// Their median.
+    /// Median over the invocations of the run.
     pub median: f64,
     /// Lower end of its interval; absent with one sample.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end of its interval; absent with one sample.
     pub high: Option<f64>,
 }
 
@@ -127,7 +126,7 @@ pub struct SeriesChange {
     pub before: f64,
     /// Median of the runs up to the next change.
     pub after: f64,
-    /// `after` over `before` less 1.
+    /// `after` over `before` less 1; not finite, and null in JSON, where `before` is 0.
     pub change: f64,
     /// Whether that is the better direction.
     pub is_better: bool,
@@ -183,6 +182,8 @@ fn is_ranking(report: &Report, figure: &Figure) -> bool {
 
 fn kept_figure(report: &Report, figure: &Figure) -> HistoryFigure {
     let case = report.cases.iter().find(|c| c.plan.name == figure.case);
+    // The parameters are kept as a hash: only whether they are the same is ever asked, and a line
+    // stays short.
     let params = case.map(|case| format!("{} {:?}", case.plan.workload, case.plan.params));
     let system = report.run.systems.iter().find(|s| s.name == figure.system);
     HistoryFigure {
@@ -253,6 +254,8 @@ struct Key(Vec<String>);
 
 impl Key {
     fn of(line: &HistoryLine, figure: &HistoryFigure) -> Key {
+        // The parts stay apart in a list, because two different lists joined into one text could be
+        // equal.
         let of_run = [&line.suite, &line.fingerprint, &line.setting, &line.profile];
         let of_figure = [&figure.case, &figure.params, &figure.system, &figure.metric];
         let mut parts = vec![format!("{:?} {}", line.size, figure.unit)];

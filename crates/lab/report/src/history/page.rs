@@ -24,7 +24,7 @@ const DATES: usize = 6;
 
 /// The page as its template sees it.
 #[derive(Serialize)]
-pub(crate) struct HistoryPage {
+struct HistoryPage {
     charts: Vec<Chart>,
     width: f64,
     height: f64,
@@ -206,6 +206,7 @@ fn runs_before(series: &HistorySeries, note: &Note) -> usize {
 }
 
 fn grid(series: &HistorySeries, scale: &Scale) -> Vec<Mark> {
+    // Half a step in, so that no line of the grid lies on the frame.
     let value =
         |line: usize| scale.low + (scale.high - scale.low) * (line as f64 + 0.5) / GRID as f64;
     let lines = (0..GRID).map(value).map(|value| Mark {

@@ -1,4 +1,4 @@
-//! A history as text.
+//! Prints a history as a Markdown table for each series.
 
 use dyno_record::Note;
 
@@ -23,6 +23,8 @@ fn table(series: &HistorySeries, notes: &[Note]) -> String {
     ));
     let mut notes = series.notes(notes).peekable();
     for (at, point) in series.points.iter().enumerate() {
+        // Notes come the oldest first, as the points do, so each is printed before the first run
+        // that it may have changed.
         while let Some(note) = notes.next_if(|note| note.date <= point.started_at) {
             text.push_str(&note_row(note));
         }
@@ -69,6 +71,11 @@ pub(super) fn about(series: &HistorySeries) -> String {
 pub(super) fn change_text(change: &SeriesChange) -> String {
     let direction = if change.change > 0.0 { "more" } else { "less" };
     let worth = if change.is_better { "better" } else { "worse" };
+    // A change from zero has no share, as with errors that were never seen before.
+    if change.before == 0.0 {
+        let way = if change.after > 0.0 { "up" } else { "down" };
+        return format!("{way} from 0, {worth} (p = {:.3})", change.p_value);
+    }
     let share = share_text(change.change.abs());
     format!("{share} {direction}, {worth} (p = {:.3})", change.p_value)
 }

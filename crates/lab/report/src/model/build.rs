@@ -1,6 +1,6 @@
-//! From a run and its samples to a report.
+//! Makes a report from a run and its samples.
 
-use dyno_record::{CasePlan, Outcome, Run, Sample, StoredRun};
+use dyno_record::{Arm, CasePlan, Outcome, Run, Sample, StoredRun};
 
 use super::OURS;
 use super::chart::series_of;
@@ -9,7 +9,7 @@ use super::figures::figures_of;
 use super::pairing::{band_of, ratio_to};
 use super::report::{CaseReport, Report, Trouble};
 use super::table::fill;
-use super::variants;
+use super::{beside, variants};
 use crate::lint::{Finding, Severity, lint};
 
 /// Computes everything that a report of this run says. The same run gives the same report: the
@@ -42,14 +42,18 @@ pub fn build(run: &Run, samples: &[Sample]) -> Report {
         .iter()
         .map(|table| fill(table, &report, samples))
         .collect();
+    // This table is not one of the plan. It comes last, so that the tables before it keep the
+    // positions of their plans, which the views pair them with.
     report.tables.extend(variants::table(&report));
+    report.tables.extend(beside::table(&report, samples));
     report.findings = without_result(&report);
+    // The linter reads the finished figures and ratios, so it runs last.
     let linted = lint(&figures_of(&report, samples));
     report.findings.extend(linted);
     report
 }
 
-/// As [`build`], with the warnings that reading the record gave, and its withdrawal.
+/// Does as [`build`], and adds the warnings that reading the record gave, and its withdrawal.
 pub fn build_stored(stored: &StoredRun) -> Report {
     let mut report = build(&stored.run, &stored.samples);
     let told = stored.warnings.iter().map(ToString::to_string);
@@ -68,6 +72,7 @@ fn without_result(report: &Report) -> Vec<Finding> {
         .filter(|(plan, system)| report.figure(&plan.name, system, &plan.metric).is_none())
         .filter_map(|(plan, system)| {
             let times = report.trouble_count(&plan.name, system);
+            // Without a failure the system was not run, which other parts of the report say.
             (times > 0).then(|| Finding {
                 rule: "no-result",
                 severity: Severity::Error,
@@ -86,6 +91,8 @@ fn case_figures(run: &Run, case: &CasePlan, samples: &[Sample]) -> Vec<Figure> {
         .iter()
         .flat_map(|system| figures_of_system(run, case, system, samples))
         .collect();
+    // Every metric has a ratio of its own, judged by the noise of that metric: a band of the
+    // throughput says nothing of the memory.
     for figure in figures.iter_mut().filter(|f| f.system == OURS) {
         let peers = case.systems.iter().filter(|name| *name != OURS);
         figure.ratio_to = peers
@@ -118,7 +125,10 @@ fn trouble(sample: &Sample) -> Option<Trouble> {
         system: sample.system.clone(),
         block: sample.block,
         kind,
-        reason: reason.clone(),
+        reason: match sample.arm {
+            Arm::Main | Arm::Control => reason.clone(),
+            Arm::Beside => format!("beside the load: {reason}"),
+        },
     })
 }
 

@@ -4,7 +4,8 @@ use dyno_record::{Arm, CasePlan, Outcome, Run, Sample};
 use serde::Serialize;
 
 use super::OURS;
-use super::figure::{figures_of_system, group, value_of};
+use super::figure::figures_of_system;
+use super::samples::{group, value_of};
 
 /// The samples of one system in one case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -15,22 +16,22 @@ pub struct Series {
     pub control: bool,
     /// Median, absent when none ended well.
     pub median: Option<f64>,
-    /// See [`super::Figure::low`].
+    /// Lower end of the spread, as [`super::Figure::low`] has it; absent for the control arm.
     pub low: Option<f64>,
-    /// See [`super::Figure::high`].
+    /// Upper end of the spread; absent for the control arm.
     pub high: Option<f64>,
     /// Every sample that ended well.
     pub dots: Vec<Dot>,
-    /// How many did not.
+    /// Invocations that failed or hung, which have no dot.
     pub troubles: usize,
 }
 
 /// One sample of a plot.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Dot {
-    /// The metric.
+    /// Value of the metric that ranks the case.
     pub value: f64,
-    /// The block.
+    /// The block, by which the dots of two systems are paired.
     pub block: u32,
     /// Seconds since the run started.
     pub at_s: f64,
@@ -70,7 +71,7 @@ fn series(run: &Run, case: &CasePlan, samples: &[Sample], system: &str, arm: Arm
         Arm::Main => figures_of_system(run, case, system, samples)
             .into_iter()
             .find(|f| f.metric == case.metric),
-        Arm::Control => None,
+        Arm::Control | Arm::Beside => None,
     };
     let values: Vec<f64> = dots.iter().map(|dot| dot.value).collect();
     Series {

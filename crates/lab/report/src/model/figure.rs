@@ -6,56 +6,59 @@ use dyno_record::{Arm, Better, CasePlan, Limit, Outcome, Run, Sample};
 use dyno_stats::{median, median_interval};
 use serde::Serialize;
 
+use super::samples::{group, value_of};
 use super::steady::{NOT_JUDGED, NOT_STEADY, Steady, steady_of};
 use crate::units::unit_of;
 
-/// From here on the spread is the 95% interval of the median; below, the range of the samples.
+/// Samples from which on the spread is the 95% interval of the median; with fewer it is their
+/// range.
 const INTERVAL_FROM: usize = 5;
 
 /// A figure in the form of `report.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// The suite.
+    /// Name of the suite that was run.
     pub suite: String,
-    /// The case.
+    /// Name of the case, unique in the suite.
     pub case: String,
     /// `dyno` or a peer's name.
     pub system: String,
-    /// Metric name.
+    /// Name of the metric, for example `throughput`.
     pub metric: String,
     /// Unit of median, low, high and limit.
     pub unit: String,
-    /// Which direction is better.
+    /// The direction in which the metric is better.
     pub better: Better,
     /// Invocations that ended well; the failed are listed, never averaged in.
     pub n: usize,
-    /// Their median.
+    /// Median over these invocations.
     pub median: f64,
     /// Lower end of the 95% bootstrap interval of the median; with two to four samples the lowest
     /// of them; absent with one.
     pub low: Option<f64>,
-    /// Upper end, likewise.
+    /// Upper end of the same interval or range.
     pub high: Option<f64>,
-    /// What the machine can do, in this unit.
+    /// What the machine can do, in this unit; absent when the case names no measured limit.
     pub limit: Option<f64>,
     /// How much of that was reached: 0.5 is half.
     pub share_of_limit: Option<f64>,
-    /// On our figures: how we compare with each peer in the same run.
+    /// How we compare with each other system of the case, by its name; empty on the figures of
+    /// others.
     pub ratio_to: BTreeMap<String, Ratio>,
     /// What the seed document printed, on its own machine.
     pub seed_figure: Option<f64>,
-    /// Of the ranking metric and the throughput of a service: whether the rate stayed level.
+    /// Whether the rate stayed level; only on the ranking metric and the throughput of a service.
     pub steady: Option<Steady>,
 }
 
-/// Ours against a peer's, paired by block; above 1 means that ours is better.
+/// The ratio of ours to another system, paired by block; above 1 means that ours is better.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ratio {
-    /// Ratio of the medians.
+    /// Ratio of the medians, turned so that above 1 is better.
     pub ratio: f64,
     /// Lower end of its 95% interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the same interval.
     pub high: f64,
     /// `faster`, `slower`, `no difference shown`, `unstable`, `not steady` or `not judged`.
     pub verdict: &'static str,
@@ -77,29 +80,6 @@ impl Ratio {
         let unstable = dyno_stats::Verdict::Unstable.as_str();
         [NOT_STEADY, NOT_JUDGED, unstable].contains(&self.verdict)
     }
-}
-
-/// The value of a metric in one sample that ended well. `cpu`, `peak-rss` and `time` fall back on
-/// what the runner saw from outside.
-pub(crate) fn value_of(sample: &Sample, metric: &str) -> Option<f64> {
-    let usage = &sample.usage;
-    sample.metrics.get(metric).copied().or(match metric {
-        "cpu" => usage.user_s.zip(usage.system_s).map(|(u, s)| u + s),
-        "peak-rss" => usage.peak_rss_bytes.map(|bytes| bytes as f64),
-        "time" => Some(sample.wall_s),
-        _ => None,
-    })
-}
-
-/// The samples of one case, system and arm.
-pub(crate) fn group<'a>(
-    samples: &'a [Sample],
-    case: &str,
-    system: &str,
-    arm: Arm,
-) -> Vec<&'a Sample> {
-    let belongs = |s: &&Sample| s.case == case && s.system == system && s.arm == arm;
-    samples.iter().filter(belongs).collect()
 }
 
 /// Metric names of a case, the ranking one first.
@@ -133,6 +113,8 @@ pub(crate) fn figures_of_system(
         .filter_map(|metric| {
             let values: Vec<f64> = done.iter().filter_map(|s| value_of(s, metric)).collect();
             let mut figure = figure(run, case, system, metric, &values)?;
+            // Time and memory of a service grow with the length of the run, so they have no level
+            // to keep.
             let is_rate = *metric == case.metric || metric == "throughput";
             figure.steady = steady.clone().filter(|_| is_rate);
             Some(figure)
@@ -151,6 +133,8 @@ fn figure(
     let (unit, better) = unit_of(case, metric);
     let ranking = metric == case.metric;
     let limit = ranking.then(|| limit_of(run, case)).flatten();
+    // The plan's seed draws the resamples, so a record gives the same interval whenever it is
+    // printed.
     let spread = spread_of(values, run.plan.order_seed);
     Some(Figure {
         suite: run.plan.suite.clone(),
@@ -177,6 +161,8 @@ fn figure(
 
 fn spread_of(values: &[f64], seed: u64) -> Option<(f64, f64)> {
     if values.len() >= INTERVAL_FROM {
+        // Fewer than five samples have no useful interval: the bootstrap could only draw the same
+        // few numbers again, and would look more certain than their range.
         let interval = median_interval(values, seed).ok()?;
         return Some((interval.low, interval.high));
     }
@@ -210,11 +196,6 @@ fn share(value: f64, limit: f64, better: Better) -> Option<f64> {
         // Of a least possible time, the share is how much of ours it is.
         Better::Lower => limit / value,
     };
+    // A value or a limit of zero has no share.
     share.is_finite().then_some(share)
-}
-
-/// The value that all agree on, or every one of them with a stroke between.
-pub(crate) fn one_value<'a>(values: impl Iterator<Item = &'a str>) -> Option<String> {
-    let distinct: BTreeSet<&str> = values.collect();
-    (!distinct.is_empty()).then(|| distinct.into_iter().collect::<Vec<_>>().join(" / "))
 }

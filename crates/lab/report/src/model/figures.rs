@@ -9,8 +9,10 @@ use dyno_record::{
 use dyno_stats::Verdict;
 
 use super::OURS;
-use super::figure::{Figure, best_known, group, one_value};
+use super::beside::is_interleaved;
+use super::figure::{Figure, best_known};
 use super::report::{CaseReport, Report};
+use super::samples::{group, one_value};
 use super::steady::NOT_STEADY;
 use crate::units::in_seconds;
 
@@ -94,7 +96,9 @@ fn conditions(report: &Report) -> Vec<Condition> {
             format!("the run was stopped with {missing} of {all} cases not measured"),
         );
     }
-    if let Some(command) = &run.beside {
+    if let Some(command) = &run.beside
+        && !is_interleaved(&report.samples)
+    {
         add("beside", format!("this ran beside it: {command}"));
     }
     conditions
@@ -331,6 +335,8 @@ fn latencies(report: &Report, case: &CaseReport, samples: &[Sample]) -> Vec<Late
         let points = percentiles(report, &case.plan.name, system);
         let counts: Vec<f64> = group(samples, &case.plan.name, system, Arm::Main)
             .iter()
+            // A sample with a wrong answer keeps its metrics, and its percentiles are in no figure.
+            .filter(|s| s.outcome == Outcome::Done)
             .filter_map(|s| s.metrics.get("latency-count").copied())
             .collect();
         (!points.is_empty()).then(|| LatencyFigure {

@@ -3,11 +3,11 @@
 use dyno_record::{CasePlan, Sample, Table};
 
 use super::OURS;
+use super::cell::{Cell, FilledTable};
 use super::figure::Ratio;
-use super::pairing::ratio_between;
+use super::pairing::{deciding_ratio, ratio_between};
 use super::report::Report;
 use super::side_by_side::{Named, named};
-use super::table::{Cell, FilledTable, deciding_ratio};
 use crate::units::{counted, ratio_text};
 
 /// Fills a guide: a row for each case and metric.
@@ -152,6 +152,8 @@ fn advice(
         .partition(|named| report.figure(&case.name, named.system, metric).is_some());
     let mut able = Vec::new();
     let mut set_aside = Vec::new();
+    // A system that was judged against none of the others is set aside first. It would otherwise be
+    // unbeaten, and so recommended, for the only reason that nothing is known of it.
     for named in &measured {
         match verdicts.unjudged(named, &measured) {
             Some(reason) => set_aside.push((named.name, reason)),
@@ -185,6 +187,7 @@ fn advice(
         },
     ));
     let names: Vec<&str> = unbeaten.iter().map(|named| named.name).collect();
+    // One able system is the choice, not "any".
     let all = able.len() > 1 && names.len() == able.len();
     Advice {
         choose: match names.as_slice() {

@@ -1,6 +1,8 @@
 //! What a report says, computed once, before anything is printed.
 
+mod beside;
 mod build;
+mod cell;
 mod chart;
 mod figure;
 mod figures;
@@ -8,26 +10,31 @@ mod guide;
 mod noise;
 mod pairing;
 mod report;
+mod samples;
+mod sensed;
 mod side_by_side;
 mod steady;
 mod table;
 mod variants;
 
+pub(crate) use beside::{TITLE as BESIDE_TITLE, is_interleaved};
 pub use build::{build, build_stored};
+pub use cell::{Amount, Cell, FilledTable};
 pub use chart::{Dot, Series};
+pub(crate) use figure::best_known;
 pub use figure::{Figure, Ratio};
-pub(crate) use figure::{best_known, group, value_of};
 pub use figures::figures_of;
 pub(crate) use figures::percentiles;
 pub(crate) use guide::choice;
 pub use noise::Noise;
 pub(crate) use noise::noise_line;
-pub(crate) use pairing::{band_of, best_ratio, better_of, ratio_between, ratio_to};
+pub(crate) use pairing::{band_of, best_ratio, better_of, deciding_ratio, ratio_between, ratio_to};
 pub use report::{CaseReport, Report, Trouble, quoted as shell_word};
+pub(crate) use samples::{group, value_of};
+pub(crate) use sensed::rows as sensor_rows;
 pub use steady::Steady;
 pub(crate) use steady::{NOT_JUDGED, obstacle};
-pub use table::{Amount, Cell, FilledTable};
-pub(crate) use table::{deciding_ratio, spread_percent, spread_share, spread_text};
+pub(crate) use table::{spread_percent, spread_share, spread_text};
 
 /// The name under which our own programs run.
 pub const OURS: &str = "dyno";

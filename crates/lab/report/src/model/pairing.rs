@@ -6,8 +6,9 @@ use dyno_record::{Arm, Better, CasePlan, Outcome, Sample};
 use dyno_stats::{Block, NoiseBand, compare, noise_band};
 
 use super::OURS;
-use super::figure::{Ratio, group, value_of};
+use super::figure::{Figure, Ratio};
 use super::report::Report;
+use super::samples::{group, value_of};
 use super::steady::obstacle;
 use crate::units::unit_of;
 
@@ -66,13 +67,28 @@ pub(crate) fn ratio_between(
     metric: &str,
     (first, second): (&str, &str),
 ) -> Option<Ratio> {
-    let ours = by_block(samples, &case.name, first, Arm::Main, metric);
-    let theirs = by_block(samples, &case.name, second, Arm::Main, metric);
+    let sides = [(samples, first), (samples, second)];
+    judged(case, samples, metric, sides)
+}
+
+/// As [`ratio_between`], of sides whose samples come from different arms. `samples` are those of
+/// the run, whose control arm is the measure of noise.
+pub(crate) fn judged(
+    case: &CasePlan,
+    samples: &[Sample],
+    metric: &str,
+    sides: [(&[Sample], &str); 2],
+) -> Option<Ratio> {
+    let [first, second] =
+        sides.map(|(samples, system)| by_block(samples, &case.name, system, Arm::Main, metric));
+    // The band is always that of our own program against itself, also between two peers: it is the
+    // noise of the machine in this case and metric.
     let band = band_of(case, samples, metric);
     let better = better_of(unit_of(case, metric).1);
-    let seen = compare(&paired(&ours, &theirs), better, band.as_ref()).ok()?;
-    let (verdict, reason) = obstacle(case, [(samples, first), (samples, second)])
-        .unwrap_or((seen.verdict.as_str(), seen.reason));
+    let seen = compare(&paired(&first, &second), better, band.as_ref()).ok()?;
+    // What stands in the way of a verdict replaces it but keeps the ratio, so that a reader still
+    // sees the numbers.
+    let (verdict, reason) = obstacle(case, sides).unwrap_or((seen.verdict.as_str(), seen.reason));
     Some(Ratio {
         ratio: seen.ratio,
         low: seen.interval.low,
@@ -96,5 +112,36 @@ pub(crate) fn best_ratio(
         let ratio = ratio_between(case, &report.samples, metric, (system, peer))?;
         Some((peer.to_owned(), ratio))
     });
+    // The lowest ratio belongs to the strongest peer, since above 1 means that `system` is better.
     ratios.min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))
+}
+
+/// The figure of the metric that ranks the case.
+pub(crate) fn ranking_figure<'a>(
+    report: &'a Report,
+    case: &str,
+    system: &str,
+) -> Option<&'a Figure> {
+    let plan = &report.cases.iter().find(|c| c.plan.name == case)?.plan;
+    report.figure(case, system, &plan.metric)
+}
+
+/// The row of another system shows ours against it; our own row, ours against the best of the
+/// peers. A variant is our own program in another mode, so it is never the best peer.
+pub(crate) fn deciding_ratio<'a>(
+    report: &'a Report,
+    case: &str,
+    system: &str,
+) -> Option<(&'a str, &'a Ratio)> {
+    let ratios = &ranking_figure(report, case, OURS)?.ratio_to;
+    let plan = &report.cases.iter().find(|c| c.plan.name == case)?.plan;
+    let found = match system {
+        OURS => plan
+            .peers()
+            .filter_map(|peer| ratios.get_key_value(peer))
+            // The lowest ratio is that to the strongest peer.
+            .min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio)),
+        other => ratios.get_key_value(other),
+    };
+    found.map(|(peer, ratio)| (peer.as_str(), ratio))
 }

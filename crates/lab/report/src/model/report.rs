@@ -4,9 +4,9 @@ use dyno_record::{CasePlan, Limit, Run, Sample, Withdrawal};
 use dyno_stats::NoiseBand;
 use serde::Serialize;
 
+use super::cell::FilledTable;
 use super::chart::Series;
 use super::figure::Figure;
-use super::table::FilledTable;
 use crate::lint::Finding;
 
 /// Everything that a report prints, in every form.
@@ -18,9 +18,9 @@ pub struct Report {
     pub figures: Vec<Figure>,
     /// What the linter says of them.
     pub findings: Vec<Finding>,
-    /// The plan's tables, filled.
+    /// The tables of the plan in its order, then one of variants where any ran.
     pub tables: Vec<FilledTable>,
-    /// One entry per case.
+    /// One entry per case, in the order of the plan.
     pub cases: Vec<CaseReport>,
     /// Invocations that did not end well, in the order of the run.
     pub troubles: Vec<Trouble>,
@@ -35,7 +35,7 @@ pub struct Report {
 /// One case with every sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseReport {
-    /// What was planned.
+    /// What was planned for the case.
     pub plan: CasePlan,
     /// The machine's limit for it.
     pub limit: Option<Limit>,
@@ -48,15 +48,15 @@ pub struct CaseReport {
 /// An invocation that failed or hung.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Trouble {
-    /// The case.
+    /// Name of the case that was run.
     pub case: String,
-    /// The system.
+    /// The system that did not end well.
     pub system: String,
     /// The block it belonged to.
     pub block: u32,
-    /// `failed` or `hung`.
+    /// `failed` or, when it was killed at its time limit, `hung`.
     pub kind: &'static str,
-    /// Why.
+    /// What the runner saw, for example the end of standard error.
     pub reason: String,
 }
 
@@ -81,6 +81,8 @@ impl Report {
             .flat_map(|(flag, patterns)| patterns.iter().map(move |one| (flag, one)))
             .map(|(flag, pattern)| format!(" --{flag} {}", quoted(pattern)));
         let chosen: String = chosen.collect();
+        // Peers are run only when asked for. Without the flag the printed command would repeat a
+        // comparison without the other side.
         let with_peers = plan.cases.iter().any(|case| case.peers().next().is_some());
         self.run_command(&chosen, with_peers)
     }

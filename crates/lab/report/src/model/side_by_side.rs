@@ -3,10 +3,10 @@
 
 use dyno_record::{CasePlan, Sample, Table, TableRow};
 
+use super::cell::{Cell, FilledTable, figure_cell};
 use super::figure::Ratio;
 use super::pairing::ratio_between;
 use super::report::Report;
-use super::table::{Cell, FilledTable, figure_cell};
 use crate::units::{counted, number, ratio_range, ratio_text};
 
 /// A system and the name that it has in this table: `dyno as true-zero-copy`.
@@ -91,6 +91,8 @@ fn cells(
     }));
     let best = best_of(case, metric, systems, samples);
     match best {
+        // A ratio in this cell would be read as a speed-up, so it is printed only where the verdict
+        // shows one. The verdict beside it says what is known otherwise.
         Some((name, ratio)) if ratio.verdict == "faster" => {
             let range = ratio_range(ratio.low, ratio.high);
             let title = format!("{range} over {} blocks", ratio.blocks);

@@ -6,13 +6,13 @@ use dyno_record::{Arm, CasePlan, Load, MEASURED_MIN_S, Outcome, Sample};
 use dyno_stats::{Steadiness, SteadyOptions, Trend, steady_from, trend};
 use serde::Serialize;
 
-use super::figure::group;
+use super::samples::group;
 use crate::units::number;
 
 /// Finer windows are joined: they would say more about the clock than about the trend.
 const WINDOWS_MAX: usize = 60;
 
-/// Words of [`Steady::verdict`].
+/// One of the words of [`Steady::verdict`]: the rate is level, or changes by no more than noise.
 pub(crate) const STEADY: &str = "steady";
 pub(crate) const NOT_STEADY: &str = "not steady";
 pub(crate) const NOT_JUDGED: &str = "not judged";
@@ -77,6 +77,7 @@ fn judge(done: &[&Sample]) -> Steady {
         let reason = "no rate by time was recorded".to_owned();
         return Steady::not_judged(reason, None);
     };
+    // The shortest sample counts, because one that was cut short shows nothing of what comes later.
     let measured_s = measured.iter().copied().fold(f64::INFINITY, f64::min);
     // Windows are made of a clock's nanoseconds, so 20 s may be a little less.
     if measured_s < MEASURED_MIN_S * 0.999 {
@@ -109,6 +110,7 @@ fn told(seen: &Trend, options: &SteadyOptions, windows: &[&[f64]], measured_s: f
         Steadiness::TooUneven => {
             let text = format!(
                 "its windows scatter so much that a change of {} would not be seen",
+                // Slightly less than the resolution, which is the least change that would be seen.
                 percent(seen.resolution * 0.99)
             );
             (NOT_JUDGED, text, None)
@@ -126,8 +128,8 @@ fn told(seen: &Trend, options: &SteadyOptions, windows: &[&[f64]], measured_s: f
     }
 }
 
-/// At most [`WINDOWS_MAX`] windows: neighbours are averaged, and what is left over at the end, less
-/// than one of the longer windows, is dropped.
+/// Returns at most [`WINDOWS_MAX`] windows: neighbours are averaged, and what is left over at the
+/// end, less than one of the longer windows, is dropped.
 fn joined(windows: &[f64]) -> Vec<f64> {
     let together = windows.len().div_ceil(WINDOWS_MAX).max(1);
     windows
@@ -146,6 +148,8 @@ pub(crate) fn obstacle<'a>(
         .into_iter()
         .filter_map(|(samples, system)| Some((system, steady_of(case, samples, system)?)))
         .collect();
+    // A rate that is known to change says more than one that could not be judged, so it is named
+    // even if it is the second system's.
     [NOT_STEADY, NOT_JUDGED].into_iter().find_map(|verdict| {
         let (system, steady) = found.iter().find(|(_, steady)| steady.verdict == verdict)?;
         Some((verdict, format!("{system}: {}", steady.reason)))

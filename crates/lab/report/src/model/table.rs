@@ -2,84 +2,15 @@
 
 use dyno_record::{Arm, Better, Outcome, Sample, Table, TableKind, TableRow};
 use dyno_stats::coefficient_of_variation;
-use serde::Serialize;
 
 use super::OURS;
-use super::figure::{Figure, Ratio, group, one_value, value_of};
+use super::cell::{Cell, FilledTable, figure_cell};
+use super::figure::{Figure, Ratio};
+use super::pairing::{deciding_ratio, ranking_figure};
 use super::report::Report;
+use super::samples::{group, one_value, value_of};
 use super::{guide, side_by_side};
-use crate::units::{number, quantity, range_text, ratio_range, ratio_text, share_text};
-
-/// A table with its cells as text.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FilledTable {
-    /// Heading.
-    pub title: String,
-    /// Column heads; the first is the label's and is empty.
-    pub columns: Vec<String>,
-    /// Rows in printing order.
-    pub rows: Vec<Vec<Cell>>,
-    /// What a reader must know, below the table.
-    pub notes: Vec<String>,
-}
-
-/// One cell.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Cell {
-    /// What it shows.
-    pub text: String,
-    /// More text, for a reader who points at the cell.
-    pub title: String,
-    /// Set to the right.
-    pub number: bool,
-    /// Shown loudly: a single sample, a failure, a missing value.
-    pub loud: bool,
-    /// The number alone, where it is one, for forms that calculate.
-    #[serde(skip)]
-    pub value: Option<Amount>,
-}
-
-/// A number and its unit: `%` for shares, as parts of 1, and `x` for ratios.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Amount {
-    /// The number.
-    pub value: f64,
-    /// Its unit.
-    pub unit: String,
-}
-
-impl Cell {
-    pub(crate) fn text(text: impl Into<String>) -> Cell {
-        Cell {
-            text: text.into(),
-            ..Cell::default()
-        }
-    }
-
-    pub(crate) fn number(text: impl Into<String>, title: impl Into<String>) -> Cell {
-        Cell {
-            text: text.into(),
-            title: title.into(),
-            number: true,
-            ..Cell::default()
-        }
-    }
-
-    pub(crate) fn of(mut self, value: f64, unit: &str) -> Cell {
-        let unit = unit.to_owned();
-        self.value = Some(Amount { value, unit });
-        self
-    }
-
-    pub(crate) fn none(reason: &str) -> Cell {
-        Cell {
-            text: "–".to_owned(),
-            title: format!("not available: {reason}"),
-            number: true,
-            ..Cell::default()
-        }
-    }
-}
+use crate::units::{number, quantity, ratio_range, ratio_text, share_text};
 
 /// Fills a table of the plan from the figures.
 pub(crate) fn fill(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
@@ -94,6 +25,8 @@ fn cases(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
     let mut places: Vec<(&TableRow, String)> = Vec::new();
     let mut notes = Vec::new();
     for row in &table.rows {
+        // A run may have chosen some of the cases, so a row without its case is a note below the
+        // table and not an error.
         let Some(case) = report.cases.iter().find(|c| c.plan.name == row.case) else {
             notes.push(format!("{}: case {} was not run", row.label, row.case));
             continue;
@@ -129,11 +62,6 @@ fn rank(report: &Report, place: &(&TableRow, String)) -> f64 {
         Some(figure) => figure.median,
         None => f64::INFINITY,
     }
-}
-
-fn ranking_figure<'a>(report: &'a Report, case: &str, system: &str) -> Option<&'a Figure> {
-    let plan = &report.cases.iter().find(|c| c.plan.name == case)?.plan;
-    report.figure(case, system, &plan.metric)
 }
 
 fn head(column: &str) -> String {
@@ -215,31 +143,6 @@ fn system_cell(report: &Report, system: &str) -> Cell {
     }
 }
 
-pub(crate) fn figure_cell(figure: &Figure) -> Cell {
-    let text = quantity(figure.median, &figure.unit);
-    let title = match figure.low.zip(figure.high) {
-        Some((low, high)) => {
-            format!("{}, n = {}", range_text(low, high, &figure.unit), figure.n)
-        }
-        None => "one sample: no spread is known".to_owned(),
-    };
-    let mut marks = Vec::new();
-    if figure.n == 1 {
-        marks.push("n = 1");
-    }
-    if let Some(steady) = figure.steady.as_ref().filter(|steady| !steady.is_steady()) {
-        marks.push(steady.verdict);
-    }
-    let cell = match marks.as_slice() {
-        [] => Cell::number(text, title),
-        marks => Cell {
-            loud: true,
-            ..Cell::number(format!("{text} ({})", marks.join(", ")), title)
-        },
-    };
-    cell.of(figure.median, &figure.unit)
-}
-
 fn spread_cell(figure: Option<&Figure>, troubles: usize) -> Cell {
     let mut cell = match figure {
         None => Cell::none("no invocation ended well"),
@@ -268,7 +171,7 @@ pub(crate) fn spread_share(figure: &Figure) -> Option<f64> {
     (figure.median != 0.0).then(|| (farther / figure.median).abs())
 }
 
-/// `±1.2%`.
+/// Prints a share as the half width of a spread: `±1.2%`.
 pub(crate) fn spread_percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent < 9.95 {
@@ -277,26 +180,7 @@ pub(crate) fn spread_percent(share: f64) -> String {
     }
 }
 
-/// The row of another system shows ours against it; our own row, ours against the best of the
-/// peers. A variant is our own program in another mode, so it is never the best peer.
-pub(crate) fn deciding_ratio<'a>(
-    report: &'a Report,
-    case: &str,
-    system: &str,
-) -> Option<(&'a str, &'a Ratio)> {
-    let ratios = &ranking_figure(report, case, OURS)?.ratio_to;
-    let plan = &report.cases.iter().find(|c| c.plan.name == case)?.plan;
-    let found = match system {
-        OURS => plan
-            .peers()
-            .filter_map(|peer| ratios.get_key_value(peer))
-            .min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio)),
-        other => ratios.get_key_value(other),
-    };
-    found.map(|(peer, ratio)| (peer.as_str(), ratio))
-}
-
-/// On a peer's row the verdict is still on ours, so it says whose it is.
+/// On a peer's row the verdict is still on ours, so the text names us.
 fn verdict_text(verdict: &str, system: &str) -> String {
     match verdict {
         "faster" | "slower" if system != OURS => format!("{OURS} {verdict}"),
@@ -393,6 +277,7 @@ fn steady_notes(report: &Report, places: &[(&TableRow, String)]) -> Vec<String> 
         };
         let place = format!("{} on {system}", row.case);
         let text = steady.text();
+        // Twenty rows with one reason make one line that names them.
         match told.iter_mut().find(|(known, _)| *known == text) {
             Some((_, places)) => places.push(place),
             None => told.push((text, vec![place])),

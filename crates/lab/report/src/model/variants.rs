@@ -3,8 +3,8 @@
 
 use dyno_record::Role;
 
+use super::cell::{Cell, FilledTable, figure_cell};
 use super::report::Report;
-use super::table::{Cell, FilledTable, figure_cell};
 use super::{CaseReport, OURS};
 use crate::units::{ratio_range, ratio_text};
 

@@ -2,14 +2,14 @@
 
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
+use serde::Serialize;
 
+use super::index::Index;
 use super::plots::Plots;
 use super::view::View;
 use super::{json, rich_text};
 use crate::error::ReportError;
-use crate::history::HistoryPage;
 use crate::model::Report;
-use crate::site::Index;
 
 /// The name ends in `.html`, which turns escaping on for every expression.
 const NAME: &str = "report.html";
@@ -52,7 +52,7 @@ pub(super) fn print_index(index: &Index) -> Result<String, ReportError> {
 }
 
 /// The page of a history, which has no script.
-pub(super) fn print_history(page: &HistoryPage) -> Result<String, ReportError> {
+pub(super) fn print_history(page: &impl Serialize) -> Result<String, ReportError> {
     render(HISTORY, context! { h => Serde(page) })
 }
 
@@ -60,6 +60,7 @@ pub(super) fn print_history(page: &HistoryPage) -> Result<String, ReportError> {
 fn render(name: &'static str, values: Value) -> Result<String, ReportError> {
     let failed = |source| ReportError::Template { name, source };
     let mut environment = Environment::new();
+    // A misspelt field is an error in the tests and not an empty place on a page that readers see.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_syntax(super::template_syntax().map_err(failed)?);
     environment.add_filter("rich", |text: String| {

@@ -1,6 +1,7 @@
 //! Printing a report. Every form says the same; all text of a record is hostile until escaped.
 
 mod html;
+mod index;
 mod json;
 mod markdown;
 mod plots;
@@ -8,15 +9,15 @@ mod rich_text;
 mod view;
 mod xlsx;
 
+pub(crate) use index::{Entry, Index};
 pub(crate) use markdown::markdown_cell;
-pub(crate) use view::{RowView, WithdrawnView, rows};
+pub(crate) use view::{WithdrawnView, rows};
 
 use minijinja::syntax::SyntaxConfig;
+use serde::Serialize;
 
 use crate::error::ReportError;
-use crate::history::HistoryPage;
 use crate::model::Report;
-use crate::site::Index;
 
 /// The page of a record in a site, with a link back to `home`.
 pub(crate) fn print_page(report: &Report, home: &str) -> Result<String, ReportError> {
@@ -28,8 +29,8 @@ pub(crate) fn print_index(index: &Index) -> Result<String, ReportError> {
     html::print_index(index)
 }
 
-/// The page of a history.
-pub(crate) fn print_history(page: &HistoryPage) -> Result<String, ReportError> {
+/// The page of a history. Its template knows what `page` holds, which the history alone fills.
+pub(crate) fn print_history(page: &impl Serialize) -> Result<String, ReportError> {
     html::print_history(page)
 }
 

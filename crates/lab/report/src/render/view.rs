@@ -6,7 +6,10 @@ use serde::Serialize;
 use super::plots::{Plots, parameter};
 use crate::headline::{Headline, HeadlineRow, headline};
 use crate::lint::{Finding, lint_scope};
-use crate::model::{CaseReport, Figure, FilledTable, Report, best_known, figures_of, spread_text};
+use crate::model::{
+    BESIDE_TITLE, CaseReport, Figure, FilledTable, Report, best_known, figures_of, is_interleaved,
+    sensor_rows, spread_text,
+};
 use crate::units::{quantity, range_text, ratio_range, ratio_text, share_text};
 
 /// Rows of the raw table, about 500 bytes each; the record has all.
@@ -219,14 +222,20 @@ pub(crate) fn rows(report: &Report, headline: &Headline) -> Vec<RowView> {
     headline.rows.iter().filter_map(row).collect()
 }
 
-/// A table of a report stands where the plan has it.
+/// The tables of a report in its order. Those of the plan come first, so the plan knows which of
+/// them are guides; behind them stand the report's own, of variants and of what a load costs.
 fn tables(report: &Report) -> Vec<TableView> {
-    let plans = report.run.plan.tables.iter();
-    let tables = report.tables.iter().zip(plans);
+    let plans = &report.run.plan.tables;
+    let tables = report.tables.iter().enumerate();
     tables
-        .map(|(table, plan)| TableView {
+        .map(|(index, table)| TableView {
             table: table.clone(),
-            guide: plan.kind == TableKind::Guide,
+            guide: match plans.get(index) {
+                Some(plan) => plan.kind == TableKind::Guide,
+                // A run beside a load is made to learn what the load costs, so the answer stands
+                // on page one.
+                None => table.title == BESIDE_TITLE,
+            },
         })
         .collect()
 }
@@ -258,8 +267,16 @@ pub(super) fn environment(report: &Report) -> Vec<(String, String)> {
         None => (system.name.clone(), format!("version {}", system.version)),
         Some(reason) => (system.name.clone(), format!("took no part: {reason}")),
     }));
-    if let Some(command) = &run.beside {
-        rows.push(("beside the run".to_owned(), command.clone()));
+    rows.extend(sensor_rows(report));
+    if let Some(text) = run.plan.left_out.text(run.plan.size) {
+        rows.push(("not run".to_owned(), text));
+    }
+    if let Some(load) = &run.beside {
+        let beside = match is_interleaved(&report.samples) {
+            true => format!("{load}, beside a second invocation of each system in each block"),
+            false => load.clone(),
+        };
+        rows.push(("beside the run".to_owned(), beside));
     }
     rows
 }
@@ -305,6 +322,7 @@ fn case_view(
     let limit = figures().find_map(|f| f.limit.map(|limit| (limit, &f.unit)));
     let params = plan.params.iter();
     let params = params.map(|(name, value)| parameter(name, value));
+    // A case that was chosen and not reached has no row on page one.
     let row = headline.iter().find(|row| row.cells[0] == plan.name);
     CaseView {
         anchor: anchor(index, &plan.name),
@@ -406,6 +424,7 @@ fn raw_row(sample: &Sample) -> RawRow {
         system: match sample.arm {
             dyno_record::Arm::Main => sample.system.clone(),
             dyno_record::Arm::Control => format!("{} again", sample.system),
+            dyno_record::Arm::Beside => format!("{} beside the load", sample.system),
         },
         block: sample.block,
         at: quantity(sample.at_s, "s"),

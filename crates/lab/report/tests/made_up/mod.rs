@@ -32,7 +32,7 @@ fn run() -> Run {
     };
     Run {
         magic: "dyno-run".into(),
-        schema_version: 2,
+        schema_version: 3,
         started_at: "2026-11-21T08:00:00Z".into(),
         finished_at: Some("2026-11-21T08:21:40Z".into()),
         plan: plan(),
@@ -78,6 +78,7 @@ fn run() -> Run {
         ],
         beside: None,
         command: None,
+        unread: BTreeMap::new(),
     }
 }
 
@@ -157,6 +158,7 @@ fn plan() -> Plan {
         set: BTreeMap::new(),
         only: Vec::new(),
         skip: Vec::new(),
+        left_out: Default::default(),
         tables: vec![Table {
             title: "Ingestion leaderboard".into(),
             kind: Default::default(),
@@ -325,6 +327,7 @@ fn sample(
             steal: Some(0.002),
             ..Usage::default()
         },
+        sensors: Default::default(),
         histogram: None,
     }
 }

@@ -20,12 +20,14 @@ use dyno_ingest_watch::{
 use dyno_serve::{Endpoint, Registry, Settings as Serving, tls};
 use dyno_suite::Stop;
 use serde_json::{Value, json};
+use tracing::info;
 
 use self::place::Place;
 use self::topic::Topic;
 use super::{all_threads, now_ms};
 use crate::args::WatchArgs;
 use crate::exit::Exit;
+use crate::logging;
 use crate::terminal;
 
 /// Holds the broker's password, which no argument and no address holds.
@@ -48,6 +50,7 @@ enum From<'a> {
 }
 
 pub fn run(args: &WatchArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    logging::start(args.log);
     let from = from(args)?;
     refuse_options(args, &from)?;
     let options = Options {
@@ -68,7 +71,7 @@ pub fn run(args: &WatchArgs, stop: &Stop) -> anyhow::Result<Exit> {
         .map(|at| Endpoint::start(at, registry.clone(), Serving::default()))
         .transpose()?;
     if let Some(endpoint) = &endpoint {
-        eprintln!("metrics at http://{}/metrics", endpoint.address());
+        info!("metrics at http://{}/metrics", endpoint.address());
     }
     let (summary, exit) = match from {
         From::Folder(folder) => folder_into(args, folder, &place, metrics, stop)?,
@@ -87,13 +90,9 @@ pub fn run(args: &WatchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// Said when nothing is refused any more.
-fn say_what(args: &WatchArgs) {
-    eprintln!("watching {} into {}", args.source, args.into.display());
-}
-
-fn say(said: &str) {
-    eprintln!("{said}");
+/// Announces the watch. Called after the last check that can refuse the arguments.
+fn log_begin(args: &WatchArgs) {
+    info!("watching {} into {}", args.source, args.into.display());
 }
 
 fn from(args: &WatchArgs) -> anyhow::Result<From<'_>> {
@@ -117,7 +116,8 @@ fn from(args: &WatchArgs) -> anyhow::Result<From<'_>> {
     Ok(From::Folder(folder))
 }
 
-/// What only another source understands is not passed over in silence.
+/// Refuses options that only another source understands, because ignoring them silently would
+/// mislead the user.
 fn refuse_options(args: &WatchArgs, from: &From<'_>) -> anyhow::Result<()> {
     let (folder, live, stream) = (&args.folder, &args.live, &args.stream);
     let of_folder = [
@@ -161,6 +161,7 @@ fn folder_into(
         folder: folder.to_owned(),
         feed: args.feed,
         settle: args.folder.settle.unwrap_or(SETTLE),
+        // A short period is for tests. Without a floor it would be a busy loop over the directory.
         every: args
             .folder
             .every
@@ -169,8 +170,8 @@ fn folder_into(
         once: args.once,
     };
     let mut watched = Folder::new(settings, place.destination(), metrics);
-    say_what(args);
-    let summary = watched.run(&stop.shared(), &say)?;
+    log_begin(args);
+    let summary = watched.run(&stop.shared())?;
     let exit = match args.once && summary.bad > 0 {
         true => Exit::No,
         false => Exit::Done,
@@ -226,6 +227,8 @@ fn live_into(
         waits: WAITS,
         clock: Arc::new(now_ms),
     };
+    // The collector writes into the spool, and the folder watch loads from it. After a crash the
+    // spool's files and the table's ledger say together what is still to be loaded.
     let collector = Collector::new(settings, CollectMetrics::new(registry)?)?;
     let settings = FolderSettings {
         folder: spool,
@@ -236,8 +239,8 @@ fn live_into(
         once: false,
     };
     let folder = Folder::new(settings, place.destination(), metrics);
-    say_what(args);
-    let (collected, loaded) = live::run(collector, folder, stop.flag(), &say)?;
+    log_begin(args);
+    let (collected, loaded) = live::run(collector, folder, stop.flag())?;
     let mut summary = of_folder(&loaded);
     summary["messages"] = collected.messages.into();
     summary["connections"] = collected.connections.into();
@@ -245,7 +248,7 @@ fn live_into(
     Ok((summary, Exit::Done))
 }
 
-/// `spots.spool` beside `spots`.
+/// The default spool of a table, `spots.spool` beside `spots`.
 fn beside(table: &Path) -> PathBuf {
     let mut name = table.file_name().unwrap_or_default().to_owned();
     name.push(".spool");
@@ -259,6 +262,8 @@ fn topic_into(
     metrics: Metrics,
     stop: &Stop,
 ) -> anyhow::Result<(Value, Exit)> {
+    // The ledger of a directory keeps offsets in the commit that adds the rows. Without that, a
+    // crash between the two would lose or repeat records.
     if matches!(place, Place::Server(_)) {
         bail!(
             "records of a topic go into a directory: the ledger in a ClickHouse server keeps no offsets"
@@ -280,8 +285,8 @@ fn topic_into(
     };
     let mut source = Topic::new(topic, &stream.place)?;
     let mut watched = Stream::new(settings, &mut source, place.destination(), metrics)?;
-    say_what(args);
-    let summary = watched.run(&stop.shared(), &say)?;
+    log_begin(args);
+    let summary = watched.run(&stop.shared())?;
     let summary = json!({
         "records": summary.records,
         "rows": summary.rows,
