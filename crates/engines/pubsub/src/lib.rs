@@ -41,6 +41,7 @@
 mod append;
 mod client;
 mod connection;
+mod epoch;
 mod error;
 mod fetch;
 mod group;
@@ -64,6 +65,7 @@ pub use client::{
     Source,
 };
 pub use connection::Connection;
+pub use epoch::{EPOCH_SHIFT, begins_epoch, epoch};
 pub use error::{Code, Error, Result, Retry};
 pub use fetch::{Fetched, StoredRow};
 pub use group::{Assigned, Cursor, Lag, Membership, WhenLost};
