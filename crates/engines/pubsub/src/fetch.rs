@@ -73,7 +73,7 @@ pub struct Fetched {
 /// The prepared statements of one connection, and where its last fetches ended.
 #[derive(Default)]
 pub(crate) struct Fetches {
-    places: HashMap<(i32, i32), Place>,
+    readers: HashMap<(i32, i32), PartitionReader>,
     /// Reads where a range ends.
     ends: Option<Statement>,
 }
@@ -82,7 +82,7 @@ const RANGE_END: &str = "SELECT end_offset FROM pubsub.ranges \
                          WHERE topic_id = $1 AND partition = $2 AND first_offset = $3";
 
 /// What is known of a partition that was read before.
-struct Place {
+struct PartitionReader {
     range: Range,
     /// Reads rows that fit a page.
     pages: Statement,
@@ -117,7 +117,7 @@ impl Fetches {
         offset: i64,
         most_bytes: usize,
     ) -> Result<Fetched> {
-        let known = self.places.get(&place);
+        let known = self.readers.get(&place);
         // Only where the last fetch ended is it known that a row begins. From any other offset the
         // row that holds it has to be found first, because the statement reads rows by their first
         // offset.
@@ -145,7 +145,7 @@ impl Fetches {
                 // Retention dropped the range between two fetches. If its records were wanted,
                 // `row_holding` says that they are out of range. Otherwise the offset is the end of
                 // the range, where the next one begins, and the read goes on there.
-                self.places.remove(&place);
+                self.readers.remove(&place);
                 let from = row_holding(client, place, offset)?;
                 self.open_range(client, place, from)?;
                 self.read(client, place, offset, most_bytes)
@@ -158,7 +158,7 @@ impl Fetches {
     /// Whether the open range ends before the offset that is read next. If so, the range is
     /// forgotten.
     fn has_ended_early(&mut self, client: &mut Client, place: (i32, i32)) -> Result<bool> {
-        let Some(known) = self.places.get(&place) else {
+        let Some(known) = self.readers.get(&place) else {
             return Ok(false);
         };
         let (topic_id, partition) = place;
@@ -173,7 +173,7 @@ impl Fetches {
             .map_err(failed(place))?;
         let ended = row.is_some_and(|row| row.get::<_, i64>(0) <= known.row_starts_at);
         if ended {
-            self.places.remove(&place);
+            self.readers.remove(&place);
         }
         Ok(ended)
     }
@@ -181,7 +181,7 @@ impl Fetches {
     /// Prepares to read the range that an offset lies in, from that offset on.
     fn open_range(&mut self, client: &mut Client, place: (i32, i32), from: i64) -> Result<()> {
         let (topic_id, partition) = place;
-        if let Some(known) = self.places.get_mut(&place)
+        if let Some(known) = self.readers.get_mut(&place)
             && (known.range.first_offset..known.range.end_offset).contains(&from)
         {
             known.row_starts_at = from;
@@ -203,17 +203,17 @@ impl Fetches {
             .prepare(&query_pages(place, range))
             .map_err(failed(place))?;
         let mean_row_bytes = self
-            .places
+            .readers
             .get(&place)
             .map_or(8192, |known| known.mean_row_bytes);
-        let known = Place {
+        let known = PartitionReader {
             range,
             pages,
             any: None,
             row_starts_at: from,
             mean_row_bytes,
         };
-        self.places.insert(place, known);
+        self.readers.insert(place, known);
         Ok(())
     }
 
@@ -224,7 +224,7 @@ impl Fetches {
         offset: i64,
         most_bytes: usize,
     ) -> std::result::Result<Fetched, ReadError> {
-        let Some(known) = self.places.get_mut(&place) else {
+        let Some(known) = self.readers.get_mut(&place) else {
             return Err(out_of_range(place, offset, "no range is open").into());
         };
         let in_pages = known.mean_row_bytes <= IN_PAGE_BYTES;
@@ -258,7 +258,7 @@ impl Fetches {
     }
 }
 
-impl Place {
+impl PartitionReader {
     /// Reads rows that fit a page, with one look at each. Returns `None` if the next row does not
     /// fit a page.
     fn read_pages(
@@ -274,7 +274,7 @@ impl Place {
         let rows_limit = wanted.min(BEYOND * pages).min(ROWS_MAX) as i64;
         let found = client
             .query(&self.pages, &[&self.row_starts_at, &rows_limit])
-            .map_err(|error| ReadError::of(error, place))?;
+            .map_err(|error| ReadError::from_database(error, place))?;
         let mut rows = Vec::with_capacity(found.len());
         let mut bytes = 0;
         for row in found {
@@ -302,14 +302,14 @@ impl Place {
             None => {
                 let made = client.prepare(&query_any(place, self.range));
                 self.any
-                    .insert(made.map_err(|error| ReadError::of(error, place))?)
+                    .insert(made.map_err(|error| ReadError::from_database(error, place))?)
             }
         };
         let rows_limit = (most_bytes / self.mean_row_bytes.max(1) + 2).min(ROWS_MAX) as i64;
         let bytes_limit = i64::try_from(most_bytes).unwrap_or(i64::MAX);
         let found = client
             .query(statement, &[&self.row_starts_at, &bytes_limit, &rows_limit])
-            .map_err(|error| ReadError::of(error, place))?;
+            .map_err(|error| ReadError::from_database(error, place))?;
         Ok(found.into_iter().map(stored).collect())
     }
 }
@@ -440,7 +440,7 @@ struct ReadError {
 }
 
 impl ReadError {
-    fn of(error: dyno_postgres::postgres::Error, place: (i32, i32)) -> Self {
+    fn from_database(error: dyno_postgres::postgres::Error, place: (i32, i32)) -> Self {
         // 42P01: unknown table; XX000: its number, when it went between planning and opening.
         let state = error.code().map(|state| state.code());
         let gone = matches!(state, Some("42P01" | "XX000"));

@@ -132,7 +132,7 @@ pub struct Needs {
 
 /// What a run may use of the machine that it is planned for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Room {
+pub struct Resources {
     /// Bytes free where data and scratch directories go; `None` when that cannot be read.
     pub disk_bytes: Option<u64>,
     /// Bytes of disk that the user grants, where the user says.
@@ -168,13 +168,13 @@ impl Needs {
     ///
     /// # Errors
     /// [`Error::TooBig`] with the numbers.
-    pub fn check(&self, room: &Room) -> Result<(), Error> {
+    pub fn check(&self, resources: &Resources) -> Result<(), Error> {
         // A disk that is filled to the brim spoils the figures long before it refuses a write.
         const DISK_MARGIN: f64 = 1.1;
         let disk_bytes = self.disk_bytes * DISK_MARGIN;
         for (most, there) in [
-            (room.granted_disk_bytes, "--max-disk allows"),
-            (room.disk_bytes, "the disk has free"),
+            (resources.granted_disk_bytes, "--max-disk allows"),
+            (resources.disk_bytes, "the disk has free"),
         ] {
             if let Some(most) = most
                 && disk_bytes > most as f64
@@ -186,7 +186,7 @@ impl Needs {
                 )));
             }
         }
-        if let Some(free) = room.memory_bytes
+        if let Some(free) = resources.memory_bytes
             && self.memory_bytes > free as f64
         {
             return Err(Error::TooBig(format!(
@@ -221,28 +221,28 @@ mod tests {
             disk_bytes: 10e9,
             memory_bytes: 2e9,
         };
-        let room = |disk, memory| Room {
+        let resources = |disk, memory| Resources {
             disk_bytes: disk,
             granted_disk_bytes: None,
             memory_bytes: memory,
         };
         assert!(
             needs
-                .check(&room(Some(12_000_000_000), Some(3_000_000_000)))
+                .check(&resources(Some(12_000_000_000), Some(3_000_000_000)))
                 .is_ok()
         );
-        assert!(needs.check(&room(None, None)).is_ok());
+        assert!(needs.check(&resources(None, None)).is_ok());
         let e = needs
-            .check(&room(Some(5_000_000_000), None))
+            .check(&resources(Some(5_000_000_000), None))
             .expect_err("disk");
         assert!(
             e.to_string()
                 .contains("11.0 GB of disk, and the disk has free 5.0 GB"),
             "{e}"
         );
-        let little = Room {
+        let little = Resources {
             granted_disk_bytes: Some(1_000),
-            ..room(Some(12_000_000_000), None)
+            ..resources(Some(12_000_000_000), None)
         };
         let e = needs.check(&little).expect_err("granted");
         assert!(
@@ -251,7 +251,7 @@ mod tests {
             "{e}"
         );
         let e = needs
-            .check(&room(None, Some(1_000_000_000)))
+            .check(&resources(None, Some(1_000_000_000)))
             .expect_err("memory");
         assert!(
             e.to_string().contains("2.0 GB of memory, and 1.0 GB"),

@@ -45,7 +45,7 @@ pub use clock::{Clock, SystemClock, rfc3339};
 pub use data::{DataPlan, Preparer};
 pub use definition::{Definition, SizeParams};
 pub use error::{Error, nearest};
-pub use estimate::{CaseEstimate, Needs, Room, show_bytes};
+pub use estimate::{CaseEstimate, Needs, Resources, show_bytes};
 pub use executor::{Ended, Executor, Exit, Invocation};
 pub use order::{Slot, blocks};
 pub use peer::{Catalogue, Peer, PeerState};

@@ -212,9 +212,9 @@ impl Runner<'_> {
                 if *failures >= FAILURES_MAX {
                     continue;
                 }
-                let place = self.place(block as u32, position, slot.arm);
+                let at = self.schedule_position(block as u32, position, slot.arm);
                 self.announce(index, case, slot);
-                let Some(sample) = self.sample(case, slot, place, agreed)? else {
+                let Some(sample) = self.sample(case, slot, at, agreed)? else {
                     self.summary.stopped = true;
                     return Ok(());
                 };

@@ -8,11 +8,11 @@ mod fault;
 mod files;
 mod fio;
 mod passes;
-mod place;
 mod repetition;
 mod source;
 mod space;
 mod store;
+mod system;
 mod zram;
 
 use std::io;

@@ -99,7 +99,7 @@ fn reply(params: &FlowParams, request: &Request) -> Result<Reply, RigError> {
         _ => params.clone(),
     };
     let measured = params.measure(&request.scratch)?;
-    let metrics = metrics::of(&params.flow, &measured);
+    let metrics = metrics::from_flow(&params.flow, &measured);
     let Measured { flowed, server, .. } = measured;
     let mut facts = BTreeMap::from([("server".to_string(), server)]);
     if let Some(rate) = params.flow.rate {

@@ -67,11 +67,11 @@ pub fn job() -> Result<(), StoreError> {
             scope.spawn(move || write_for_ever(store, half, first_round));
         }
         let mut recompressor = store.recompressor()?;
-        let mut lane = store.lane()?;
+        let mut handle = store.handle()?;
         loop {
             store.age();
             recompressor.pass(0, 1, Duration::from_millis(3), thread_time)?;
-            lane.write_back(0, PAGES / 8, which)?;
+            handle.write_back(0, PAGES / 8, which)?;
             store.compact(4)?;
         }
     })
@@ -101,10 +101,10 @@ pub(super) fn file_without_name() -> Result<File, CheckError> {
 }
 
 fn write_for_ever(store: &Store, half: u64, first_round: u64) -> Result<(), StoreError> {
-    let mut lane = store.lane()?;
+    let mut handle = store.handle()?;
     for round in first_round.. {
         for page in (half..PAGES).step_by(2) {
-            match lane.write(page, &page_of(seed(page, round))) {
+            match handle.write(page, &page_of(seed(page, round))) {
                 Ok(()) => say(page, round),
                 Err(StoreError::NoSpace { .. }) => {}
                 Err(other) => return Err(other),
@@ -170,10 +170,10 @@ fn judge(
     for bad in store.check()? {
         wrong(bad.error.to_string());
     }
-    let mut lane = store.lane()?;
+    let mut handle = store.handle()?;
     let mut bytes = [0; PAGE_BYTES];
     for (&page, &round) in said {
-        if let Err(error) = lane.read(page, &mut bytes) {
+        if let Err(error) = handle.read(page, &mut bytes) {
             wrong(error.to_string());
             continue;
         }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::Store;
-use super::place::extent;
+use super::slot_access::extent;
 use crate::PAGE_BYTES;
 use crate::arena::classes::{Class, SPAN_BYTES};
 use crate::arena::slots::Target;
@@ -109,7 +109,7 @@ impl Store {
             return false;
         };
         let moved = moves(word).and_then(|(found, at, len, classes)| {
-            let slot = self.slots.take_shortest(classes)?;
+            let slot = self.slots.allocate_shortest(classes)?;
             // The copy is complete before the entry points at it, and the old slot is freed only
             // after the entry is unlocked: a kill in between leaves one whole page and an unused
             // slot.

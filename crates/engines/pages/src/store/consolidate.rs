@@ -11,8 +11,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use parking_lot::MutexGuard;
 
 use super::compact::Compacted;
-use super::lane::Form;
-use super::place::extent;
+use super::handle::Form;
+use super::slot_access::extent;
 use super::{BESIDE_SPANS, Store};
 use crate::arena::classes::{Class, SPAN_BYTES};
 use crate::arena::slots::Target;

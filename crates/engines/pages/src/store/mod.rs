@@ -5,14 +5,14 @@ mod compact;
 mod consolidate;
 mod damage;
 mod file;
+mod handle;
 mod huge;
-mod lane;
 mod locking;
-mod place;
 mod recompress;
 mod recover;
 mod relief;
 mod shared;
+mod slot_access;
 mod stats;
 
 use std::os::fd::BorrowedFd;
@@ -27,10 +27,10 @@ use crate::arena::memory::Memory;
 use crate::arena::slots::Slots;
 use crate::error::StoreError;
 
-pub use background::{Background, Schedule, Work, thread_time};
+pub use background::{Background, BackgroundProgress, Schedule, thread_time};
 pub use compact::Compacted;
 pub use file::{WriteBack, WrittenBack};
-pub use lane::Lane;
+pub use handle::Handle;
 pub use recompress::{Recompressed, Recompressor};
 pub use recover::{Bad, Recovered};
 pub use stats::{KindCount, Stats};
@@ -105,7 +105,7 @@ impl Settings {
 }
 
 /// Compressed pages in a file in memory. All calls take `&self`; each thread that reads or writes
-/// has a [`Lane`] of its own.
+/// has a [`Handle`] of its own.
 #[derive(Debug)]
 pub struct Store {
     memory: Memory,
@@ -202,8 +202,8 @@ impl Store {
     ///
     /// # Errors
     /// When there is no memory for its contexts.
-    pub fn lane(&self) -> Result<Lane<'_>, StoreError> {
-        Lane::new(self)
+    pub fn handle(&self) -> Result<Handle<'_>, StoreError> {
+        Handle::new(self)
     }
 
     /// The settings that the store was made or opened with.

@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::file::{Backing, Start};
-use super::place::{SUM_BYTES, extent};
 use super::shared::content_of;
+use super::slot_access::{SUM_BYTES, extent};
 use super::{BESIDE_SPANS, Settings, Store};
 use crate::PAGE_BYTES;
 use crate::arena::classes::SPAN_BYTES;
@@ -104,7 +104,7 @@ impl Store {
         let Some(shared) = &self.shared else {
             return Ok(());
         };
-        let mut lane = self.lane()?;
+        let mut handle = self.handle()?;
         let mut bytes = [0; PAGE_BYTES];
         for page in self.touched_from(0) {
             let Some(found) = Entry::unpack(self.peek(page)) else {
@@ -124,7 +124,8 @@ impl Store {
             // A damaged page equals no other page, but the entries at its slot are counted all the
             // same, so that the slot is freed with the last of them.
             let content = || {
-                lane.look(page, &mut bytes)
+                handle
+                    .look(page, &mut bytes)
                     .ok()
                     .map(|()| content_of(&bytes))
             };
@@ -139,13 +140,13 @@ impl Store {
     /// # Errors
     /// When there is no memory for the contexts.
     pub fn check(&self) -> Result<Vec<Bad>, StoreError> {
-        let mut lane = self.lane()?;
+        let mut handle = self.handle()?;
         let mut bytes = [0; PAGE_BYTES];
         let mut owners = HashMap::new();
         let mut bad = Vec::new();
         for page in self.touched_from(0) {
             let word = self.peek(page);
-            if let Err(error) = lane.look(page, &mut bytes) {
+            if let Err(error) = handle.look(page, &mut bytes) {
                 bad.push(Bad { page, error });
             }
             let place = Entry::unpack(word).and_then(|found| extent(found.stored));

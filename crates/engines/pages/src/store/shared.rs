@@ -11,7 +11,7 @@ use std::collections::hash_map::Entry as MapEntry;
 use parking_lot::{Mutex, MutexGuard};
 use twox_hash::XxHash3_128;
 
-use super::place::extent;
+use super::slot_access::extent;
 use crate::index::entry::Stored;
 use dyno_codec::lz4::Page;
 

@@ -106,7 +106,7 @@ impl Appender {
         // The batches were charged when they came. Their rows are charged to the tails before they
         // are made, so that the copy is counted while both exist.
         let charge = self.memory.tails.charge(bytes);
-        let mut append = Append::of(next, partition.codec, charge);
+        let mut append = Append::from_batches(next, partition.codec, charge);
         for (batch, within) in again {
             append.acknowledge_with(&batch, within);
         }

@@ -21,7 +21,7 @@ use crate::control::{PendingRequest, Request, Requests};
 use crate::counters::{Counters, add};
 use crate::error::{bad, not_mine, stopping};
 use crate::fair::Fair;
-use crate::held::Held;
+use crate::hosted::HostedPartitions;
 use crate::memory::Memory;
 use crate::tail::Waiter;
 
@@ -38,7 +38,7 @@ const MOST_WAIT: Duration = Duration::from_secs(60);
 pub struct Front {
     pub name: String,
     pub token: Option<Token>,
-    pub held: Arc<Held>,
+    pub hosted: Arc<HostedPartitions>,
     pub memory: Memory,
     pub counters: Arc<Counters>,
     /// What the servers of all listeners count.
@@ -177,7 +177,7 @@ impl Front {
             return Err(stopping());
         }
         let key = (ask.topic_id, ask.partition);
-        let partition = self.held.get(key).ok_or_else(|| not_mine(key))?;
+        let partition = self.hosted.get(key).ok_or_else(|| not_mine(key))?;
         if ask.producer_id <= 0 || ask.first_sequence < 0 {
             return Err(bad("a producer has an id above 0 and sequences from 0"));
         }
@@ -213,7 +213,7 @@ impl Front {
 
     fn fetch(&self, session: &Session, ack: &Ack, ask: &Fetch) -> Result<()> {
         let key = (ask.topic_id, ask.partition);
-        let partition = self.held.get(key).ok_or_else(|| not_mine(key))?;
+        let partition = self.hosted.get(key).ok_or_else(|| not_mine(key))?;
         add(&self.counters.fetches, 1);
         let tails = &self.memory.tails;
         if tails.used_bytes() > tails.limit_bytes() / 3 * 4 {
@@ -280,7 +280,7 @@ impl Front {
                 value: value as u64,
             });
         };
-        now("partitions", self.held.len());
+        now("partitions", self.hosted.len());
         now("memory_bytes", self.memory.used_bytes());
         now("queued_bytes", self.memory.queued.used_bytes());
         now("tail_bytes", self.memory.tails.used_bytes());

@@ -19,7 +19,7 @@ use crate::backlog::Backlog;
 use crate::behind::Behind;
 use crate::counters::{Counters, add};
 use crate::error::not_mine;
-use crate::held::{AppendQueues, Held};
+use crate::hosted::{AppendQueues, HostedPartitions};
 use crate::link::Link;
 use crate::memory::Memory;
 use crate::partition::{Key, Partition};
@@ -69,7 +69,7 @@ pub struct Leases {
     /// The address that clients are told to connect to.
     pub address: String,
     pub lease: Duration,
-    pub held: Arc<Held>,
+    pub hosted: Arc<HostedPartitions>,
     pub append_queues: Arc<AppendQueues>,
     pub memory: Memory,
     pub counters: Arc<Counters>,
@@ -139,7 +139,7 @@ impl Leases {
                 next_renewal = Instant::now();
             }
         }
-        for partition in self.held.all() {
+        for partition in self.hosted.all() {
             // A lease that cannot be given back ends by itself.
             let _ = self.give_back(&partition);
         }
@@ -149,25 +149,25 @@ impl Leases {
         self.renew()?;
         let (all, brokers) = self.count()?;
         let share = all.div_ceil(brokers.max(1));
-        let has = self.held.len();
+        let has = self.hosted.len();
         if has < share {
-            self.take(share - has)?;
+            self.acquire(share - has)?;
         }
-        for partition in self.held.all().into_iter().skip(share) {
+        for partition in self.hosted.all().into_iter().skip(share) {
             self.give_back(&partition)?;
         }
-        self.memory.divide_tails(self.held.len());
+        self.memory.divide_tails(self.hosted.len());
         Ok(())
     }
 
     fn renew(&mut self) -> Result<()> {
         let lease_ms = self.lease.as_millis() as i64;
         let broker = &self.broker;
-        let mut held = self.held.all();
-        held.retain(|partition| !partition.is_closed());
-        let topics: Vec<i32> = held.iter().map(|partition| partition.key.0).collect();
-        let numbers: Vec<i32> = held.iter().map(|partition| partition.key.1).collect();
-        let epochs: Vec<i64> = held.iter().map(|partition| partition.epoch).collect();
+        let mut hosted = self.hosted.all();
+        hosted.retain(|partition| !partition.is_closed());
+        let topics: Vec<i32> = hosted.iter().map(|partition| partition.key.0).collect();
+        let numbers: Vec<i32> = hosted.iter().map(|partition| partition.key.1).collect();
+        let epochs: Vec<i64> = hosted.iter().map(|partition| partition.epoch).collect();
         let rows = self.link.run(|connection| {
             connection
                 .client()
@@ -178,11 +178,11 @@ impl Leases {
         for row in rows {
             let key = (row.get(0), row.get(1));
             renewed.insert(key);
-            if let Some(partition) = self.held.get(key) {
+            if let Some(partition) = self.hosted.get(key) {
                 partition.tail.lock().update_first_offset(row.get(2));
             }
         }
-        for partition in self.held.all() {
+        for partition in self.hosted.all() {
             if !renewed.contains(&partition.key) || partition.is_closed() {
                 self.lose(&partition);
             }
@@ -201,7 +201,7 @@ impl Leases {
         Ok((number(0), number(1)))
     }
 
-    fn take(&mut self, most: usize) -> Result<()> {
+    fn acquire(&mut self, most: usize) -> Result<()> {
         let lease_ms = self.lease.as_millis() as i64;
         let most = most as i64;
         let (broker, address) = (&self.broker, &self.address);
@@ -214,7 +214,7 @@ impl Leases {
         for row in rows {
             let key = (row.get(0), row.get(1));
             let codec = Codec::named(row.get(5))?;
-            let queue = match self.append_queues.queue(self.held.len()) {
+            let queue = match self.append_queues.queue(self.hosted.len()) {
                 Ok(queue) => queue,
                 Err(_) => {
                     // Without a thread the partition cannot be served here. Another broker may have
@@ -225,7 +225,7 @@ impl Leases {
             };
             let offsets = (row.get(3), row.get(4));
             let partition = Partition::new(key, row.get(2), codec, offsets, queue);
-            self.held.insert(Arc::new(partition));
+            self.hosted.insert(Arc::new(partition));
             add(&self.counters.leases_taken, 1);
         }
         Ok(())
@@ -239,7 +239,7 @@ impl Leases {
         while !partition.is_drained() && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));
         }
-        self.held.remove(partition.key);
+        self.hosted.remove(partition.key);
         let given = self.give_up(partition.key);
         partition.close(&moved);
         given
@@ -257,13 +257,13 @@ impl Leases {
     }
 
     fn lose(&self, partition: &Partition) {
-        self.held.remove(partition.key);
+        self.hosted.remove(partition.key);
         partition.close(&not_mine(partition.key));
         add(&self.counters.leases_lost, 1);
     }
 
     fn lose_all(&self) {
-        for partition in self.held.all() {
+        for partition in self.hosted.all() {
             self.lose(&partition);
         }
     }
@@ -272,7 +272,7 @@ impl Leases {
     /// tail that is behind at two looks and did not move between them is not behind because of a
     /// commit under way.
     fn look(&mut self) -> Result<()> {
-        let all = self.held.all();
+        let all = self.hosted.all();
         if all
             .iter()
             .all(|partition| partition.tail.lock().waiters() == 0)
@@ -289,7 +289,7 @@ impl Leases {
         let before = std::mem::take(&mut self.ended);
         for row in rows {
             let key = (row.get(0), row.get(1));
-            let Some(partition) = self.held.get(key) else {
+            let Some(partition) = self.hosted.get(key) else {
                 continue;
             };
             let mut tail = partition.tail.lock();

@@ -75,7 +75,7 @@ impl Partition {
 
     /// Removes batches for the appending thread, whose queue has the partition on its list: those
     /// that came first, up to `most_bytes` but at least one. Also returns whether more are left.
-    pub fn take(&self, most_bytes: usize) -> (Vec<Batch>, bool) {
+    pub fn drain(&self, most_bytes: usize) -> (Vec<Batch>, bool) {
         let mut queue = self.queue.lock();
         let mut bytes = 0;
         let count = queue

@@ -25,6 +25,6 @@ pub use message::Message;
 pub use options::{Acknowledge, ConsumerOptions, ProducerOptions};
 pub use producer::Producer;
 pub use reader::Reader;
-pub use receipt::{Place, Receipt};
+pub use receipt::{Receipt, RecordPosition};
 pub use send_queues::{SealedBatch, SendQueues};
 pub use source::{FetchError, Joined, PartitionEnds, Source};

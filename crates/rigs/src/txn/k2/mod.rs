@@ -27,7 +27,7 @@ use dyno_suite::protocol::{Phase, Reply, Request};
 use crate::{Params, RigError};
 use draw::Draw;
 use params::K2Params;
-pub(crate) use params::{Carrier, size};
+pub(crate) use params::{Transport, size};
 use seen::Seen;
 use system::System;
 

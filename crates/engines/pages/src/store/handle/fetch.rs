@@ -5,12 +5,12 @@ use dyno_checksum::crc32c;
 use dyno_codec::lz4::{self, Page};
 use dyno_codec::repeat;
 
-use super::{Lane, ZERO_PAGE_SUM};
+use super::{Handle, ZERO_PAGE_SUM};
 use crate::error::{Damage, StoreError};
 use crate::index::entry::{Packing, Stored};
-use crate::store::place::{SUM_BYTES, bound_sum};
+use crate::store::slot_access::{SUM_BYTES, bound_sum};
 
-impl Lane<'_> {
+impl Handle<'_> {
     /// Decodes the page that `stored` stands for, and compares its checksum if reads are to be
     /// verified. The caller holds the lock of the entry.
     #[inline(always)]

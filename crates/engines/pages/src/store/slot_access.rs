@@ -51,11 +51,11 @@ impl Store {
     }
 
     /// Stores the page as it is in a slot.
-    pub(super) fn place_raw(&self, page: &Page, sum: u32) -> Result<Stored, StoreError> {
+    pub(super) fn store_raw(&self, page: &Page, sum: u32) -> Result<Stored, StoreError> {
         let assign = |span, class| self.assign(span, class);
         let Some(slot) = self
             .slots
-            .take_of(self.slots.classes().of_pages(), Some(&assign))
+            .allocate_in(self.slots.classes().of_pages(), Some(&assign))
         else {
             return Err(self.no_space(PAGE_BYTES));
         };
@@ -69,7 +69,7 @@ impl Store {
     }
 
     /// Stores a packed form in a slot, behind its checksum.
-    pub(super) fn place_packed(
+    pub(super) fn store_packed(
         &self,
         packing: Packing,
         bytes: &[u8],
@@ -78,7 +78,7 @@ impl Store {
         let needed = bytes.len() + SUM_BYTES;
         let Some(slot) = self
             .slots
-            .take(needed, |span, class| self.assign(span, class))
+            .allocate(needed, |span, class| self.assign(span, class))
         else {
             return Err(self.no_space(needed));
         };
