@@ -29,8 +29,9 @@ pub use arena::slots::ClassUse;
 pub use dyno_codec::lz4::{Codec, Page};
 pub use error::{Damage, StoreError};
 pub use store::{
-    Background, BackgroundProgress, Bad, Compacted, Handle, KindCount, Recompressed, Recompressor,
-    Recovered, Schedule, Settings, Stats, Store, Tiers, WriteBack, WrittenBack, thread_time,
+    Background, BackgroundProgress, BackingFile, Bad, Compacted, Handle, KindCount, Recompressed,
+    Recompressor, Recovered, Schedule, Settings, Stats, Store, Tiers, WriteBack, WrittenBack,
+    thread_time,
 };
 
 /// Bytes of a page, here and in every front.

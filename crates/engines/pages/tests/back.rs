@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use dyno_pages::check::page_of;
 use dyno_pages::{
-    Background, Damage, PAGE_BYTES, Schedule, Settings, Store, StoreError, Tiers, WriteBack,
+    Background, BackingFile, Damage, PAGE_BYTES, Schedule, Settings, Store, StoreError, Tiers,
+    WriteBack,
 };
 
 const NOISE: u64 = 5;
@@ -21,7 +22,10 @@ const ALL: WriteBack = WriteBack {
 
 fn settings(path: &Path, file_pages: u32) -> Settings {
     Settings {
-        backing: Some((path.to_path_buf(), file_pages)),
+        backing: Some(BackingFile {
+            path: path.to_path_buf(),
+            pages: file_pages,
+        }),
         ..Settings::new(64, 1 << 20)
     }
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use dyno_checksum::crc32c;
 use dyno_pages::check::page_of;
 use dyno_pages::{
-    Background, Damage, PAGE_BYTES, Page, Schedule, Settings, Store, StoreError, Tiers, WriteBack,
+    Background, BackingFile, Damage, PAGE_BYTES, Page, Schedule, Settings, Store, StoreError,
+    Tiers, WriteBack,
 };
 
 const INDEX_AT: i64 = 4096;
@@ -48,7 +49,10 @@ fn content(page: u64) -> Page {
 
 fn filled(share: bool, file: &std::path::Path) -> Store {
     let store = Store::create(Settings {
-        backing: Some((file.to_path_buf(), PAGES as u32)),
+        backing: Some(BackingFile {
+            path: file.to_path_buf(),
+            pages: PAGES as u32,
+        }),
         share,
         ..Settings::new(PAGES, 1 << 20)
     })
@@ -172,7 +176,10 @@ fn one_damaged_page_does_not_end_the_work_in_the_background() {
     let folder = tempfile::tempdir().expect("a directory");
     let settings = Settings {
         tiers: Tiers::Lz4ThenZstd,
-        backing: Some((folder.path().join("pages"), 2000)),
+        backing: Some(BackingFile {
+            path: folder.path().join("pages"),
+            pages: 2000,
+        }),
         ..Settings::new(2000, 64 << 20)
     };
     let store = Arc::new(Store::create(settings).expect("memory"));
@@ -236,7 +243,10 @@ const RAW: u64 = 8;
 fn damaged_and_not_verified(folder: &std::path::Path) -> (Store, Settings) {
     let settings = Settings {
         verify: false,
-        backing: Some((folder.join("pages"), PAGES as u32)),
+        backing: Some(BackingFile {
+            path: folder.join("pages"),
+            pages: PAGES as u32,
+        }),
         ..Settings::new(PAGES, 1 << 20)
     };
     let store = Store::create(settings.clone()).expect("memory");
@@ -326,7 +336,10 @@ fn memories_of_versions_1_and_2_are_read_and_upgraded() {
         header.extend(sum.to_le_bytes());
         overwrite(&file, 0, &header);
         let settings = Settings {
-            backing: Some((path, PAGES as u32)),
+            backing: Some(BackingFile {
+                path,
+                pages: PAGES as u32,
+            }),
             ..Settings::new(1, 1)
         };
         let (store, found) = Store::reopen(file, settings).expect("an old store");

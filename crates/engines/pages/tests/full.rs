@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dyno_pages::check::page_of;
-use dyno_pages::{PAGE_BYTES, Page, Settings, Store, StoreError};
+use dyno_pages::{BackingFile, PAGE_BYTES, Page, Settings, Store, StoreError};
 
 fn noise(page: u64) -> Page {
     page_of(5 + 6 * page)
@@ -150,7 +150,10 @@ fn a_write_moves_pages_together_before_it_is_refused() {
 fn a_write_makes_room_by_writing_back_while_the_file_has_some() {
     let folder = tempfile::tempdir().expect("a directory");
     let settings = Settings {
-        backing: Some((folder.path().join("pages"), 3000)),
+        backing: Some(BackingFile {
+            path: folder.path().join("pages"),
+            pages: 3000,
+        }),
         ..Settings::new(8000, 1 << 20)
     };
     let store = Arc::new(Store::create(settings).expect("memory"));
@@ -171,7 +174,10 @@ fn blocks_of_the_file_that_no_page_has_go_back_to_the_file_system() {
     let folder = tempfile::tempdir().expect("a directory");
     let path = folder.path().join("pages");
     let settings = Settings {
-        backing: Some((path.clone(), 3000)),
+        backing: Some(BackingFile {
+            path: path.clone(),
+            pages: 3000,
+        }),
         ..Settings::new(8000, 1 << 20)
     };
     let store = Store::create(settings).expect("memory");

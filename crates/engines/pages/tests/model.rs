@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use dyno_pages::check::{page_of, page_of_length};
-use dyno_pages::{Codec, PAGE_BYTES, Page, Settings, Store, StoreError, Tiers, WriteBack};
+use dyno_pages::{
+    BackingFile, Codec, PAGE_BYTES, Page, Settings, Store, StoreError, Tiers, WriteBack,
+};
 use proptest::prelude::*;
 
 const PAGES: u64 = 80;
@@ -54,7 +56,10 @@ struct Twin {
 
 impl Twin {
     fn new(settings: Settings, folder: &std::path::Path) -> Self {
-        let backing = Some((folder.join("pages"), 16));
+        let backing = Some(BackingFile {
+            path: folder.join("pages"),
+            pages: 16,
+        });
         let settings = Settings {
             backing,
             ..settings

@@ -74,6 +74,6 @@ pub use queue::{Claimed, Queue, QueueOptions, QueueStats};
 pub use record::Record;
 pub use retention::Maintained;
 pub use start::Start;
-pub use topic::{Partition, Topic, TopicChanges, TopicOptions};
+pub use topic::{Partition, Topic, TopicChanges, TopicOptions, TopicPartition};
 
 pub use dyno_postgres::Dsn;

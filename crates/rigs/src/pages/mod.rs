@@ -64,6 +64,12 @@ pub enum PagesError {
     Panicked,
 }
 
+impl From<PagesError> for crate::RigError {
+    fn from(error: PagesError) -> crate::RigError {
+        crate::RigError::Workload(error.into())
+    }
+}
+
 impl PagesError {
     fn system(what: impl Into<String>, source: io::Error) -> PagesError {
         let what = what.into();

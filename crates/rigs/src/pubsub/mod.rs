@@ -65,6 +65,12 @@ pub enum FlowError {
     Panicked,
 }
 
+impl From<FlowError> for RigError {
+    fn from(error: FlowError) -> RigError {
+        RigError::Workload(error.into())
+    }
+}
+
 /// `pubsub-flow`: `messages`, or as many as go through in `seconds`, of `payload` bytes from
 /// `writers` to `groups` of `readers`, in the `way` asked for, on `nodes` servers; `peer` is the
 /// name of the peer whose protocol is spoken.

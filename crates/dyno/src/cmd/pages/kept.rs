@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
-use dyno_pages::{PAGE_BYTES, Schedule, Settings};
+use dyno_pages::{BackingFile, PAGE_BYTES, Schedule, Settings};
 use dyno_pages_hold::HeldFile;
 use serde_json::{Value, json};
 
@@ -180,9 +180,9 @@ impl Kept {
         Settings {
             tiers: store::tiers(self.codec),
             level: self.level,
-            backing: file.zip(self.file_pages).map(|(held, pages)| {
-                let path = store::path_of(std::os::fd::AsFd::as_fd(&held.file));
-                (path, pages)
+            backing: file.zip(self.file_pages).map(|(held, pages)| BackingFile {
+                path: store::path_of(std::os::fd::AsFd::as_fd(&held.file)),
+                pages,
             }),
             // Size and limit are those of the memory, which a reopened store reads from it.
             ..Settings::new(1, 1)

@@ -18,7 +18,7 @@ use super::model::kept;
 use super::{CheckError, Outcome, Plan, page_of};
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
-use crate::store::{Settings, Store, WriteBack, thread_time};
+use crate::store::{BackingFile, Settings, Store, WriteBack, thread_time};
 
 /// The command line of a process of the check.
 pub type Job = Vec<OsString>;
@@ -80,7 +80,10 @@ pub fn job() -> Result<(), StoreError> {
 /// Settings of a store that is opened again with the backing file behind a descriptor.
 fn with_file(back: i32) -> Settings {
     Settings {
-        backing: Some((PathBuf::from(format!("/proc/self/fd/{back}")), PAGES as u32)),
+        backing: Some(BackingFile {
+            path: PathBuf::from(format!("/proc/self/fd/{back}")),
+            pages: PAGES as u32,
+        }),
         ..Settings::new(PAGES, LIMIT_BYTES)
     }
 }

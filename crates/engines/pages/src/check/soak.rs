@@ -16,7 +16,7 @@ use super::kills::file_without_name;
 use super::{CheckError, Outcome, Plan, page_of};
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
-use crate::store::{Background, Handle, Schedule, Settings, Store, WriteBack};
+use crate::store::{Background, BackingFile, Handle, Schedule, Settings, Store, WriteBack};
 
 /// Pages of the store: 128 MiB of them.
 const PAGES: u64 = 32_768;
@@ -109,7 +109,10 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Resul
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let store = Arc::new(Store::create(Settings {
         share: plan.share,
-        backing: Some((path.into(), PAGES as u32)),
+        backing: Some(BackingFile {
+            path: path.into(),
+            pages: PAGES as u32,
+        }),
         ..Settings::new(PAGES, PAGES * PAGE_BYTES as u64)
     })?);
     // The background ages pages four times in each window, so that some come of age in each.

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::Store;
-use super::slot_access::extent;
+use super::slot_access::{Extent, extent};
 use crate::PAGE_BYTES;
 use crate::arena::classes::{Class, SPAN_BYTES};
 use crate::arena::slots::Target;
@@ -96,7 +96,7 @@ impl Store {
     fn move_page(&self, page: u64, mark: &Mark, target: Target) -> bool {
         let moves = |word: u64| {
             let found = Entry::unpack(word & !LOCKED)?;
-            let (at, len) = self.extent_of(found.stored, page).ok()?;
+            let Extent { at, len } = self.extent_of(found.stored, page).ok()?;
             let classes = self.classes_to_move_to(found.stored, at, len, target);
             (!classes.is_empty()).then_some((found, at, len, classes))
         };
@@ -158,7 +158,7 @@ impl Store {
             .shared
             .as_ref()
             .is_some_and(|shared| !shared.moved(old, new));
-        if let (true, Some((at, _))) = (stays, extent(new)) {
+        if let (true, Some(Extent { at, .. })) = (stays, extent(new)) {
             self.slots.free(at);
         }
         stays

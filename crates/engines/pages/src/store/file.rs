@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use dyno_codec::lz4::Page;
 use dyno_io::{Access, AlignedBuffer, BlockFile, Caching, IoError};
 
-use super::Settings;
 use super::handle::Handle;
+use super::{BackingFile, Settings};
 use crate::PAGE_BYTES;
 use crate::error::{Damage, StoreError};
 use crate::index::entry::{Entry, PAGE_PLACE_BITS, Stored};
@@ -41,7 +41,7 @@ pub enum Start {
 
 impl Backing {
     pub fn from_settings(settings: &Settings, start: Start) -> Result<Option<Self>, StoreError> {
-        let Some((path, pages)) = &settings.backing else {
+        let Some(BackingFile { path, pages }) = &settings.backing else {
             return Ok(None);
         };
         Self::open(path, *pages, start).map(Some)

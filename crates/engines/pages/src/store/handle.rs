@@ -11,7 +11,7 @@ use dyno_codec::{repeat, zstd};
 use dyno_io::AlignedBuffer;
 
 use super::shared::{Shared, content_of};
-use super::slot_access::{SUM_BYTES, bound_sum, extent};
+use super::slot_access::{Extent, SUM_BYTES, bound_sum, extent};
 use super::{Store, Tiers};
 use crate::PAGE_BYTES;
 use crate::error::{Damage, StoreError};
@@ -384,7 +384,7 @@ impl Store {
             .entry(page)
             .load(std::sync::atomic::Ordering::Relaxed);
         if let Some(found) = Entry::unpack(word & !LOCKED)
-            && let Some((at, len)) = extent(found.stored)
+            && let Some(Extent { at, len }) = extent(found.stored)
         {
             self.memory.prefetch(at, len.min(AHEAD_BYTES));
         }

@@ -79,9 +79,8 @@ pub struct Settings {
     /// without an error. Pages that are packed again, written back or checked are compared in any
     /// case.
     pub verify: bool,
-    /// A file that idle and incompressible pages can be written back to, with its size in pages.
-    /// Its content means something only together with the memory. A new store empties it.
-    pub backing: Option<(PathBuf, u32)>,
+    /// A file that idle and incompressible pages can be written back to.
+    pub backing: Option<BackingFile>,
     /// Whether pages of equal content share one slot. Costs each write a look-up by content, and
     /// about 120 bytes of memory for each distinct page. A memory that is opened again keeps what
     /// it was made with.
@@ -102,6 +101,16 @@ impl Settings {
             share: false,
         }
     }
+}
+
+/// A file for pages that leave memory. Its content means something only together with the memory. A
+/// new store empties it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackingFile {
+    /// The path of the file.
+    pub path: PathBuf,
+    /// How many pages the file may hold.
+    pub pages: u32,
 }
 
 /// Compressed pages in a file in memory. All calls take `&self`; each thread that reads or writes

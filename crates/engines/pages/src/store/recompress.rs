@@ -8,7 +8,7 @@ use dyno_codec::zstd;
 
 use super::Store;
 use super::handle::Handle;
-use super::slot_access::{SUM_BYTES, extent};
+use super::slot_access::{Extent, SUM_BYTES, extent};
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
 use crate::index::entry::{AGE_MAX, Entry, Packing, Stored};
@@ -201,14 +201,14 @@ impl Recompressor<'_> {
 impl Store {
     /// Frees the slot of a form that no entry points at and that no other thread knows.
     fn free_slot(&self, stored: Stored) {
-        if let Some((at, _)) = extent(stored) {
+        if let Some(Extent { at, .. }) = extent(stored) {
             self.slots.free(at);
         }
     }
 
     /// Bytes of the slot that a form takes, the rounding included.
     pub(super) fn slot_bytes(&self, stored: Stored) -> u64 {
-        extent(stored).map_or(0, |(at, _)| {
+        extent(stored).map_or(0, |Extent { at, .. }| {
             self.slots.classes().bytes(self.slots.class_of(at)) as u64
         })
     }

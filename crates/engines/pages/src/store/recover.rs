@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::file::{Backing, Start};
 use super::shared::content_of;
-use super::slot_access::{SUM_BYTES, extent};
+use super::slot_access::{Extent, SUM_BYTES, extent};
 use super::{BESIDE_SPANS, Settings, Store};
 use crate::PAGE_BYTES;
 use crate::arena::classes::SPAN_BYTES;
@@ -149,11 +149,11 @@ impl Store {
             if let Err(error) = handle.look(page, &mut bytes) {
                 bad.push(Bad { page, error });
             }
-            let place = Entry::unpack(word).and_then(|found| extent(found.stored));
+            let slot = Entry::unpack(word).and_then(|found| extent(found.stored));
             if self.shared.is_some() {
                 continue;
             }
-            if let Some((at, _)) = place
+            if let Some(Extent { at, .. }) = slot
                 && owners.insert(at, page).is_some()
             {
                 bad.push(Bad {
@@ -212,7 +212,7 @@ fn claim(
     if let Stored::File { place, .. } = stored {
         return backing?.claim(place).then_some(true);
     }
-    let Some((at, len)) = extent(stored) else {
+    let Some(Extent { at, len }) = extent(stored) else {
         return Some(stored != Stored::Empty);
     };
     let span = u32::try_from(at / SPAN_BYTES)

@@ -123,8 +123,8 @@ impl Handle<'_> {
         let word = store.lock(page, self.mark())?;
         let outcome = Entry::unpack(word)
             .and_then(|old| extent(old.stored))
-            .filter(|&(at, _)| self.fits(&form, at))
-            .and_then(|(at, _)| self.overwrite_locked(page, &form, bytes, at));
+            .filter(|extent| self.fits(&form, extent.at))
+            .and_then(|extent| self.overwrite_locked(page, &form, bytes, extent.at));
         let new = outcome.map_or(word, |(stored, _)| Entry::fresh(stored).pack());
         store.unlock(page, new, self.mark());
         let Some((stored, reserve)) = outcome else {

@@ -13,13 +13,26 @@ use crate::index::entry::{Entry, Packing, Stored, UNIT_BYTES};
 /// Bytes of the checksum in front of a packed page.
 pub const SUM_BYTES: usize = 4;
 
-/// Where in the arena a form lies, and how long it is there; `None` for a form without a slot.
-pub fn extent(stored: Stored) -> Option<(usize, usize)> {
+/// The bytes of the arena that a form takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Offset in the arena.
+    pub at: usize,
+    /// Length in bytes, the checksum included.
+    pub len: usize,
+}
+
+/// Where in the arena a form lies; `None` for a form without a slot.
+pub fn extent(stored: Stored) -> Option<Extent> {
     match stored {
-        Stored::Raw { place, .. } => Some((place as usize * PAGE_BYTES, PAGE_BYTES)),
-        Stored::Packed { len, place, .. } => {
-            Some(((place * UNIT_BYTES) as usize, usize::from(len) + SUM_BYTES))
-        }
+        Stored::Raw { place, .. } => Some(Extent {
+            at: place as usize * PAGE_BYTES,
+            len: PAGE_BYTES,
+        }),
+        Stored::Packed { len, place, .. } => Some(Extent {
+            at: (place * UNIT_BYTES) as usize,
+            len: usize::from(len) + SUM_BYTES,
+        }),
         Stored::Empty | Stored::Fill { .. } | Stored::File { .. } => None,
     }
 }
@@ -33,14 +46,12 @@ pub fn bound_sum(sum: u32, page: u64) -> u32 {
 impl Store {
     /// Where a form lies, or the damage if that is not inside the arena.
     #[inline(always)]
-    pub(super) fn extent_of(
-        &self,
-        stored: Stored,
-        page: u64,
-    ) -> Result<(usize, usize), StoreError> {
+    pub(super) fn extent_of(&self, stored: Stored, page: u64) -> Result<Extent, StoreError> {
         let arena = self.memory.layout().spans as usize * SPAN_BYTES;
         match extent(stored) {
-            Some((at, len)) if len <= PAGE_BYTES && at <= arena - len => Ok((at, len)),
+            Some(extent) if extent.len <= PAGE_BYTES && extent.at <= arena - extent.len => {
+                Ok(extent)
+            }
             _ => {
                 let what = Damage::Entry {
                     entry: Entry::fresh(stored).pack(),
@@ -128,7 +139,7 @@ impl Store {
     /// any more.
     #[inline(always)]
     pub(super) fn release(&self, stored: Stored) {
-        if let Some((at, _)) = extent(stored) {
+        if let Some(Extent { at, .. }) = extent(stored) {
             if self.shared.as_ref().is_none_or(|shared| shared.leave(at)) {
                 self.slots.free(at);
             }

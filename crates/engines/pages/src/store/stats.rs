@@ -150,7 +150,7 @@ impl Store {
 
 impl Stats {
     fn count(&mut self, entry: Entry) {
-        let bytes = extent(entry.stored).map_or(0, |(_, len)| len as u64);
+        let bytes = extent(entry.stored).map_or(0, |extent| extent.len as u64);
         let kind = match entry.stored {
             Stored::Empty => {
                 self.empty += 1;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dyno_pubsub::wire::{Fetched, Rest, RowHead};
-use dyno_pubsub::{Code, Error, StoredRow};
+use dyno_pubsub::{Code, Error, StoredRow, TopicPartition};
 
 use crate::backlog::{Backlog, FetchCharge, FetchTask};
 use crate::chunk::Chunk;
@@ -79,7 +79,10 @@ impl Reader {
         let Behind {
             partition, waiter, ..
         } = job;
-        let (topic_id, number) = partition.key;
+        let TopicPartition {
+            topic_id,
+            partition: number,
+        } = partition.key;
         let found = self
             .link
             .run(|connection| connection.fetch(topic_id, number, waiter.offset, most_bytes))?;

@@ -232,7 +232,9 @@ impl Broker {
     /// The partitions that it holds, as (topic, partition, epoch).
     pub fn partitions(&self) -> Vec<(i32, i32, i64)> {
         let hosted = self.front.hosted.all();
-        let keys = hosted.iter().map(|p| (p.key.0, p.key.1, p.epoch));
+        let keys = hosted
+            .iter()
+            .map(|p| (p.key.topic_id, p.key.partition, p.epoch));
         keys.collect()
     }
 

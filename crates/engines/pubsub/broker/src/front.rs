@@ -10,7 +10,7 @@ use dyno_pubsub::wire::{
     Commit, CreateTopic, Fetch, Heartbeat, Hello, JoinGroup, LeaveGroup, ListOffsets, Message,
     Metadata, NewProducer, Produce, SkipLost, Status, StatusIs, Verb, Welcome, WireError,
 };
-use dyno_pubsub::{Code, Error, Result};
+use dyno_pubsub::{Code, Error, Result, TopicPartition};
 use dyno_serve::Token;
 
 use crate::backlog::{Backlog, Reading};
@@ -176,7 +176,10 @@ impl Front {
         if self.stopping.load(Ordering::Acquire) {
             return Err(stopping());
         }
-        let key = (ask.topic_id, ask.partition);
+        let key = TopicPartition {
+            topic_id: ask.topic_id,
+            partition: ask.partition,
+        };
         let partition = self.hosted.get(key).ok_or_else(|| not_mine(key))?;
         if ask.producer_id <= 0 || ask.first_sequence < 0 {
             return Err(bad("a producer has an id above 0 and sequences from 0"));
@@ -212,7 +215,10 @@ impl Front {
     }
 
     fn fetch(&self, session: &Session, ack: &Ack, ask: &Fetch) -> Result<()> {
-        let key = (ask.topic_id, ask.partition);
+        let key = TopicPartition {
+            topic_id: ask.topic_id,
+            partition: ask.partition,
+        };
         let partition = self.hosted.get(key).ok_or_else(|| not_mine(key))?;
         add(&self.counters.fetches, 1);
         let tails = &self.memory.tails;

@@ -10,14 +10,15 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::append_queue::AppendQueue;
 use crate::broker::join_within;
-use crate::partition::{Key, Partition};
+use crate::partition::Partition;
+use dyno_pubsub::TopicPartition;
 
 /// Partitions by topic and number.
 #[derive(Default)]
-pub struct HostedPartitions(RwLock<HashMap<Key, Arc<Partition>>>);
+pub struct HostedPartitions(RwLock<HashMap<TopicPartition, Arc<Partition>>>);
 
 impl HostedPartitions {
-    pub fn get(&self, key: Key) -> Option<Arc<Partition>> {
+    pub fn get(&self, key: TopicPartition) -> Option<Arc<Partition>> {
         let hosted = self.0.read();
         hosted.get(&key).cloned()
     }
@@ -27,7 +28,7 @@ impl HostedPartitions {
         hosted.insert(partition.key, partition);
     }
 
-    pub fn remove(&self, key: Key) -> Option<Arc<Partition>> {
+    pub fn remove(&self, key: TopicPartition) -> Option<Arc<Partition>> {
         let mut hosted = self.0.write();
         hosted.remove(&key)
     }

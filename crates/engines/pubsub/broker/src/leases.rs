@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_pubsub::record::Codec;
-use dyno_pubsub::{Error, Result};
+use dyno_pubsub::{Error, Result, TopicPartition};
 use parking_lot::{Condvar, Mutex};
 
 use crate::backlog::Backlog;
@@ -22,7 +22,7 @@ use crate::error::not_mine;
 use crate::hosted::{AppendQueues, HostedPartitions};
 use crate::link::Link;
 use crate::memory::Memory;
-use crate::partition::{Key, Partition};
+use crate::partition::Partition;
 
 /// The prefix of the lease sessions' names.
 pub const SESSION: &str = "dyno-broker ";
@@ -76,7 +76,7 @@ pub struct Leases {
     pub behind: Arc<Backlog>,
     pub signal: Arc<Signal>,
     /// Where the tail of a partition ended at the last look, if it was behind the database then.
-    pub ended: HashMap<Key, i64>,
+    pub ended: HashMap<TopicPartition, i64>,
 }
 
 /// Wakes the thread, or stops it.
@@ -165,8 +165,14 @@ impl Leases {
         let broker = &self.broker;
         let mut hosted = self.hosted.all();
         hosted.retain(|partition| !partition.is_closed());
-        let topics: Vec<i32> = hosted.iter().map(|partition| partition.key.0).collect();
-        let numbers: Vec<i32> = hosted.iter().map(|partition| partition.key.1).collect();
+        let topics: Vec<i32> = hosted
+            .iter()
+            .map(|partition| partition.key.topic_id)
+            .collect();
+        let numbers: Vec<i32> = hosted
+            .iter()
+            .map(|partition| partition.key.partition)
+            .collect();
         let epochs: Vec<i64> = hosted.iter().map(|partition| partition.epoch).collect();
         let rows = self.link.run(|connection| {
             connection
@@ -176,7 +182,10 @@ impl Leases {
         })?;
         let mut renewed = HashSet::new();
         for row in rows {
-            let key = (row.get(0), row.get(1));
+            let key = TopicPartition {
+                topic_id: row.get(0),
+                partition: row.get(1),
+            };
             renewed.insert(key);
             if let Some(partition) = self.hosted.get(key) {
                 partition.tail.lock().update_first_offset(row.get(2));
@@ -212,7 +221,10 @@ impl Leases {
                 .map_err(Error::statement("take leases"))
         })?;
         for row in rows {
-            let key = (row.get(0), row.get(1));
+            let key = TopicPartition {
+                topic_id: row.get(0),
+                partition: row.get(1),
+            };
             let codec = Codec::named(row.get(5))?;
             let queue = match self.append_queues.queue(self.hosted.len()) {
                 Ok(queue) => queue,
@@ -245,12 +257,12 @@ impl Leases {
         given
     }
 
-    fn give_up(&mut self, (topic_id, number): Key) -> Result<()> {
+    fn give_up(&mut self, key: TopicPartition) -> Result<()> {
         let broker = &self.broker;
         self.link.run(|connection| {
             connection
                 .client()
-                .execute(GIVE_BACK, &[broker, &topic_id, &number])
+                .execute(GIVE_BACK, &[broker, &key.topic_id, &key.partition])
                 .map(|_| ())
                 .map_err(Error::statement("give a lease back"))
         })
@@ -288,7 +300,10 @@ impl Leases {
         })?;
         let before = std::mem::take(&mut self.ended);
         for row in rows {
-            let key = (row.get(0), row.get(1));
+            let key = TopicPartition {
+                topic_id: row.get(0),
+                partition: row.get(1),
+            };
             let Some(partition) = self.hosted.get(key) else {
                 continue;
             };

@@ -6,6 +6,7 @@ mod broker;
 mod chain;
 mod consumer;
 mod direct;
+mod identity;
 mod message;
 mod named;
 mod options;

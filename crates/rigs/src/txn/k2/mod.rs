@@ -68,6 +68,12 @@ pub enum K2Error {
     Panicked,
 }
 
+impl From<K2Error> for RigError {
+    fn from(error: K2Error) -> RigError {
+        RigError::Workload(error.into())
+    }
+}
+
 /// `txn-k2`: transactions of a few writes and reads for some time; `peer` is another system that
 /// does the same.
 pub(crate) fn k2(

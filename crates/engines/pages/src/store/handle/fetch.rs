@@ -8,7 +8,7 @@ use dyno_codec::repeat;
 use super::{Handle, ZERO_PAGE_SUM};
 use crate::error::{Damage, StoreError};
 use crate::index::entry::{Packing, Stored};
-use crate::store::slot_access::{SUM_BYTES, bound_sum};
+use crate::store::slot_access::{Extent, SUM_BYTES, bound_sum};
 
 impl Handle<'_> {
     /// Decodes the page that `stored` stands for, and compares its checksum if reads are to be
@@ -59,7 +59,7 @@ impl Handle<'_> {
                 sum
             }
             Stored::Raw { sum, .. } => {
-                let (at, len) = self.store.extent_of(stored, page)?;
+                let Extent { at, len } = self.store.extent_of(stored, page)?;
                 // SAFETY: the caller holds the entry's lock.
                 bytes.copy_from_slice(unsafe { self.store.stored_bytes(at, len) });
                 sum
@@ -69,7 +69,7 @@ impl Handle<'_> {
                 sum
             }
             Stored::Packed { packing, .. } => {
-                let (at, len) = self.store.extent_of(stored, page)?;
+                let Extent { at, len } = self.store.extent_of(stored, page)?;
                 // All lines are requested at once; the decoder would wait for one after the other.
                 self.store.memory.prefetch(at, len);
                 // SAFETY: the caller holds the entry's lock.
@@ -123,7 +123,7 @@ impl Handle<'_> {
         page: u64,
         bytes: &mut Page,
     ) -> Result<(), StoreError> {
-        let (at, len) = self.store.extent_of(stored, page)?;
+        let Extent { at, len } = self.store.extent_of(stored, page)?;
         // SAFETY: the caller guarantees it.
         let form = unsafe { self.store.stored_bytes(at, len) };
         match stored {
