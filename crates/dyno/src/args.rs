@@ -9,6 +9,7 @@ mod feeds;
 mod history;
 mod ingest;
 mod log;
+mod log_start;
 mod pages;
 mod pubsub;
 mod pubsub_bench;

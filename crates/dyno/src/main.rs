@@ -15,7 +15,7 @@ mod limits;
 mod logging;
 mod places;
 mod progress;
-mod room;
+mod resources;
 mod runs;
 mod secrets;
 mod session;

@@ -19,7 +19,7 @@ use crate::limits::{self, Known};
 use crate::progress::RunProgress;
 use crate::systems::{self, Chosen};
 use crate::units::show_seconds;
-use crate::{identity, places, room, terminal};
+use crate::{identity, places, resources, terminal};
 
 /// The pause between two readings of the processor's counters.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -122,9 +122,9 @@ impl Job {
         }
         let preparer = Preparer::new(&cache.join("data"), &planned, &chosen.systems);
         let needs = planned.needs(&|data, system| preparer.ready(data, system));
-        let room = room::of(cache, session.max_disk);
+        let resources = resources::available(cache, session.max_disk);
         let data = cache.join("data");
-        room::check(&needs, &room, suite, &chosen, (session.size, &data))?;
+        resources::check(&needs, &resources, suite, &chosen, (session.size, &data))?;
         eprintln!(
             "{}: {} timed invocations, about {} after {} of preparation; no block starts after {}",
             suite.name,

@@ -8,8 +8,9 @@ use clap::{Args as ClapArgs, Subcommand};
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::{NamedCluster, Start};
 
+use super::log_start::start;
 use super::{LogArgs, PubsubBenchArgs, PubsubCheckArgs, PubsubCheckJobArgs};
-use crate::units::{bytes, count, duration, start};
+use crate::units::{bytes, count, duration};
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:

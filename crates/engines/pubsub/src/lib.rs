@@ -61,8 +61,8 @@ pub mod wire;
 pub use append::Appended;
 pub use client::{
     Acknowledge, Address, Change, Consumer, ConsumerOptions, FetchError, Joined, Message,
-    PartitionEnds, Place, Producer, ProducerOptions, Reader, Receipt, SealedBatch, SendQueues,
-    Source,
+    PartitionEnds, Producer, ProducerOptions, Reader, Receipt, RecordPosition, SealedBatch,
+    SendQueues, Source,
 };
 pub use connection::Connection;
 pub use epoch::{EPOCH_SHIFT, begins_epoch, epoch};
@@ -76,6 +76,6 @@ pub use queue::{Claimed, Queue, QueueOptions, QueueStats};
 pub use record::Record;
 pub use retention::Maintained;
 pub use start::Start;
-pub use topic::{Partition, Topic, TopicChanges, TopicOptions};
+pub use topic::{Partition, Topic, TopicChanges, TopicOptions, TopicPartition};
 
 pub use dyno_postgres::Dsn;

@@ -111,8 +111,8 @@ fn what_is_written_today_is_as_the_schema_says() {
         .unread
         .insert("temperature".into(), "no sensor".into());
     stored.samples[0].sensors = Sensed {
-        clock_mhz: Span::of([2_400.0]),
-        temperature_c: Span::of([60.0]),
+        clock_mhz: Span::from_values([2_400.0]),
+        temperature_c: Span::from_values([60.0]),
     };
     stored.run.plan.only = vec!["load-*".into()];
     stored.run.plan.skip = vec!["load-once".into()];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dyno_record::{CasePlan, Size};
 use toml::{Spanned, Value};
 
-use crate::data::DataPlan;
+use crate::data_plan::DataPlan;
 use crate::definition::{CaseDef, DataDef, Definition, EstimateDef, SweepDef, is_kebab};
 use crate::estimate::{CaseEstimate, Estimate};
 use crate::substitute::Scope;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use dyno_record::{CasePlan, LeftOut, Plan, Role, Size};
 
 use crate::beside::LoadCommand;
-use crate::data::DataPlan;
+use crate::data_plan::DataPlan;
 use crate::definition::Definition;
-use crate::estimate::CaseEstimate;
+use crate::estimate::{CaseEstimate, samples_of};
 use crate::expand::{Expander, number};
 use crate::{DYNO, Error, size};
 
@@ -230,13 +230,6 @@ impl Planned {
         }
         self.data.retain(|data| !data.systems.is_empty());
     }
-}
-
-/// Invocations of a case that will be timed; `beside` says whether each system runs a second time
-/// in each block.
-pub(crate) fn samples_of(case: &CasePlan, beside: bool) -> u32 {
-    let arms = if beside { 2 } else { 1 };
-    case.repeats * (arms * case.systems.len() as u32 + u32::from(case.control))
 }
 
 /// Whether some parameter refers to the data section.

@@ -9,10 +9,10 @@ use crate::Error;
 use crate::beside::LoadCommand;
 use crate::clock::Clock;
 use crate::data::Preparer;
-use crate::estimate::CaseEstimate;
+use crate::estimate::{CaseEstimate, samples_of};
 use crate::executor::Executor;
 use crate::order::{self, Slot};
-use crate::plan::{Planned, samples_of};
+use crate::plan::Planned;
 use crate::progress::{Event, Observer};
 use crate::stop::Stop;
 use crate::system::System;
@@ -212,9 +212,9 @@ impl Runner<'_> {
                 if *failures >= FAILURES_MAX {
                     continue;
                 }
-                let place = self.place(block as u32, position, slot.arm);
+                let at = self.schedule_position(block as u32, position, slot.arm);
                 self.announce(index, case, slot);
-                let Some(sample) = self.sample(case, slot, place, agreed)? else {
+                let Some(sample) = self.sample(case, slot, at, agreed)? else {
                     self.summary.stopped = true;
                     return Ok(());
                 };

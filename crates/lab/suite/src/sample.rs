@@ -13,7 +13,7 @@ use crate::{DYNO, Error};
 
 /// A place in the order of a run, for the sample.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct SchedulePosition {
     pub(crate) block: u32,
     pub(crate) position: u32,
     pub(crate) arm: Arm,
@@ -29,7 +29,7 @@ impl Runner<'_> {
         &mut self,
         case: &CasePlan,
         slot: &Slot,
-        place: Place,
+        at: SchedulePosition,
         agreed: &Answer,
     ) -> Result<Option<Sample>, Error> {
         let name = case.systems[slot.system].clone();
@@ -61,7 +61,7 @@ impl Runner<'_> {
                 return Ok(Some(failed_sample(
                     case,
                     system,
-                    place,
+                    at,
                     Outcome::Failed(reason),
                 )));
             }
@@ -71,7 +71,7 @@ impl Runner<'_> {
             return Ok(None);
         }
         let (reply, outcome) = invoke::judge(&ended, case.time_limit_s);
-        let mut sample = failed_sample(case, system, place, outcome);
+        let mut sample = failed_sample(case, system, at, outcome);
         sample.wall_s = ended.wall_s;
         sample.usage = ended.usage;
         sample.sensors = sensors;
@@ -82,7 +82,7 @@ impl Runner<'_> {
                 sample.outcome = Outcome::Failed(reason);
             }
             if let Some(log) = &reply.histogram {
-                let name = format!("{}-{system}-{}-{}", case.name, place.block, place.position);
+                let name = format!("{}-{system}-{}-{}", case.name, at.block, at.position);
                 let file = invoke::keep_histogram(log, self.record.path(), &name)?;
                 sample.histogram = Some(file);
             }
@@ -169,8 +169,13 @@ impl Runner<'_> {
         )
     }
 
-    pub(crate) fn place(&self, block: u32, position: usize, arm: Arm) -> Place {
-        Place {
+    pub(crate) fn schedule_position(
+        &self,
+        block: u32,
+        position: usize,
+        arm: Arm,
+    ) -> SchedulePosition {
+        SchedulePosition {
             block,
             position: position as u32,
             arm,
@@ -182,11 +187,11 @@ impl Runner<'_> {
         &mut self,
         case: &CasePlan,
         system: &str,
-        place: Place,
+        at: SchedulePosition,
         ended: Option<&Ended>,
         outcome: Outcome,
     ) -> Result<(), Error> {
-        let mut sample = failed_sample(case, system, place, outcome);
+        let mut sample = failed_sample(case, system, at, outcome);
         if let Some(ended) = ended {
             sample.wall_s = ended.wall_s;
             sample.usage = ended.usage.clone();
@@ -215,16 +220,16 @@ pub(crate) fn missing_part(case: &CasePlan, reply: &Reply) -> Option<String> {
 pub(crate) fn failed_sample(
     case: &CasePlan,
     system: &str,
-    place: Place,
+    at: SchedulePosition,
     outcome: Outcome,
 ) -> Sample {
     Sample {
         case: case.name.clone(),
         system: system.to_string(),
-        arm: place.arm,
-        block: place.block,
-        position: place.position,
-        at_s: place.at_s,
+        arm: at.arm,
+        block: at.block,
+        position: at.position,
+        at_s: at.at_s,
         outcome,
         wall_s: 0.0,
         answer: None,

@@ -70,7 +70,7 @@ impl Runner<'_> {
                 case: &case.name,
                 system: name,
             });
-            let place = self.place(0, position, Arm::Main);
+            let at = self.schedule_position(0, position, Arm::Main);
             let ended = self.invoke(case, name, Phase::Verify)?;
             let (ended, reply, outcome) = match ended {
                 Ok(ended) if ended.exit == Exit::Stopped => {
@@ -101,7 +101,7 @@ impl Runner<'_> {
                         Outcome::Hung(why) => Outcome::Hung(format!("before timing: {why}")),
                         _ => Outcome::Failed(format!("before timing: {reason}")),
                     };
-                    self.keep_failure(case, name, place, ended.as_ref(), outcome)?;
+                    self.keep_failure(case, name, at, ended.as_ref(), outcome)?;
                     verified.push(Verified::Out(reason));
                 }
             }
@@ -140,9 +140,9 @@ impl Runner<'_> {
                     let Verified::Answered(answer, wall_s) = verified else {
                         continue;
                     };
-                    let place = self.place(0, position, Arm::Main);
+                    let at = self.schedule_position(0, position, Arm::Main);
                     let reason = format!("before timing: answers disagree: {reason}");
-                    let mut sample = failed_sample(case, name, place, Outcome::Failed(reason));
+                    let mut sample = failed_sample(case, name, at, Outcome::Failed(reason));
                     sample.wall_s = *wall_s;
                     sample.answer = Some(answer.clone());
                     self.record.append(&sample)?;

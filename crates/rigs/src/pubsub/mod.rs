@@ -65,6 +65,12 @@ pub enum FlowError {
     Panicked,
 }
 
+impl From<FlowError> for RigError {
+    fn from(error: FlowError) -> RigError {
+        RigError::Workload(error.into())
+    }
+}
+
 /// `pubsub-flow`: `messages`, or as many as go through in `seconds`, of `payload` bytes from
 /// `writers` to `groups` of `readers`, in the `way` asked for, on `nodes` servers; `peer` is the
 /// name of the peer whose protocol is spoken.
@@ -99,7 +105,7 @@ fn reply(params: &FlowParams, request: &Request) -> Result<Reply, RigError> {
         _ => params.clone(),
     };
     let measured = params.measure(&request.scratch)?;
-    let metrics = metrics::of(&params.flow, &measured);
+    let metrics = metrics::from_flow(&params.flow, &measured);
     let Measured { flowed, server, .. } = measured;
     let mut facts = BTreeMap::from([("server".to_string(), server)]);
     if let Some(rate) = params.flow.rate {

@@ -97,7 +97,7 @@ fn cell(column: &str, report: &Report, samples: &[Sample], row: &TableRow, syste
             Some((share, limit)) => {
                 let unit = ranking.map_or("", |f| f.unit.as_str());
                 let title = format!("the limit is {}", quantity(limit, unit));
-                Cell::number(share_text(share), title).of(share, "%")
+                Cell::number(share_text(share), title).with_value(share, "%")
             }
             None => Cell::none("the case names no limit that was measured"),
         },
@@ -198,7 +198,7 @@ fn ratio_cell(peer: &str, ratio: &Ratio, system: &str) -> Cell {
         ratio_range(ratio.low, ratio.high),
         ratio.blocks
     );
-    Cell::number(text, title).of(ratio.ratio, "x")
+    Cell::number(text, title).with_value(ratio.ratio, "x")
 }
 
 /// The ranking metric of every sample that ended well, in the order of the blocks.
@@ -234,7 +234,7 @@ fn variation_cell(report: &Report, samples: &[Sample], case: &str, system: &str)
             format!("{:.1}%", share * 100.0),
             "standard deviation of the repeats, as a share of their mean",
         )
-        .of(share, "%"),
+        .with_value(share, "%"),
         Err(_) => Cell::none("fewer than two invocations ended well"),
     }
 }
@@ -248,7 +248,7 @@ fn seed_cell(report: &Report, case: &str) -> Cell {
     let plan = report.cases.iter().find(|c| c.plan.name == case);
     match plan.and_then(|c| Some((c.plan.seed_figure.as_ref()?, &c.plan.unit))) {
         Some((seed, unit)) => {
-            Cell::number(quantity(seed.value, unit), seed.note.clone()).of(seed.value, unit)
+            Cell::number(quantity(seed.value, unit), seed.note.clone()).with_value(seed.value, unit)
         }
         None => Cell::none("the seed document has no such figure"),
     }

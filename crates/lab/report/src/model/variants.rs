@@ -59,7 +59,7 @@ fn row(report: &Report, case: &CaseReport, system: &str) -> Option<Vec<Cell>> {
     cells.extend(match ratio {
         Some(ratio) => [
             Cell::number(ratio_text(ratio.ratio), ratio_range(ratio.low, ratio.high))
-                .of(ratio.ratio, "x"),
+                .with_value(ratio.ratio, "x"),
             Cell {
                 title: ratio.reason.clone(),
                 ..Cell::text(ratio.verdict)

@@ -34,10 +34,10 @@ const SCRIPTS: [&str; 4] = [
 /// `home` is where the page links back to, when it is one of a site.
 pub(super) fn print(report: &Report, home: Option<&str>) -> Result<String, ReportError> {
     let values = context! {
-        r => Serde(View::of(report)),
+        r => Serde(View::from_report(report)),
         home,
         scripts => Value::from_safe_string(SCRIPTS.join("\n")),
-        data => Value::from_safe_string(json::inline(&Plots::of(report))?),
+        data => Value::from_safe_string(json::inline(&Plots::from_report(report))?),
     };
     render(NAME, values)
 }

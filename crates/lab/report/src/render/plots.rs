@@ -69,7 +69,7 @@ struct LatencyLine {
 }
 
 impl Plots {
-    pub(super) fn of(report: &Report) -> Plots {
+    pub(super) fn from_report(report: &Report) -> Plots {
         Plots {
             strips: report
                 .cases

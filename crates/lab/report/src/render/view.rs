@@ -54,7 +54,7 @@ pub(crate) struct WithdrawnView {
 }
 
 impl WithdrawnView {
-    pub(crate) fn of(report: &Report) -> Option<WithdrawnView> {
+    pub(crate) fn from_report(report: &Report) -> Option<WithdrawnView> {
         let withdrawal = report.withdrawn.as_ref()?;
         let why = withdrawal.why.as_str();
         let (first, rest) = why.split_once("\n\n").unwrap_or((why, ""));
@@ -156,7 +156,7 @@ struct RawRow {
 }
 
 impl View {
-    pub(super) fn of(report: &Report) -> View {
+    pub(super) fn from_report(report: &Report) -> View {
         let run = &report.run;
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let headline = headline(report);
@@ -176,14 +176,14 @@ impl View {
             beside: text(&run.beside),
             environment: environment(report),
             checks: bad_checks(report),
-            withdrawn: WithdrawnView::of(report),
+            withdrawn: WithdrawnView::from_report(report),
             has_alone: headline.rows.iter().any(|row| !row.compared),
             rows: rows(report, &headline),
             findings: report.findings.clone(),
             linted: lint_scope(&figures_of(report, &report.samples)),
             limits: run.limits.iter().map(limit_row).collect(),
             tables: tables(report),
-            sweeps: Plots::of(report)
+            sweeps: Plots::from_report(report)
                 .sweeps
                 .into_iter()
                 .map(|s| s.title)

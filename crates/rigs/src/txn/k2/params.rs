@@ -11,7 +11,7 @@ use crate::{Params, RigError};
 #[derive(Debug, Clone)]
 pub(super) struct K2Params {
     pub system: Name,
-    pub carrier: Carrier,
+    pub transport: Transport,
     pub durability: Durability,
     /// The server's cores, as `--cores` takes them; `None` for one thread that is not pinned.
     pub cores: Option<String>,
@@ -47,7 +47,7 @@ pub(super) enum Name {
 
 /// The transport between clients and a server of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Carrier {
+pub(crate) enum Transport {
     Ring,
     Unix,
     Tcp,
@@ -73,12 +73,12 @@ pub(super) enum Keys {
     Rows { rows: u64, theta: f64 },
 }
 
-impl Carrier {
-    pub fn read(params: &mut Params<'_>) -> Result<Carrier, RigError> {
+impl Transport {
+    pub fn read(params: &mut Params<'_>) -> Result<Transport, RigError> {
         match params.text("carrier")? {
-            "ring" => Ok(Carrier::Ring),
-            "unix" => Ok(Carrier::Unix),
-            "tcp" => Ok(Carrier::Tcp),
+            "ring" => Ok(Transport::Ring),
+            "unix" => Ok(Transport::Unix),
+            "tcp" => Ok(Transport::Tcp),
             other => {
                 let reason = format!("`{other}` is not one of ring, unix, tcp");
                 Err(params.wrong("carrier", reason))
@@ -88,9 +88,9 @@ impl Carrier {
 
     pub fn name(self) -> &'static str {
         match self {
-            Carrier::Ring => "ring",
-            Carrier::Unix => "unix",
-            Carrier::Tcp => "tcp",
+            Transport::Ring => "ring",
+            Transport::Unix => "unix",
+            Transport::Tcp => "tcp",
         }
     }
 }
@@ -119,7 +119,7 @@ impl K2Params {
         let rate = params.number("rate")?;
         let parsed = K2Params {
             system,
-            carrier: Carrier::read(params)?,
+            transport: Transport::read(params)?,
             durability,
             cores: params.text_or_none("cores")?.map(str::to_owned),
             partitions: params.count_or("partitions", 1)?,

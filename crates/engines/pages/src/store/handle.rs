@@ -10,8 +10,8 @@ use dyno_codec::lz4::{self, BLOCK_BOUND, Block, Page};
 use dyno_codec::{repeat, zstd};
 use dyno_io::AlignedBuffer;
 
-use super::place::{SUM_BYTES, bound_sum, extent};
 use super::shared::{Shared, content_of};
+use super::slot_access::{Extent, SUM_BYTES, bound_sum, extent};
 use super::{Store, Tiers};
 use crate::PAGE_BYTES;
 use crate::error::{Damage, StoreError};
@@ -25,7 +25,7 @@ const AHEAD_BYTES: usize = 1024;
 
 /// Reads and writes for one thread. It owns all working memory, so that no call allocates.
 #[derive(Debug)]
-pub struct Lane<'a> {
+pub struct Handle<'a> {
     store: &'a Store,
     /// Names the page whose lock this thread holds, for threads that wait for it.
     mark: Arc<Mark>,
@@ -43,9 +43,9 @@ pub struct Lane<'a> {
     limit_bytes: usize,
 }
 
-impl<'a> Lane<'a> {
+impl<'a> Handle<'a> {
     pub(super) fn new(store: &'a Store) -> Result<Self, StoreError> {
-        let mut lane = Self {
+        let mut handle = Self {
             store,
             mark: store.holders.mark(),
             encoder: lz4::Encoder::new(store.settings.writer),
@@ -62,12 +62,12 @@ impl<'a> Lane<'a> {
             twin: store.shared.as_ref().map(|_| Box::new([0; PAGE_BYTES])),
             limit_bytes: store.slots.classes().longest_that_pays() - SUM_BYTES,
         };
-        if let Some(frames) = &mut lane.frames {
-            // The library allocates with the first page, and no call of a lane may allocate: a
+        if let Some(frames) = &mut handle.frames {
+            // The library allocates with the first page, and no call of a handle may allocate: a
             // store that serves swap could not get the memory.
-            let _length = frames.encode(&[0; PAGE_BYTES], &mut lane.block, BLOCK_BOUND);
+            let _length = frames.encode(&[0; PAGE_BYTES], &mut handle.block, BLOCK_BOUND);
         }
-        Ok(lane)
+        Ok(handle)
     }
 
     /// Stores `bytes` as page `page`. If it fails, the page is as it was.
@@ -95,7 +95,7 @@ impl<'a> Lane<'a> {
 
     /// Stores `pages` from page `first` on; most efficient with 32 or more at a time.
     ///
-    /// Those of [`Lane::write`]; pages before the failing one are stored, those behind it are as
+    /// Those of [`Handle::write`]; pages before the failing one are stored, those behind it are as
     /// they were.
     pub fn write_many(&mut self, first: u64, pages: &[Page]) -> Result<(), StoreError> {
         for (number, bytes) in (first..).zip(pages) {
@@ -138,7 +138,7 @@ impl<'a> Lane<'a> {
     /// Reads any pages, and prefetches the bytes of the ones that follow.
     ///
     /// # Errors
-    /// Those of [`Lane::read`] for the first page that fails; those before it are read.
+    /// Those of [`Handle::read`] for the first page that fails; those before it are read.
     ///
     /// # Panics
     /// When `pages` and `into` differ in length.
@@ -264,13 +264,13 @@ impl<'a> Lane<'a> {
         match self.encode_page(bytes) {
             Form::Packed { packing, len, sum } => {
                 let sum = self.store.slot_sum(sum, page);
-                self.store.place_packed(packing, &self.block[..len], sum)
+                self.store.store_packed(packing, &self.block[..len], sum)
             }
-            Form::Raw { sum } => self.store.place_raw(bytes, bound_sum(sum, page)),
+            Form::Raw { sum } => self.store.store_raw(bytes, bound_sum(sum, page)),
         }
     }
 
-    /// Encodes any page that needs a slot; the packed bytes are then in [`Lane::packed`].
+    /// Encodes any page that needs a slot; the packed bytes are then in [`Handle::packed`].
     pub(super) fn encode(&mut self, bytes: &Page) -> Form {
         match repeat::word_of(bytes) {
             Some(word) => {
@@ -320,7 +320,7 @@ impl<'a> Lane<'a> {
         }
         let sum = self.store.slot_sum(sum, page);
         self.store
-            .place_packed(Packing::Word, &word.to_le_bytes(), sum)
+            .store_packed(Packing::Word, &word.to_le_bytes(), sum)
     }
 
     /// Points the entry at `stored`, and frees what it pointed at. If the entry cannot be locked,
@@ -350,7 +350,7 @@ impl<'a> Lane<'a> {
 /// The form of a page before it has a slot. Sums are of the page alone, not bound to its number.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Form {
-    /// This many bytes of [`Lane::packed`].
+    /// This many bytes of [`Handle::packed`].
     Packed {
         packing: Packing,
         len: usize,
@@ -384,7 +384,7 @@ impl Store {
             .entry(page)
             .load(std::sync::atomic::Ordering::Relaxed);
         if let Some(found) = Entry::unpack(word & !LOCKED)
-            && let Some((at, len)) = extent(found.stored)
+            && let Some(Extent { at, len }) = extent(found.stored)
         {
             self.memory.prefetch(at, len.min(AHEAD_BYTES));
         }

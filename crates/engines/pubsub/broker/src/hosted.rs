@@ -10,39 +10,40 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::append_queue::AppendQueue;
 use crate::broker::join_within;
-use crate::partition::{Key, Partition};
+use crate::partition::Partition;
+use dyno_pubsub::TopicPartition;
 
 /// Partitions by topic and number.
 #[derive(Default)]
-pub struct Held(RwLock<HashMap<Key, Arc<Partition>>>);
+pub struct HostedPartitions(RwLock<HashMap<TopicPartition, Arc<Partition>>>);
 
-impl Held {
-    pub fn get(&self, key: Key) -> Option<Arc<Partition>> {
-        let held = self.0.read();
-        held.get(&key).cloned()
+impl HostedPartitions {
+    pub fn get(&self, key: TopicPartition) -> Option<Arc<Partition>> {
+        let hosted = self.0.read();
+        hosted.get(&key).cloned()
     }
 
     pub fn insert(&self, partition: Arc<Partition>) {
-        let mut held = self.0.write();
-        held.insert(partition.key, partition);
+        let mut hosted = self.0.write();
+        hosted.insert(partition.key, partition);
     }
 
-    pub fn remove(&self, key: Key) -> Option<Arc<Partition>> {
-        let mut held = self.0.write();
-        held.remove(&key)
+    pub fn remove(&self, key: TopicPartition) -> Option<Arc<Partition>> {
+        let mut hosted = self.0.write();
+        hosted.remove(&key)
     }
 
     /// All of them, by topic and number.
     pub fn all(&self) -> Vec<Arc<Partition>> {
-        let held = self.0.read();
-        let mut all: Vec<Arc<Partition>> = held.values().cloned().collect();
+        let hosted = self.0.read();
+        let mut all: Vec<Arc<Partition>> = hosted.values().cloned().collect();
         all.sort_by_key(|partition| partition.key);
         all
     }
 
     pub fn len(&self) -> usize {
-        let held = self.0.read();
-        held.len()
+        let hosted = self.0.read();
+        hosted.len()
     }
 }
 

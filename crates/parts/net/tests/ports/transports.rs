@@ -1,4 +1,4 @@
-//! The same over every carrier, and from one to another.
+//! The same over every transport, and from one to another.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -6,31 +6,31 @@ use std::time::Duration;
 
 use dyno_net::exchange::{Echo, Exchange, exchange};
 use dyno_net::{
-    Address, CallOptions, Caller, CarrierKind, Charge, Client, ClientOptions, Connection, Frame,
-    Listener, PortOptions, Reactor, ReactorOptions, ServeOptions, Server, Service,
+    Address, CallOptions, Caller, Charge, Client, ClientOptions, Connection, Frame, Listener,
+    PortOptions, Reactor, ReactorOptions, ServeOptions, Server, Service, TransportKind,
 };
 
 use crate::polled::{ECHO, Polled, until};
 use crate::{options, unix};
 
 #[test]
-fn requests_are_answered_over_every_carrier() {
+fn requests_are_answered_over_every_transport() {
     let (unix, _folder) = unix();
     let tcp = "127.0.0.1:0";
     // How a connection of each kind comes about. A kind that is added does not compile until it is
     // here.
     let made = |kind| match kind {
-        CarrierKind::Ring => vec![(tcp, true), (&*unix, true)],
-        CarrierKind::Tcp => vec![(tcp, false)],
-        CarrierKind::Unix => vec![(&*unix, false)],
+        TransportKind::Ring => vec![(tcp, true), (&*unix, true)],
+        TransportKind::Tcp => vec![(tcp, false)],
+        TransportKind::Unix => vec![(&*unix, false)],
         // It needs certificates: `tls.rs` does the same with them.
-        CarrierKind::Tls => Vec::new(),
+        TransportKind::Tls => Vec::new(),
     };
-    let all = CarrierKind::ALL.map(|kind| made(kind).into_iter().map(move |way| (way, kind)));
+    let all = TransportKind::ALL.map(|kind| made(kind).into_iter().map(move |way| (way, kind)));
     for ((address, ring), kind) in all.into_iter().flatten() {
         let server = Polled::start(address, ReactorOptions::default());
         let mut client = Client::connect(&server.address, &options(ring)).unwrap();
-        assert_eq!(client.carrier().kind, kind, "{}", client.carrier());
+        assert_eq!(client.transport().kind, kind, "{}", client.transport());
         let mut answer = Vec::new();
         // The longest is longer than a ring.
         for length in [0, 1, 1000, 70_000, 3_000_000] {
@@ -93,15 +93,15 @@ fn a_server_without_rings_is_talked_to_over_tcp_and_the_client_says_why() {
     let server = Polled::start("127.0.0.1:0", none);
     let client = Client::connect(&server.address, &options(true)).unwrap();
     assert_eq!(
-        client.carrier().to_string(),
+        client.transport().to_string(),
         "tcp: the server offers no rings"
     );
     let server = Polled::start("127.0.0.1:0", one);
     let mut first = Client::connect(&server.address, &options(true)).unwrap();
     let mut second = Client::connect(&server.address, &options(true)).unwrap();
-    assert_eq!(first.carrier().kind, CarrierKind::Ring);
+    assert_eq!(first.transport().kind, TransportKind::Ring);
     assert_eq!(
-        second.carrier().to_string(),
+        second.transport().to_string(),
         "tcp: the server has no ring left"
     );
     for client in [&mut first, &mut second] {
@@ -116,11 +116,11 @@ fn a_server_without_rings_is_talked_to_over_tcp_and_the_client_says_why() {
     };
     let server = Polled::start("127.0.0.1:0", ReactorOptions::default());
     let client = Client::connect(&server.address, &small).unwrap();
-    assert_eq!(client.carrier().kind, CarrierKind::Tcp);
+    assert_eq!(client.transport().kind, TransportKind::Tcp);
     assert!(
-        client.carrier().why.contains("power of two"),
+        client.transport().why.contains("power of two"),
         "{}",
-        client.carrier()
+        client.transport()
     );
 }
 
@@ -146,11 +146,11 @@ fn polled_and_blocking_ends_understand_each_other() {
     let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap()).unwrap();
     let server = Server::start(listener, Arc::new(Old), ServeOptions::default()).unwrap();
     let mut client = Client::connect(server.address(), &options(true)).unwrap();
-    assert_eq!(client.carrier().kind, CarrierKind::Tcp);
+    assert_eq!(client.transport().kind, TransportKind::Tcp);
     assert!(
-        client.carrier().why.contains("offers no ring"),
+        client.transport().why.contains("offers no ring"),
         "{}",
-        client.carrier()
+        client.transport()
     );
     let mut answer = Vec::new();
     client.call(ECHO, 0, &[b"a", b"b"], &mut answer).unwrap();

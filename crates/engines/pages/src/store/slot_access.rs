@@ -13,13 +13,26 @@ use crate::index::entry::{Entry, Packing, Stored, UNIT_BYTES};
 /// Bytes of the checksum in front of a packed page.
 pub const SUM_BYTES: usize = 4;
 
-/// Where in the arena a form lies, and how long it is there; `None` for a form without a slot.
-pub fn extent(stored: Stored) -> Option<(usize, usize)> {
+/// The bytes of the arena that a form takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Offset in the arena.
+    pub at: usize,
+    /// Length in bytes, the checksum included.
+    pub len: usize,
+}
+
+/// Where in the arena a form lies; `None` for a form without a slot.
+pub fn extent(stored: Stored) -> Option<Extent> {
     match stored {
-        Stored::Raw { place, .. } => Some((place as usize * PAGE_BYTES, PAGE_BYTES)),
-        Stored::Packed { len, place, .. } => {
-            Some(((place * UNIT_BYTES) as usize, usize::from(len) + SUM_BYTES))
-        }
+        Stored::Raw { place, .. } => Some(Extent {
+            at: place as usize * PAGE_BYTES,
+            len: PAGE_BYTES,
+        }),
+        Stored::Packed { len, place, .. } => Some(Extent {
+            at: (place * UNIT_BYTES) as usize,
+            len: usize::from(len) + SUM_BYTES,
+        }),
         Stored::Empty | Stored::Fill { .. } | Stored::File { .. } => None,
     }
 }
@@ -33,14 +46,12 @@ pub fn bound_sum(sum: u32, page: u64) -> u32 {
 impl Store {
     /// Where a form lies, or the damage if that is not inside the arena.
     #[inline(always)]
-    pub(super) fn extent_of(
-        &self,
-        stored: Stored,
-        page: u64,
-    ) -> Result<(usize, usize), StoreError> {
+    pub(super) fn extent_of(&self, stored: Stored, page: u64) -> Result<Extent, StoreError> {
         let arena = self.memory.layout().spans as usize * SPAN_BYTES;
         match extent(stored) {
-            Some((at, len)) if len <= PAGE_BYTES && at <= arena - len => Ok((at, len)),
+            Some(extent) if extent.len <= PAGE_BYTES && extent.at <= arena - extent.len => {
+                Ok(extent)
+            }
             _ => {
                 let what = Damage::Entry {
                     entry: Entry::fresh(stored).pack(),
@@ -51,11 +62,11 @@ impl Store {
     }
 
     /// Stores the page as it is in a slot.
-    pub(super) fn place_raw(&self, page: &Page, sum: u32) -> Result<Stored, StoreError> {
+    pub(super) fn store_raw(&self, page: &Page, sum: u32) -> Result<Stored, StoreError> {
         let assign = |span, class| self.assign(span, class);
         let Some(slot) = self
             .slots
-            .take_of(self.slots.classes().of_pages(), Some(&assign))
+            .allocate_in(self.slots.classes().of_pages(), Some(&assign))
         else {
             return Err(self.no_space(PAGE_BYTES));
         };
@@ -69,7 +80,7 @@ impl Store {
     }
 
     /// Stores a packed form in a slot, behind its checksum.
-    pub(super) fn place_packed(
+    pub(super) fn store_packed(
         &self,
         packing: Packing,
         bytes: &[u8],
@@ -78,7 +89,7 @@ impl Store {
         let needed = bytes.len() + SUM_BYTES;
         let Some(slot) = self
             .slots
-            .take(needed, |span, class| self.assign(span, class))
+            .allocate(needed, |span, class| self.assign(span, class))
         else {
             return Err(self.no_space(needed));
         };
@@ -128,7 +139,7 @@ impl Store {
     /// any more.
     #[inline(always)]
     pub(super) fn release(&self, stored: Stored) {
-        if let Some((at, _)) = extent(stored) {
+        if let Some(Extent { at, .. }) = extent(stored) {
             if self.shared.as_ref().is_none_or(|shared| shared.leave(at)) {
                 self.slots.free(at);
             }

@@ -22,7 +22,7 @@ const LOOK_WAIT: Duration = Duration::from_secs(2);
 
 /// The folder of one store.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct StoreDir {
     dir: PathBuf,
 }
 
@@ -62,9 +62,9 @@ pub fn user() -> anyhow::Result<u32> {
     Ok(fs::metadata("/proc/self").context("/proc/self")?.uid())
 }
 
-impl Place {
+impl StoreDir {
     /// The folder of the store `name`, which need not exist.
-    pub fn of(name: &str) -> anyhow::Result<Place> {
+    pub fn from_name(name: &str) -> anyhow::Result<StoreDir> {
         let plain = name
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
@@ -72,33 +72,33 @@ impl Place {
             plain && !name.is_empty() && name.len() <= 40,
             "--name {name}: 1 to 40 letters, digits, - and _ can be"
         );
-        Ok(Place {
+        Ok(StoreDir {
             dir: base()?.join(name),
         })
     }
 
     /// The stores whose folders exist, in the order of their names.
-    pub fn all() -> anyhow::Result<Vec<Place>> {
+    pub fn all() -> anyhow::Result<Vec<StoreDir>> {
         let base = base()?;
         let entries = match fs::read_dir(&base) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.with_context(|| format!("cannot read {}", base.display()))?,
         };
         let dirs = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        let mut all: Vec<Place> = dirs
+        let mut all: Vec<StoreDir> = dirs
             .filter(|dir| dir.is_dir())
-            .map(|dir| Place { dir })
+            .map(|dir| StoreDir { dir })
             .collect();
         all.sort_by(|a, b| a.dir.cmp(&b.dir));
         Ok(all)
     }
 
     /// The folder of the store whose holder listens at `socket`.
-    pub fn of_holder(socket: &Path) -> anyhow::Result<Place> {
+    pub fn from_holder_socket(socket: &Path) -> anyhow::Result<StoreDir> {
         let dir = socket
             .parent()
             .context("the holder's socket has no folder")?;
-        Ok(Place {
+        Ok(StoreDir {
             dir: dir.to_path_buf(),
         })
     }

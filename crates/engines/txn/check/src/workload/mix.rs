@@ -2,7 +2,7 @@
 
 use dyno_sim::Random;
 
-use super::{ACCOUNTS, LISTS, REGISTERS, Step, Work};
+use super::{ACCOUNTS, LISTS, PlannedTransaction, REGISTERS, Step};
 use crate::bank::Bank;
 use crate::history::Key;
 
@@ -62,14 +62,14 @@ impl Shape {
     }
 
     /// Work that gives every account its first balance.
-    pub fn open(&self, by: u64) -> Work {
+    pub fn open(&self, by: u64) -> PlannedTransaction {
         let open = |id| Step::Write(Key::new(ACCOUNTS, id), self.balance);
         let steps = (0..self.accounts).map(open).collect();
-        Work { by, steps }
+        PlannedTransaction { by, steps }
     }
 
     /// Work that reads all rows, and all registers through the index as well.
-    pub fn read_all(&self, by: u64) -> Work {
+    pub fn read_all(&self, by: u64) -> PlannedTransaction {
         let scan = |table, to| Step::Scan {
             table,
             from: 0,
@@ -90,11 +90,11 @@ impl Shape {
             lookup(REGISTERS),
             Step::Read(lists),
         ];
-        Work { by, steps }
+        PlannedTransaction { by, steps }
     }
 
     /// Work that a client chooses at random.
-    pub fn work(&self, mix: Mix, random: &mut Random, by: u64) -> Work {
+    pub fn plan(&self, mix: Mix, random: &mut Random, by: u64) -> PlannedTransaction {
         let chosen = random.below(mix.bank + mix.lists + mix.registers);
         let steps = if chosen < mix.bank {
             self.banking(random)
@@ -103,7 +103,7 @@ impl Shape {
         } else {
             self.registering(random)
         };
-        Work { by, steps }
+        PlannedTransaction { by, steps }
     }
 
     fn banking(&self, random: &mut Random) -> Vec<Step> {

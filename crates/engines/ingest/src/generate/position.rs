@@ -5,7 +5,7 @@ const EARTH_KM: f64 = 6371.0;
 
 /// A station's grid, with the sines and cosines of its centre, which computing a path needs.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct StationPosition {
     /// 4 or 6 characters, for example `JN58` or `JN58td`.
     pub(super) grid: Box<str>,
     latitude: (f64, f64),
@@ -21,10 +21,10 @@ pub(super) struct Path {
     pub(super) azimuth_deg: u16,
 }
 
-impl Place {
+impl StationPosition {
     /// The grid cell around a point in degrees (north and east positive), named with 4 or 6
     /// characters; the place is the middle of the named cell, as receivers compute it.
-    pub(super) fn around(latitude: f64, longitude: f64, long: bool) -> Place {
+    pub(super) fn around(latitude: f64, longitude: f64, long: bool) -> StationPosition {
         // At the pole itself the row would be behind the last one, so the latitude stays below it.
         let north = (latitude.clamp(-89.9, 89.9) + 90.0) * 24.0;
         let east = ((longitude + 180.0).rem_euclid(360.0)) * 12.0;
@@ -45,7 +45,7 @@ impl Place {
         };
         let latitude = (middle_n / 24.0 - 90.0).to_radians();
         let longitude = (middle_e / 12.0 - 180.0).to_radians();
-        Place {
+        StationPosition {
             grid: grid.into(),
             latitude: libm::sincos(latitude),
             longitude: libm::sincos(longitude),
@@ -53,7 +53,7 @@ impl Place {
     }
 
     /// The path from here to there (haversine; Rust's libm, so that all machines round alike).
-    pub(super) fn path_to(&self, there: &Place) -> Path {
+    pub(super) fn path_to(&self, there: &StationPosition) -> Path {
         let (sin_a, cos_a) = self.latitude;
         let (sin_b, cos_b) = there.latitude;
         let cos_turn = self.longitude.1 * there.longitude.1 + self.longitude.0 * there.longitude.0;
@@ -77,16 +77,22 @@ mod tests {
 
     #[test]
     fn grids_name_known_towns() {
-        let munich = Place::around(48.14666, 11.60833, true);
+        let munich = StationPosition::around(48.14666, 11.60833, true);
         assert_eq!(&*munich.grid, "JN58td");
-        assert_eq!(&*Place::around(41.714775, -72.727260, false).grid, "FN31");
-        assert_eq!(&*Place::around(-34.91, -56.21166, true).grid, "GF15vc");
+        assert_eq!(
+            &*StationPosition::around(41.714775, -72.727260, false).grid,
+            "FN31"
+        );
+        assert_eq!(
+            &*StationPosition::around(-34.91, -56.21166, true).grid,
+            "GF15vc"
+        );
     }
 
     #[test]
     fn paths_agree_with_the_textbook() {
-        let here = Place::around(48.14666, 11.60833, true);
-        let there = Place::around(41.714775, -72.727260, true);
+        let here = StationPosition::around(48.14666, 11.60833, true);
+        let there = StationPosition::around(41.714775, -72.727260, true);
         let way = here.path_to(&there);
         // By the spherical formula with unrounded positions: 6336.9 km, 297.6 degrees.
         assert!((6330..=6341).contains(&way.distance_km), "{way:?}");

@@ -5,12 +5,12 @@ use dyno_checksum::crc32c;
 use dyno_codec::lz4::{self, Page};
 use dyno_codec::repeat;
 
-use super::{Lane, ZERO_PAGE_SUM};
+use super::{Handle, ZERO_PAGE_SUM};
 use crate::error::{Damage, StoreError};
 use crate::index::entry::{Packing, Stored};
-use crate::store::place::{SUM_BYTES, bound_sum};
+use crate::store::slot_access::{Extent, SUM_BYTES, bound_sum};
 
-impl Lane<'_> {
+impl Handle<'_> {
     /// Decodes the page that `stored` stands for, and compares its checksum if reads are to be
     /// verified. The caller holds the lock of the entry.
     #[inline(always)]
@@ -59,7 +59,7 @@ impl Lane<'_> {
                 sum
             }
             Stored::Raw { sum, .. } => {
-                let (at, len) = self.store.extent_of(stored, page)?;
+                let Extent { at, len } = self.store.extent_of(stored, page)?;
                 // SAFETY: the caller holds the entry's lock.
                 bytes.copy_from_slice(unsafe { self.store.stored_bytes(at, len) });
                 sum
@@ -69,7 +69,7 @@ impl Lane<'_> {
                 sum
             }
             Stored::Packed { packing, .. } => {
-                let (at, len) = self.store.extent_of(stored, page)?;
+                let Extent { at, len } = self.store.extent_of(stored, page)?;
                 // All lines are requested at once; the decoder would wait for one after the other.
                 self.store.memory.prefetch(at, len);
                 // SAFETY: the caller holds the entry's lock.
@@ -123,7 +123,7 @@ impl Lane<'_> {
         page: u64,
         bytes: &mut Page,
     ) -> Result<(), StoreError> {
-        let (at, len) = self.store.extent_of(stored, page)?;
+        let Extent { at, len } = self.store.extent_of(stored, page)?;
         // SAFETY: the caller guarantees it.
         let form = unsafe { self.store.stored_bytes(at, len) };
         match stored {

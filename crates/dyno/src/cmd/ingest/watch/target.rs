@@ -12,7 +12,7 @@ use dyno_ingest_watch::{Destination, Table, WatchError};
 use crate::args::{ServerLoadArgs, WatchArgs};
 use crate::cmd::ingest::clickhouse;
 
-pub enum Place<'a> {
+pub enum WatchTarget<'a> {
     Directory(Table),
     Server(Server<'a>),
 }
@@ -24,17 +24,17 @@ pub struct Server<'a> {
     options: Options,
 }
 
-impl Place<'_> {
-    pub fn open(args: &WatchArgs, options: Options) -> anyhow::Result<Place<'_>> {
+impl WatchTarget<'_> {
+    pub fn open(args: &WatchArgs, options: Options) -> anyhow::Result<WatchTarget<'_>> {
         match clickhouse::address(&args.into)? {
-            Some(address) => Ok(Place::Server(Server {
+            Some(address) => Ok(WatchTarget::Server(Server {
                 address,
                 args: &args.server,
                 options,
             })),
             None => {
                 clickhouse::refuse_options(&args.server)?;
-                Ok(Place::Directory(Table {
+                Ok(WatchTarget::Directory(Table {
                     directory: args.into.clone(),
                     options,
                 }))
@@ -44,8 +44,8 @@ impl Place<'_> {
 
     pub fn destination(&self) -> &dyn Destination {
         match self {
-            Place::Directory(table) => table,
-            Place::Server(server) => server,
+            WatchTarget::Directory(table) => table,
+            WatchTarget::Server(server) => server,
         }
     }
 }

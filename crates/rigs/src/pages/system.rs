@@ -5,14 +5,14 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use dyno_pages::{Lane, PAGE_BYTES, Page, Schedule, Settings, Store, Tiers};
+use dyno_pages::{Handle, PAGE_BYTES, Page, Schedule, Settings, Store, Tiers};
 
 use super::files;
 use super::zram::Zram;
 use super::{PagesError, bytes_of};
 
 /// The system under test, which stores pages by number.
-pub(super) enum Place {
+pub(super) enum PageSystem {
     /// Our page store, in this process.
     Store(Box<Store>),
     /// A device of the kernel.
@@ -23,13 +23,13 @@ pub(super) enum Place {
 
 /// What one thread needs to call a place.
 pub(super) enum Worker<'a> {
-    Lane(Box<Lane<'a>>),
+    Handle(Box<Handle<'a>>),
     File(File),
 }
 
-impl Place {
+impl PageSystem {
     /// Opens the system that a peer's name stands for, or our store, with room for `pages` pages.
-    pub fn open(peer: Option<&str>, pages: u64, tiers: Tiers) -> Result<Place, PagesError> {
+    pub fn open(peer: Option<&str>, pages: u64, tiers: Tiers) -> Result<PageSystem, PagesError> {
         match peer {
             None => {
                 // Room for all pages uncompressed, and one span for each slot size besides.
@@ -37,12 +37,12 @@ impl Place {
                     tiers,
                     ..Settings::new(pages, bytes_of(pages) + (32 << 20))
                 };
-                Ok(Place::Store(Box::new(Store::create(settings)?)))
+                Ok(PageSystem::Store(Box::new(Store::create(settings)?)))
             }
-            Some("tmpfs") => files::in_memory(bytes_of(pages)).map(Place::Memory),
+            Some("tmpfs") => files::in_memory(bytes_of(pages)).map(PageSystem::Memory),
             Some(peer) => match peer.strip_prefix("zram-") {
                 // Twice the size, so that the second half is never written.
-                Some(algorithm) => Zram::new(algorithm, bytes_of(2 * pages)).map(Place::Zram),
+                Some(algorithm) => Zram::new(algorithm, bytes_of(2 * pages)).map(PageSystem::Zram),
                 None => Err(PagesError::Refused(format!(
                     "no system is called `{peer}` here"
                 ))),
@@ -51,12 +51,12 @@ impl Place {
     }
 
     /// Our store with a memory limit of `limit_bytes`.
-    pub fn limited(pages: u64, tiers: Tiers, limit_bytes: u64) -> Result<Place, PagesError> {
+    pub fn limited(pages: u64, tiers: Tiers, limit_bytes: u64) -> Result<PageSystem, PagesError> {
         let settings = Settings {
             tiers,
             ..Settings::new(pages, limit_bytes)
         };
-        Ok(Place::Store(Box::new(Store::create(settings)?)))
+        Ok(PageSystem::Store(Box::new(Store::create(settings)?)))
     }
 
     pub fn worker(&self) -> Result<Worker<'_>, PagesError> {
@@ -65,21 +65,21 @@ impl Place {
                 .map_err(|e| PagesError::system("a descriptor", e))
         };
         Ok(match self {
-            Place::Store(store) => Worker::Lane(Box::new(store.lane()?)),
-            Place::Zram(zram) => Worker::File(zram.open()?),
-            Place::Memory(file) => Worker::File(again(file)?),
+            PageSystem::Store(store) => Worker::Handle(Box::new(store.handle()?)),
+            PageSystem::Zram(zram) => Worker::File(zram.open()?),
+            PageSystem::Memory(file) => Worker::File(again(file)?),
         })
     }
 
     /// Bytes of memory that it holds, with all its overhead.
     pub fn held_bytes(&self, pages: u64) -> Result<u64, PagesError> {
         match self {
-            Place::Store(store) => {
+            PageSystem::Store(store) => {
                 let stats = store.stats()?;
                 Ok(stats.resident_bytes + stats.beside_bytes)
             }
-            Place::Zram(zram) => zram.held_bytes(pages),
-            Place::Memory(file) => files::held_bytes(file),
+            PageSystem::Zram(zram) => zram.held_bytes(pages),
+            PageSystem::Memory(file) => files::held_bytes(file),
         }
     }
 
@@ -87,7 +87,7 @@ impl Place {
     /// working memory, unless the store counts them already.
     pub fn held_bytes_with(&self, pages: u64, process: u64) -> Result<u64, PagesError> {
         match self {
-            Place::Store(store) => {
+            PageSystem::Store(store) => {
                 let stats = store.stats()?;
                 Ok(stats.resident_bytes + stats.beside_bytes.max(process))
             }
@@ -97,14 +97,14 @@ impl Place {
 
     /// The first of the pages that are never written, where a read costs only the call itself.
     pub fn never_written(&self, pages: u64) -> Option<u64> {
-        matches!(self, Place::Zram(_)).then_some(pages)
+        matches!(self, PageSystem::Zram(_)).then_some(pages)
     }
 
     /// Recompresses every page as if none had been touched for long. If the place has no such pass,
     /// returns why.
     pub fn pack(&self) -> Result<Option<&'static str>, PagesError> {
         match self {
-            Place::Store(store) => {
+            PageSystem::Store(store) => {
                 store.age();
                 let endless = Duration::from_secs(1 << 30);
                 store
@@ -113,24 +113,24 @@ impl Place {
                 store.compact(usize::MAX)?;
                 Ok(None)
             }
-            Place::Zram(zram) if zram.recompresses() => {
+            PageSystem::Zram(zram) if zram.recompresses() => {
                 zram.recompress()?;
                 zram.compact()?;
                 Ok(None)
             }
-            Place::Zram(_) => Ok(Some(
+            PageSystem::Zram(_) => Ok(Some(
                 "not packed again: this kernel's zram has no recompression (CONFIG_ZRAM_MULTI_COMP)",
             )),
-            Place::Memory(_) => Ok(Some("nothing is packed")),
+            PageSystem::Memory(_) => Ok(Some("nothing is packed")),
         }
     }
 
     /// Compacts what it holds, as much as our background thread does in one pass.
     pub fn compact(&self) -> Result<(), PagesError> {
         match self {
-            Place::Store(store) => drop(store.compact(Schedule::default().compact_spans)?),
-            Place::Zram(zram) => zram.compact()?,
-            Place::Memory(_) => {}
+            PageSystem::Store(store) => drop(store.compact(Schedule::default().compact_spans)?),
+            PageSystem::Zram(zram) => zram.compact()?,
+            PageSystem::Memory(_) => {}
         }
         Ok(())
     }
@@ -140,9 +140,9 @@ impl Worker<'_> {
     /// Writes `pages` at consecutive numbers that begin at `first`.
     pub fn write(&mut self, first: u64, pages: &[Page]) -> Result<(), PagesError> {
         match self {
-            Worker::Lane(lane) => match pages {
-                [page] => Ok(lane.write(first, page)?),
-                _ => Ok(lane.write_many(first, pages)?),
+            Worker::Handle(handle) => match pages {
+                [page] => Ok(handle.write(first, page)?),
+                _ => Ok(handle.write_many(first, pages)?),
             },
             Worker::File(file) => file
                 .write_all_at(pages.as_flattened(), bytes_of(first))
@@ -153,9 +153,9 @@ impl Worker<'_> {
     /// Reads the pages with these numbers. Consecutive pages of a file are one system call.
     pub fn read(&mut self, wanted: &[u64], into: &mut [Page]) -> Result<(), PagesError> {
         match self {
-            Worker::Lane(lane) => match (wanted, into) {
-                ([page], [into]) => Ok(lane.read(*page, into)?),
-                (wanted, into) => Ok(lane.read_many(wanted, into)?),
+            Worker::Handle(handle) => match (wanted, into) {
+                ([page], [into]) => Ok(handle.read(*page, into)?),
+                (wanted, into) => Ok(handle.read_many(wanted, into)?),
             },
             Worker::File(file) => {
                 // Consecutive pages are one call, because direct I/O costs a trip through the block

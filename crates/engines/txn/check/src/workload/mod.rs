@@ -70,14 +70,14 @@ pub enum Step {
 
 /// The steps of a transaction, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Work {
+pub struct PlannedTransaction {
     /// The transaction's id, which everything that it writes carries.
     pub by: u64,
     /// The steps, which run until one fails.
     pub steps: Vec<Step>,
 }
 
-impl Work {
+impl PlannedTransaction {
     /// Runs the steps. What was done and seen so far is in the session, even after an error.
     ///
     /// The error of the first step that failed, unchanged.
@@ -180,13 +180,13 @@ pub fn procedures() -> Result<Procedures> {
 /// If the name is taken.
 pub fn register_procedures(procedures: &mut Procedures) -> Result<()> {
     procedures.add(PROCEDURE, |t: &mut dyn Operations, arguments: &[u8]| {
-        let work: Work = serde_json::from_slice(arguments).map_err(|error| {
+        let planned: PlannedTransaction = serde_json::from_slice(arguments).map_err(|error| {
             let text = format!("arguments of procedure `{PROCEDURE}`: {error}");
             Error::new(Code::BadArgument, text)
         })?;
         let tables = Tables::find(t)?;
-        let mut session = Session::new(t, tables, work.by);
-        work.run(&mut session)?;
+        let mut session = Session::new(t, tables, planned.by);
+        planned.run(&mut session)?;
         let ops = session.into_ops();
         Ok(serde_json::to_vec(&ops).unwrap_or_default())
     })

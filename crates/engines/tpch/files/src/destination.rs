@@ -1,4 +1,4 @@
-//! The place where files go, which is a folder, an object store, or a sink without names.
+//! The destination of files, which is a folder, an object store, or a sink without names.
 
 use std::fs;
 use std::io::{self, Write};
@@ -20,9 +20,9 @@ use crate::plan::FilePlan;
 use crate::receipt::{self, Receipt, Standing};
 use crate::report::FileReport;
 
-/// The place where the files of a job go.
+/// The destination of the files of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Place {
+pub enum Destination {
     /// A folder, which is made if it is missing.
     Folder(PathBuf),
     /// Objects below a prefix, in a store that speaks S3 and that the AWS_* variables name. An
@@ -34,27 +34,27 @@ pub enum Place {
         /// The prefix of all keys, which may be empty.
         prefix: String,
     },
-    /// No place, because the sink has no names: null or standard output.
+    /// Nowhere, because the sink has no names: null or standard output.
     Nowhere,
 }
 
-/// A place with the way in which bytes get there.
+/// A destination with the way in which bytes get there.
 #[derive(Debug)]
 pub(crate) struct Target {
-    place: Place,
+    destination: Destination,
     store: Option<Arc<Store>>,
     sink: SinkKind,
     overwrite: bool,
 }
 
-impl FromStr for Place {
+impl FromStr for Destination {
     type Err = Error;
 
     /// Reads a path, or `s3://bucket/prefix`.
-    fn from_str(text: &str) -> Result<Place, Error> {
+    fn from_str(text: &str) -> Result<Destination, Error> {
         Ok(match text.parse::<Location>()? {
-            Location::Path(path) => Place::Folder(path),
-            Location::Objects { bucket, prefix } => Place::Objects { bucket, prefix },
+            Location::Path(path) => Destination::Folder(path),
+            Location::Objects { bucket, prefix } => Destination::Objects { bucket, prefix },
         })
     }
 }
@@ -67,20 +67,20 @@ pub struct Out {
 }
 
 impl Target {
-    /// Prepares the place of a job.
+    /// Prepares the destination of a job.
     ///
     /// # Errors
     /// [`Error::Objects`] when the environment does not say how to reach an object store.
-    pub(crate) fn of(job: &Job) -> Result<Target, Error> {
-        let store = match &job.place {
-            Place::Objects { bucket, .. } => {
+    pub(crate) fn from_job(job: &Job) -> Result<Target, Error> {
+        let store = match &job.destination {
+            Destination::Objects { bucket, .. } => {
                 let access = Access::from_environment()?;
                 Some(Store::new(access, bucket, Retry::default())?)
             }
-            Place::Folder(_) | Place::Nowhere => None,
+            Destination::Folder(_) | Destination::Nowhere => None,
         };
         Ok(Target {
-            place: job.place.clone(),
+            destination: job.destination.clone(),
             store,
             sink: job.sink,
             overwrite: job.overwrite,
@@ -88,10 +88,10 @@ impl Target {
     }
 
     fn path(&self, plan: &FilePlan) -> PathBuf {
-        match &self.place {
-            Place::Folder(folder) => folder.join(&plan.name),
-            Place::Objects { prefix, .. } => Path::new(prefix).join(&plan.name),
-            Place::Nowhere => plan.name.clone(),
+        match &self.destination {
+            Destination::Folder(folder) => folder.join(&plan.name),
+            Destination::Objects { prefix, .. } => Path::new(prefix).join(&plan.name),
+            Destination::Nowhere => plan.name.clone(),
         }
     }
 
@@ -101,7 +101,7 @@ impl Target {
     /// # Errors
     /// [`Error::Exists`] for a file that is another one, unless it may be replaced.
     pub(crate) fn kept(&self, plan: &FilePlan) -> Result<Option<FileReport>, Error> {
-        let Place::Folder(root) = &self.place else {
+        let Destination::Folder(root) = &self.destination else {
             return Ok(None);
         };
         let path = self.path(plan);
@@ -123,7 +123,7 @@ impl Target {
 
     pub(crate) fn open(&self, plan: &FilePlan) -> Result<Out, Error> {
         let path = self.path(plan);
-        if let Place::Folder(_) = self.place {
+        if let Destination::Folder(_) = self.destination {
             let folder = path.parent().unwrap_or(Path::new("."));
             fs::create_dir_all(folder).map_err(|source| Error::Write {
                 path: folder.to_path_buf(),
@@ -165,7 +165,7 @@ impl Target {
         rows: u64,
     ) -> Result<(u64, String), Error> {
         let mut output = out.output.into_inner();
-        if let Place::Folder(root) = &self.place {
+        if let Destination::Folder(root) = &self.destination {
             // The order is what makes a crash harmless. The bytes are on the disk before the
             // receipt speaks of them, and both are there before the file has its name. A receipt
             // without a file is harmless; a file without a receipt would be taken for that of
