@@ -1,5 +1,5 @@
-//! `dyno pubsub serve`: a broker, with `--data` the server under it, and with `--kafka` what Kafka's
-//! clients connect to.
+//! `dyno pubsub serve`: a broker, with `--data` the server under it, and with `--kafka` the server
+//! that Kafka's clients connect to.
 
 mod kafka;
 

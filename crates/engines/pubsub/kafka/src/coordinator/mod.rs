@@ -1,10 +1,11 @@
 //! The groups that this server coordinates.
 //!
 //! Members and generations are in memory, offsets are in the database. Which server coordinates a
-//! group is in the database, too, under a lease: a server whose lease has lapsed forgets its groups,
+//! group is in the database, too, under a lease. A server whose lease has lapsed forgets its groups,
 //! and the database refuses its commits, so that two servers never both speak for one.
 
 mod group;
+mod member;
 mod reply;
 
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use bytes::Bytes;
 use dyno_random::Random;
 use parking_lot::Mutex;
 
-pub use group::{Client, Join, JoinAnswer, NotJoined, SyncAnswer};
+pub use member::{Client, Join, JoinAnswer, NotJoined, SyncAnswer};
 pub use reply::{Awaited, Reply, reply};
 
 use crate::error::ErrorCode;

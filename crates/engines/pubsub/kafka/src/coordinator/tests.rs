@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::group::{Group, Joined};
+use super::group::Group;
+use super::member::Joined;
 use super::*;
 
 const SESSION: Duration = Duration::from_secs(10);
