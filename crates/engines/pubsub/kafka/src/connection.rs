@@ -177,8 +177,8 @@ impl Reading<'_> {
         Ok(frame.freeze())
     }
 
-    /// Bounds how long a read may wait: by `wait`, and for a client that is not admitted yet by what
-    /// is left of its time.
+    /// Bounds how long a read may wait: by `wait`, and for a client that is not admitted yet by
+    /// what is left of its time.
     fn wait_at_most(&self, wait: Option<Duration>) -> io::Result<()> {
         if self.session.is_admitted() {
             return self.stream.set_read_timeout(wait);

@@ -9,7 +9,7 @@
 //! process for everything that has to do with them. Transactions, static membership, fetch
 //! sessions, compaction and Kafka's access lists are not offered, and not advertised.
 //!
-//! A request is refused, and its connection ended, when it is not one of [`wire::APIS`] or not what
+//! A request is refused, and its connection ended, when it is not one of `wire::APIS` or not what
 //! its API says. Everything that a client can make the server hold is bounded.
 
 mod connection;
@@ -21,6 +21,6 @@ mod sequences;
 mod server;
 mod shared;
 mod store;
-pub mod wire;
+mod wire;
 
 pub use server::{KafkaError, KafkaServer, Options};

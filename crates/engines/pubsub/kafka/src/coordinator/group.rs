@@ -430,7 +430,8 @@ impl Group {
         if let State::Sharing { until } = self.state
             && now >= until
         {
-            // The leader has not shared anything out, so whoever does not ask is removed with it.
+            // The leader has not shared anything out. Members that do not wait for it are removed
+            // with it, because they may have ended as well.
             self.members.retain(|_, member| member.syncing.is_some());
             self.rebalance(now);
         } else if !silent.is_empty() {

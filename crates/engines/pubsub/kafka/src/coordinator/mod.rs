@@ -1,8 +1,8 @@
 //! The groups that this server coordinates.
 //!
 //! Members and generations are in memory, offsets are in the database. Which server coordinates a
-//! group is in the database, too, under a lease. A server whose lease has lapsed forgets its groups,
-//! and the database refuses its commits, so that two servers never both speak for one.
+//! group is in the database, too, under a lease. A server whose lease has lapsed forgets its
+//! groups, and the database refuses its commits, so that two servers never both speak for one.
 
 mod group;
 mod member;

@@ -53,7 +53,7 @@ struct UnderWay {
     answer: Option<Result<Fetched>>,
 }
 
-/// Answers of the broker that nobody has looked at.
+/// Answers of the broker that the writing thread has not looked at yet.
 #[derive(Default)]
 struct Inbox {
     arrived: Mutex<Vec<(Place, u64, Result<Fetched>)>>,

@@ -7,25 +7,19 @@ structure! {
     CreatableReplicas {
         /// The number of the partition.
         partition_index: i32;
-        /// The servers.
         broker_ids: Vec<i32>;
     }
 }
 
 structure! {
-    /// A setting.
     CreatableConfig {
-        /// Its name.
         name: String;
-        /// Its value.
         value: Option<String>;
     }
 }
 
 structure! {
-    /// A topic to create.
     CreatableTopic {
-        /// Its name.
         name: String;
         /// How many partitions; -1 for one.
         num_partitions: i32;
@@ -33,15 +27,12 @@ structure! {
         replication_factor: i16;
         /// Must be empty: servers share partitions themselves.
         assignments: Vec<CreatableReplicas>;
-        /// Settings.
         configs: Vec<CreatableConfig>;
     }
 }
 
 structure! {
-    /// Creates topics.
     CreateTopicsRequest {
-        /// The topics.
         topics: Vec<CreatableTopic>;
         /// How long the client waits.
         timeout_ms: i32;
@@ -53,15 +44,12 @@ structure! {
 structure! {
     /// A setting of a topic that was created.
     CreatedConfig {
-        /// Its name.
         name: String;
-        /// Its value.
         value: Option<String>;
         /// Whether it cannot be changed.
         read_only: bool;
         /// Where the value is from.
         config_source: i8;
-        /// Always false.
         is_sensitive: bool;
     }
 }
@@ -69,7 +57,6 @@ structure! {
 structure! {
     /// What became of one topic.
     CreatedTopic {
-        /// Its name.
         name: String;
         /// 0, or why it was not created.
         error_code: i16;
@@ -77,7 +64,6 @@ structure! {
         error_message: Option<String>;
         /// How many partitions it has.
         num_partitions: i32, since 5;
-        /// Always 1.
         replication_factor: i16, since 5;
         /// Null: DescribeConfigs says what they are.
         configs: Option<Vec<CreatedConfig>>, since 5;
@@ -109,7 +95,6 @@ structure! {
 structure! {
     /// What became of one topic.
     DeletedTopic {
-        /// Its name.
         name: String;
         /// 0, or why it is still there.
         error_code: i16;
@@ -133,7 +118,6 @@ api!(DeleteTopicsRequest -> DeleteTopicsResponse, 20, 1..=5, flexible 4);
 structure! {
     /// The servers that a new partition is to be on.
     CreatePartitionsAssignment {
-        /// The servers.
         broker_ids: Vec<i32>;
     }
 }
@@ -141,7 +125,6 @@ structure! {
 structure! {
     /// A topic that gets more partitions.
     CreatePartitionsTopic {
-        /// Its name.
         name: String;
         /// How many partitions it is to have in all.
         count: i32;
@@ -151,9 +134,7 @@ structure! {
 }
 
 structure! {
-    /// Adds partitions.
     CreatePartitionsRequest {
-        /// The topics.
         topics: Vec<CreatePartitionsTopic>;
         /// How long the client waits.
         timeout_ms: i32;
@@ -165,7 +146,6 @@ structure! {
 structure! {
     /// What became of one topic.
     CreatePartitionsResult {
-        /// Its name.
         name: String;
         /// 0, or why it has no more partitions.
         error_code: i16;

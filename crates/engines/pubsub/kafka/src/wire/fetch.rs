@@ -27,7 +27,6 @@ structure! {
     FetchTopic {
         /// The name of the topic.
         topic: String;
-        /// Its partitions.
         partitions: Vec<FetchPartition>;
     }
 }
@@ -37,7 +36,6 @@ structure! {
     ForgottenTopic {
         /// The name of the topic.
         topic: String;
-        /// Its partitions.
         partitions: Vec<i32>;
     }
 }
@@ -45,7 +43,6 @@ structure! {
 structure! {
     /// Reads some partitions, or waits for records in any of them.
     FetchRequest {
-        /// -1 for a consumer.
         replica_id: i32;
         /// How long the response may wait, in milliseconds.
         max_wait_ms: i32;
@@ -59,9 +56,7 @@ structure! {
         session_id: i32, since 7;
         /// The place in the session; -1 asks for none.
         session_epoch: i32, since 7;
-        /// What to read.
         topics: Vec<FetchTopic>;
-        /// Only in sessions.
         forgotten_topics_data: Vec<ForgottenTopic>, since 7;
         /// The rack of the consumer, which is not used here.
         rack_id: String, since 11;
@@ -71,9 +66,7 @@ structure! {
 structure! {
     /// A transaction that was aborted, of which there are none.
     AbortedTransaction {
-        /// The producer.
         producer_id: i64;
-        /// The first offset.
         first_offset: i64;
     }
 }
@@ -95,7 +88,6 @@ structure! {
         aborted_transactions: Option<Vec<AbortedTransaction>>;
         /// -1: a partition has one reader's place.
         preferred_read_replica: i32, since 11;
-        /// Whole batches.
         records: Option<Bytes>;
     }
 }
@@ -105,13 +97,11 @@ structure! {
     FetchTopicResponse {
         /// The name of the topic.
         topic: String;
-        /// Its partitions.
         partitions: Vec<FetchPartitionResponse>;
     }
 }
 
 structure! {
-    /// What was read.
     FetchResponse {
         /// Always 0: nothing is throttled.
         throttle_time_ms: i32;
@@ -119,7 +109,6 @@ structure! {
         error_code: i16, since 7;
         /// Always 0: there are no sessions, so each request names all partitions.
         session_id: i32, since 7;
-        /// By topic.
         responses: Vec<FetchTopicResponse>;
     }
 }

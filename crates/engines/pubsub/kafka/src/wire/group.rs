@@ -15,19 +15,15 @@ structure! {
 }
 
 structure! {
-    /// The coordinator.
     FindCoordinatorResponse {
         /// Always 0: nothing is throttled.
         throttle_time_ms: i32, since 1;
         /// 0, or why there is none.
         error_code: i16;
-        /// Why there is none.
         error_message: Option<String>, since 1;
-        /// Its number.
         node_id: i32;
         /// The host that clients connect to.
         host: String;
-        /// The port.
         port: i32;
     }
 }
@@ -37,7 +33,6 @@ api!(FindCoordinatorRequest -> FindCoordinatorResponse, 10, 0..=3, flexible 3);
 structure! {
     /// A way to share partitions that a member knows.
     JoinGroupProtocol {
-        /// Its name.
         name: String;
         /// What the leader needs of this member.
         metadata: Bytes;
@@ -65,7 +60,6 @@ structure! {
 structure! {
     /// A member, as its leader sees it.
     JoinGroupMember {
-        /// The member.
         member_id: String;
         /// What it says of itself.
         metadata: Bytes;
@@ -79,13 +73,11 @@ structure! {
         throttle_time_ms: i32, since 2;
         /// 0, or why the member is not in the group.
         error_code: i16;
-        /// The generation.
         generation_id: i32;
         /// The way to share partitions that all members know.
         protocol_name: String;
         /// The member that shares the partitions out.
         leader: String;
-        /// This member.
         member_id: String;
         /// All members, for the leader only.
         members: Vec<JoinGroupMember>;
@@ -96,9 +88,7 @@ structure! {
 api!(JoinGroupRequest -> JoinGroupResponse, 11, 0..=4, flexible 6);
 
 structure! {
-    /// What a member gets.
     SyncGroupAssignment {
-        /// The member.
         member_id: String;
         /// Its partitions, as the members write them.
         assignment: Bytes;
@@ -110,9 +100,7 @@ structure! {
     SyncGroupRequest {
         /// The name of the group.
         group_id: String;
-        /// The generation.
         generation_id: i32;
-        /// The member.
         member_id: String;
         /// By member, from the leader only.
         assignments: Vec<SyncGroupAssignment>;
@@ -120,7 +108,6 @@ structure! {
 }
 
 structure! {
-    /// What the member gets.
     SyncGroupResponse {
         /// Always 0: nothing is throttled.
         throttle_time_ms: i32, since 1;
@@ -138,9 +125,7 @@ structure! {
     HeartbeatRequest {
         /// The name of the group.
         group_id: String;
-        /// The generation.
         generation_id: i32;
-        /// The member.
         member_id: String;
     }
 }
@@ -158,11 +143,9 @@ structure! {
 api!(HeartbeatRequest -> HeartbeatResponse, 12, 0..=2, flexible 4);
 
 structure! {
-    /// Leaves a group.
     LeaveGroupRequest {
         /// The name of the group.
         group_id: String;
-        /// The member.
         member_id: String;
     }
 }

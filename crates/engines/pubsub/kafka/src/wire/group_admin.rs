@@ -15,13 +15,10 @@ structure! {
 }
 
 structure! {
-    /// A member.
     DescribedMember {
-        /// The member.
         member_id: String;
         /// What its client calls itself.
         client_id: String;
-        /// The client's address.
         client_host: String;
         /// What it says of itself.
         member_metadata: Bytes;
@@ -31,11 +28,9 @@ structure! {
 }
 
 structure! {
-    /// A group.
     DescribedGroup {
         /// 0, or why it is not known.
         error_code: i16;
-        /// Its name.
         group_id: String;
         /// `Empty`, `PreparingRebalance`, `CompletingRebalance`, `Stable` or `Dead`.
         group_state: String;
@@ -43,7 +38,6 @@ structure! {
         protocol_type: String;
         /// The way to share partitions that was chosen.
         protocol_data: String;
-        /// The members.
         members: Vec<DescribedMember>;
         /// What the client may do; the least number where it is not known.
         authorized_operations: i32, since 3;
@@ -51,7 +45,6 @@ structure! {
 }
 
 structure! {
-    /// The groups.
     DescribeGroupsResponse {
         /// Always 0: nothing is throttled.
         throttle_time_ms: i32, since 1;
@@ -71,25 +64,20 @@ structure! {
 }
 
 structure! {
-    /// A group.
     ListedGroup {
-        /// Its name.
         group_id: String;
         /// What kind of members these are; empty if there are none.
         protocol_type: String;
-        /// As in [`DescribedGroup`].
         group_state: String, since 4;
     }
 }
 
 structure! {
-    /// The groups.
     ListGroupsResponse {
         /// Always 0: nothing is throttled.
         throttle_time_ms: i32, since 1;
         /// 0, or why they are not known.
         error_code: i16;
-        /// Ordered by name.
         groups: Vec<ListedGroup>;
     }
 }
@@ -107,7 +95,6 @@ structure! {
 structure! {
     /// Whether one group is gone.
     DeletedGroup {
-        /// Its name.
         group_id: String;
         /// 0, or why it is not.
         error_code: i16;

@@ -5,7 +5,6 @@ use super::{api, structure};
 structure! {
     /// A topic that is asked for.
     MetadataRequestTopic {
-        /// Its name.
         name: String;
     }
 }
@@ -25,13 +24,11 @@ structure! {
 }
 
 structure! {
-    /// A server.
     MetadataBroker {
         /// Its number, new with every start.
         node_id: i32;
         /// The host that clients connect to.
         host: String;
-        /// The port.
         port: i32;
         /// None: racks are not known here.
         rack: Option<String>, since 1;
@@ -51,21 +48,16 @@ structure! {
         leader_epoch: i32, since 7;
         /// The same server alone: copies are PostgreSQL's.
         replica_nodes: Vec<i32>;
-        /// The same server alone.
         isr_nodes: Vec<i32>;
-        /// None.
         offline_replicas: Vec<i32>, since 5;
     }
 }
 
 structure! {
-    /// A topic.
     MetadataTopic {
         /// 0, or why there is no more to say.
         error_code: i16;
-        /// Its name.
         name: String;
-        /// Always false.
         is_internal: bool, since 1;
         /// All partitions, ordered by number.
         partitions: Vec<MetadataPartition>;
@@ -75,17 +67,14 @@ structure! {
 }
 
 structure! {
-    /// Servers and topics.
     MetadataResponse {
         /// Always 0: nothing is throttled.
         throttle_time_ms: i32, since 3;
-        /// The servers that live.
         brokers: Vec<MetadataBroker>;
         /// The identity of the database.
         cluster_id: Option<String>, since 2;
         /// A server for administration: any of them will do.
         controller_id: i32, since 1;
-        /// The topics.
         topics: Vec<MetadataTopic>;
         /// What the client may do; the least number where it is not known.
         cluster_authorized_operations: i32, since 8;
@@ -96,7 +85,6 @@ structure! {
 api!(MetadataRequest -> MetadataResponse, 3, 0..=9, flexible 9);
 
 structure! {
-    /// Asks for servers.
     DescribeClusterRequest {
         /// Whether to list what the client may do, which is not known here.
         include_cluster_authorized_operations: bool;
@@ -104,13 +92,11 @@ structure! {
 }
 
 structure! {
-    /// A server, as [`MetadataBroker`].
     DescribeClusterBroker {
         /// Its number, new with every start.
         broker_id: i32;
         /// The host that clients connect to.
         host: String;
-        /// The port.
         port: i32;
         /// None: racks are not known here.
         rack: Option<String>;
@@ -118,7 +104,6 @@ structure! {
 }
 
 structure! {
-    /// The servers.
     DescribeClusterResponse {
         /// Always 0: nothing is throttled.
         throttle_time_ms: i32;
@@ -130,7 +115,6 @@ structure! {
         cluster_id: String;
         /// A server for administration: any of them will do.
         controller_id: i32;
-        /// The servers that live.
         brokers: Vec<DescribeClusterBroker>;
         /// What the client may do; the least number where it is not known.
         cluster_authorized_operations: i32;

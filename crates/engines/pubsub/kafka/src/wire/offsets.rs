@@ -19,7 +19,6 @@ structure! {
     ListOffsetsTopic {
         /// The name of the topic.
         name: String;
-        /// Its partitions.
         partitions: Vec<ListOffsetsPartition>;
     }
 }
@@ -27,11 +26,9 @@ structure! {
 structure! {
     /// Asks for the offset of the first record from a moment on.
     ListOffsetsRequest {
-        /// -1 for a consumer.
         replica_id: i32;
         /// 1 hides records of open transactions, of which there are none.
         isolation_level: i8, since 2;
-        /// What is wanted.
         topics: Vec<ListOffsetsTopic>;
     }
 }
@@ -57,17 +54,14 @@ structure! {
     ListOffsetsTopicResponse {
         /// The name of the topic.
         name: String;
-        /// Its partitions.
         partitions: Vec<ListOffsetsPartitionResponse>;
     }
 }
 
 structure! {
-    /// The offsets.
     ListOffsetsResponse {
         /// Always 0: nothing is throttled.
         throttle_time_ms: i32, since 2;
-        /// By topic.
         topics: Vec<ListOffsetsTopicResponse>;
     }
 }
@@ -93,7 +87,6 @@ structure! {
     OffsetCommitTopic {
         /// The name of the topic.
         name: String;
-        /// Its partitions.
         partitions: Vec<OffsetCommitPartition>;
     }
 }
@@ -109,7 +102,6 @@ structure! {
         member_id: String;
         /// How long to keep it, which is for ever here.
         retention_time_ms: i64, until 4;
-        /// By topic.
         topics: Vec<OffsetCommitTopic>;
     }
 }
@@ -129,7 +121,6 @@ structure! {
     OffsetCommitTopicResponse {
         /// The name of the topic.
         name: String;
-        /// Its partitions.
         partitions: Vec<OffsetCommitPartitionResponse>;
     }
 }
@@ -139,7 +130,6 @@ structure! {
     OffsetCommitResponse {
         /// Always 0: nothing is throttled.
         throttle_time_ms: i32, since 3;
-        /// By topic.
         topics: Vec<OffsetCommitTopicResponse>;
     }
 }
@@ -152,7 +142,6 @@ structure! {
     OffsetFetchTopic {
         /// The name of the topic.
         name: String;
-        /// Its partitions.
         partition_indexes: Vec<i32>;
     }
 }
@@ -190,7 +179,6 @@ structure! {
     OffsetFetchTopicResponse {
         /// The name of the topic.
         name: String;
-        /// Its partitions.
         partitions: Vec<OffsetFetchPartitionResponse>;
     }
 }
@@ -200,7 +188,6 @@ structure! {
     OffsetFetchResponse {
         /// Always 0: nothing is throttled.
         throttle_time_ms: i32, since 3;
-        /// By topic.
         topics: Vec<OffsetFetchTopicResponse>;
         /// 0, or why the whole request was refused.
         error_code: i16, since 2;

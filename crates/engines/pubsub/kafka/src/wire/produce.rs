@@ -9,7 +9,6 @@ structure! {
     PartitionProduceData {
         /// The number of the partition.
         index: i32;
-        /// One batch of records.
         records: Option<Bytes>;
     }
 }
@@ -19,7 +18,6 @@ structure! {
     TopicProduceData {
         /// The name of the topic.
         name: String;
-        /// Its partitions.
         partition_data: Vec<PartitionProduceData>;
     }
 }
@@ -27,13 +25,11 @@ structure! {
 structure! {
     /// Appends one batch to each of some partitions.
     ProduceRequest {
-        /// Transactions are not offered.
         transactional_id: Option<String>;
         /// 0: no response. 1 and -1: a response after the commit.
         acks: i16;
         /// How long the client waits.
         timeout_ms: i32;
-        /// What to append.
         topic_data: Vec<TopicProduceData>;
     }
 }
@@ -43,7 +39,6 @@ structure! {
     BatchIndexAndErrorMessage {
         /// Its place in the batch.
         batch_index: i32;
-        /// Why.
         batch_index_error_message: Option<String>;
     }
 }
@@ -63,7 +58,6 @@ structure! {
         log_start_offset: i64, since 5;
         /// Always empty: a batch is taken or refused as a whole.
         record_errors: Vec<BatchIndexAndErrorMessage>, since 8;
-        /// Why nothing was appended.
         error_message: Option<String>, since 8;
     }
 }
@@ -73,7 +67,6 @@ structure! {
     TopicProduceResponse {
         /// The name of the topic.
         name: String;
-        /// Its partitions.
         partition_responses: Vec<PartitionProduceResponse>;
     }
 }
@@ -81,7 +74,6 @@ structure! {
 structure! {
     /// What became of the batches.
     ProduceResponse {
-        /// By topic.
         responses: Vec<TopicProduceResponse>;
         /// Always 0: nothing is throttled.
         throttle_time_ms: i32;
@@ -93,9 +85,7 @@ api!(ProduceRequest -> ProduceResponse, 0, 3..=9, flexible 9);
 structure! {
     /// Asks for an id for an idempotent producer.
     InitProducerIdRequest {
-        /// Transactions are not offered.
         transactional_id: Option<String>;
-        /// Only for transactions.
         transaction_timeout_ms: i32;
         /// The id that the producer had.
         producer_id: i64, since 3;
@@ -105,13 +95,11 @@ structure! {
 }
 
 structure! {
-    /// A new id.
     InitProducerIdResponse {
         /// Always 0: nothing is throttled.
         throttle_time_ms: i32;
         /// 0, or why there is no id.
         error_code: i16;
-        /// The id.
         producer_id: i64;
         /// The epoch, which the producer itself raises.
         producer_epoch: i16;

@@ -9,7 +9,6 @@ structure! {
     ApiVersionsRequest {
         /// The name of the client's library.
         client_software_name: String, since 3;
-        /// Its version.
         client_software_version: String, since 3;
     }
 }
@@ -19,9 +18,7 @@ structure! {
     ApiVersion {
         /// The number of the API.
         api_key: i16;
-        /// The first version.
         min_version: i16;
-        /// The last version.
         max_version: i16;
     }
 }
@@ -31,7 +28,6 @@ structure! {
     ApiVersionsResponse {
         /// 0, or why the request was refused.
         error_code: i16;
-        /// What is offered.
         api_keys: Vec<ApiVersion>;
         /// Always 0: nothing is throttled.
         throttle_time_ms: i32, since 1;
@@ -41,7 +37,6 @@ structure! {
 api!(ApiVersionsRequest -> ApiVersionsResponse, 18, 0..=3, flexible 3);
 
 structure! {
-    /// Chooses how to authenticate.
     SaslHandshakeRequest {
         /// The mechanism, of which `PLAIN` is offered.
         mechanism: String;
@@ -53,7 +48,6 @@ structure! {
     SaslHandshakeResponse {
         /// 0, or that it is not.
         error_code: i16;
-        /// What is offered.
         mechanisms: Vec<String>;
     }
 }
@@ -62,7 +56,6 @@ structure! {
 api!(SaslHandshakeRequest -> SaslHandshakeResponse, 17, 0..=1, flexible 2);
 
 structure! {
-    /// Shows the secret.
     SaslAuthenticateRequest {
         /// As the mechanism defines them.
         auth_bytes: Bytes;
@@ -74,9 +67,7 @@ structure! {
     SaslAuthenticateResponse {
         /// 0, or that it is not.
         error_code: i16;
-        /// Why it is not.
         error_message: Option<String>;
-        /// Empty in `PLAIN`.
         auth_bytes: Bytes;
         /// Always 0: a session does not end by itself.
         session_lifetime_ms: i64, since 1;
