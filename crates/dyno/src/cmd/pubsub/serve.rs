@@ -64,8 +64,8 @@ pub fn run(args: &PubsubServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let watched = watch(cluster.as_mut(), stop);
     info!("stopping: what was accepted is appended first");
     // Clients of Kafka are let go first, because they need the broker. Then the broker stops: it
-    // appends the records that it has accepted, and needs the server for that. An error of the watch
-    // is reported only after all have stopped.
+    // appends the records that it has accepted, and needs the server for that. An error of the
+    // watch is reported only after all have stopped.
     if let Some(kafka) = &mut kafka {
         kafka.stop();
     }

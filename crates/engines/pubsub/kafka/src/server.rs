@@ -168,8 +168,8 @@ impl KafkaServer {
             return;
         }
         self.shared.coordinator.forget_all();
-        // The accepting thread waits for a connection, so one of our own wakes it. Where none can be
-        // made the thread is left behind: it holds nothing but the listener.
+        // The accepting thread waits for a connection, so one of our own wakes it. Where none can
+        // be made the thread is left behind: it holds nothing but the listener.
         let ip = match self.address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

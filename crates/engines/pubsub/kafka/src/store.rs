@@ -306,8 +306,8 @@ impl Store {
             )))
         })?;
         let committed = rows.iter().map(|row| {
-            // PostgreSQL's texts cannot hold a zero, which some clients end theirs with, so these are
-            // bytes there.
+            // PostgreSQL's texts cannot hold a zero, which some clients end theirs with, so these
+            // are bytes there.
             let metadata = String::from_utf8(row.get(3)).unwrap_or_default();
             let committed = Committed {
                 topic: row.get(0),
