@@ -1,12 +1,17 @@
 -- Groups of Kafka's clients: which broker coordinates a group, and how far it has read.
 
--- Enters a broker, and returns its number. Those that ended a day ago are forgotten.
+-- Enters a broker, and returns its number. Those that ended a day ago are forgotten, and so are groups of a day ago
+-- that never stored an offset: a client that only asks for a group's coordinator makes the group.
 CREATE OR REPLACE FUNCTION pubsub.kafka_enter(host text, port int, broker_address text, lease_ms bigint) RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
     entered int;
 BEGIN
     DELETE FROM pubsub.kafka_nodes AS n WHERE n.lease_until < clock_timestamp() - interval '1 day';
+    DELETE FROM pubsub.kafka_groups AS g
+     WHERE g.created_at < clock_timestamp() - interval '1 day'
+       AND NOT EXISTS (SELECT FROM pubsub.kafka_offsets AS o WHERE o.group_name = g.name)
+       AND NOT EXISTS (SELECT FROM pubsub.kafka_nodes AS n WHERE n.node_id = g.node_id);
     INSERT INTO pubsub.kafka_nodes (host, port, broker_address, lease_until)
         VALUES (kafka_enter.host, kafka_enter.port, kafka_enter.broker_address,
                 clock_timestamp() + lease_ms * interval '1 millisecond')

@@ -73,7 +73,21 @@ impl Store {
     /// Runs `ask`, which must be repeatable, in a session that no other thread uses meanwhile. A
     /// session that was lost while it was idle shows that only at the next statement, which is then
     /// run again in a new one.
-    fn run<T>(&self, mut ask: impl FnMut(&mut Connection) -> Result<T>) -> Result<T> {
+    fn run<T>(&self, ask: impl FnMut(&mut Connection) -> Result<T>) -> Result<T> {
+        self.run_in_session(true, ask)
+    }
+
+    /// Runs `ask` at most once. A change that was made although its answer got lost would be
+    /// refused the second time, as if it had been made by another client.
+    fn run_once<T>(&self, ask: impl FnMut(&mut Connection) -> Result<T>) -> Result<T> {
+        self.run_in_session(false, ask)
+    }
+
+    fn run_in_session<T>(
+        &self,
+        repeatable: bool,
+        mut ask: impl FnMut(&mut Connection) -> Result<T>,
+    ) -> Result<T> {
         let mut pool = self.pool.lock();
         while pool.idle.is_empty() && pool.open >= MOST_SESSIONS {
             self.freed.wait(&mut pool);
@@ -84,7 +98,7 @@ impl Store {
         let was_idle = idle.is_some();
         let (mut session, mut done) = self.attempt(idle, &mut ask);
         let lost = |done: &Result<T>| done.as_ref().is_err_and(|e| e.retry() == Retry::Unknown);
-        if was_idle && lost(&done) {
+        if repeatable && was_idle && lost(&done) {
             (session, done) = self.attempt(None, &mut ask);
         }
         let keep = session.filter(|session| !session.is_closed() && !lost(&done));
@@ -212,18 +226,18 @@ impl Store {
 
     /// Creates a topic.
     pub fn create_topic(&self, name: &str, options: &TopicOptions) -> Result<()> {
-        self.run(|session| session.create_topic(name, options))
+        self.run_once(|session| session.create_topic(name, options))
             .map(drop)
     }
 
     /// Changes a topic.
     pub fn alter_topic(&self, name: &str, changes: &TopicChanges) -> Result<()> {
-        self.run(|session| session.alter_topic(name, changes))
+        self.run_once(|session| session.alter_topic(name, changes))
     }
 
     /// Drops a topic.
     pub fn drop_topic(&self, name: &str) -> Result<()> {
-        self.run(|session| session.drop_topic(name))
+        self.run_once(|session| session.drop_topic(name))
     }
 
     /// The offset of the beginning or the end of a partition.

@@ -46,6 +46,8 @@ pub struct Group {
 /// How long an empty group waits for further members after the first one. Clients that are started
 /// together would otherwise cause a rebalance each.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// About how much a name takes beside its text.
+const NAME_BYTES: usize = 128;
 /// The most members of a group, those that are expected included.
 const MOST_MEMBERS: usize = 1_000;
 
@@ -66,6 +68,17 @@ impl Group {
     /// Whether nothing would be lost with this group.
     pub fn is_unused(&self) -> bool {
         self.members.is_empty() && self.expected.is_empty()
+    }
+
+    /// About how many bytes it holds.
+    pub fn bytes(&self) -> usize {
+        let members = self.members.values().map(Member::bytes).sum::<usize>();
+        members
+            + self
+                .expected
+                .keys()
+                .map(|name| NAME_BYTES + name.len())
+                .sum::<usize>()
     }
 
     /// The name of its state in the protocol.

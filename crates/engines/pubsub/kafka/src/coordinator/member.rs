@@ -67,6 +67,15 @@ pub(super) struct Member {
 }
 
 impl Member {
+    /// About how many bytes it holds.
+    pub(super) fn bytes(&self) -> usize {
+        let said = self
+            .protocols
+            .iter()
+            .map(|(name, said)| name.len() + said.len());
+        size_of::<Member>() + said.sum::<usize>() + self.assignment.len()
+    }
+
     pub(super) fn knows(&self, protocol: &str) -> bool {
         self.protocols.iter().any(|(name, _)| name == protocol)
     }

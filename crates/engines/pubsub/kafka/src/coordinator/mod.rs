@@ -25,8 +25,8 @@ use group::Group;
 const SESSIONS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30 * 60));
 /// The most groups with members.
 const MOST_GROUPS: usize = 10_000;
-/// The most bytes that one member may say of itself.
-const MOST_METADATA_BYTES: usize = 1 << 20;
+/// The most bytes that members may say of themselves and be given, of all groups together.
+const MOST_BYTES: usize = 64 << 20;
 
 /// All groups of this server by name.
 #[derive(Debug)]
@@ -117,6 +117,11 @@ impl Coordinator {
         Ok(done)
     }
 
+    /// What all groups hold.
+    fn bytes(&self) -> usize {
+        self.state.lock().groups.values().map(Group::bytes).sum()
+    }
+
     /// Enters a member; see [`Group::join`].
     pub fn join(&self, group: &str, join: Join, reply: Reply<JoinAnswer>) {
         let refused = |error, member| Err(NotJoined { error, member });
@@ -125,8 +130,8 @@ impl Coordinator {
         if !within {
             return reply.send(refused(ErrorCode::INVALID_SESSION_TIMEOUT, join.member));
         }
-        if said > MOST_METADATA_BYTES {
-            return reply.send(refused(ErrorCode::INVALID_REQUEST, join.member));
+        if self.bytes() + said > MOST_BYTES {
+            return reply.send(refused(ErrorCode::COORDINATOR_NOT_AVAILABLE, join.member));
         }
         let mut waiting = Some((join, reply));
         let done = self.with(group, |group, names, now| {
@@ -150,6 +155,10 @@ impl Coordinator {
         shares: Vec<(String, Bytes)>,
         reply: Reply<SyncAnswer>,
     ) {
+        let given: usize = shares.iter().map(|(_, share)| share.len()).sum();
+        if self.bytes() + given > MOST_BYTES {
+            return reply.send(Err(ErrorCode::COORDINATOR_NOT_AVAILABLE));
+        }
         let mut waiting = Some((shares, reply));
         let done = self.with(group, |group, _, now| {
             if let Some((shares, reply)) = waiting.take() {

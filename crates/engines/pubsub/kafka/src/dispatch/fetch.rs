@@ -28,6 +28,10 @@ use crate::wire::{
 const MOST_WAIT: Duration = Duration::from_secs(30);
 /// The most bytes of one partition.
 const MOST_PARTITION_BYTES: u32 = 8 << 20;
+/// The bytes that all partitions of a connection may have under way, and what each may have in any
+/// case: what comes for one partition waits here while another one is answered.
+const MOST_UNDER_WAY_BYTES: usize = 16 << 20;
+const LEAST_PARTITION_BYTES: u32 = 64 << 10;
 /// How often a wait looks whether the connection still stands.
 const LOOK: Duration = Duration::from_millis(250);
 /// How much longer to wait once there is something, so that partitions whose records are there
@@ -149,6 +153,9 @@ impl Fetches {
         until: Instant,
     ) -> Result<()> {
         let least_bytes = request.min_bytes.max(1).unsigned_abs() as usize;
+        let partitions: usize = wanted.iter().map(|(_, wanted)| wanted.len()).sum();
+        let share = (MOST_UNDER_WAY_BYTES / partitions.max(1)) as u32;
+        let most_bytes = share.clamp(LEAST_PARTITION_BYTES, MOST_PARTITION_BYTES);
         loop {
             let client = broker.client(shared)?;
             let now = Instant::now();
@@ -156,7 +163,7 @@ impl Fetches {
             for (_, wanted) in wanted {
                 for Wanted { place, ask } in wanted {
                     if let Ok(place) = place {
-                        self.begin(&client, *place, ask, left);
+                        self.begin(&client, *place, ask, (left, most_bytes));
                     }
                 }
             }
@@ -175,7 +182,13 @@ impl Fetches {
     }
 
     /// Asks the broker for a partition, unless it was asked already.
-    fn begin(&mut self, client: &Client, place: Place, ask: &FetchPartition, left: Duration) {
+    fn begin(
+        &mut self,
+        client: &Client,
+        place: Place,
+        ask: &FetchPartition,
+        (left, most_bytes): (Duration, u32),
+    ) {
         let has_something = |fetch: &UnderWay| match &fetch.answer {
             None | Some(Err(_)) => true,
             Some(Ok(fetched)) => has_rows(fetched) || left.is_zero(),
@@ -191,7 +204,7 @@ impl Fetches {
             topic_id,
             partition,
             offset: ask.fetch_offset,
-            most_bytes: most.min(MOST_PARTITION_BYTES),
+            most_bytes: most.min(most_bytes),
             least_bytes: 1,
             wait_ms: left.as_millis() as u32,
         };

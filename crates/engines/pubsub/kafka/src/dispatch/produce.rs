@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use dyno_net::Charge;
 use dyno_pubsub::wire::{Produce, Produced, Rest};
 use dyno_pubsub::{Code, Result};
 use parking_lot::Mutex;
@@ -23,6 +24,10 @@ use crate::wire::{
 /// The longest body of an append: the broker's limit, less the head of a request.
 const MOST_BODY_BYTES: usize = (12 << 20) - 1024;
 
+/// The most bytes that the batches of one request may become. A few bytes of a compressed batch
+/// stand for many, and all bodies of a request are held until they are committed.
+const MOST_REQUEST_BYTES: usize = 2 * MOST_BODY_BYTES;
+
 /// The producers of this connection for batches whose clients are not idempotent, by topic and
 /// partition, each with its next sequence.
 #[derive(Default)]
@@ -34,6 +39,12 @@ impl OwnProducers {
             self.0.remove(&place);
         }
     }
+}
+
+/// The memory that the batches of one request may take, and what they took.
+struct RequestMemory {
+    bytes_left: usize,
+    charges: Vec<Charge>,
 }
 
 /// The append of one partition that is under way, or was refused.
@@ -63,6 +74,10 @@ impl Session {
             _ => Some((ErrorCode::INVALID_REQUIRED_ACKS, "acks are 0, 1 or all")),
         };
         let acks = request.acks;
+        let mut memory = RequestMemory {
+            bytes_left: MOST_REQUEST_BYTES,
+            charges: Vec::new(),
+        };
         let mut topics = Vec::with_capacity(request.topic_data.len());
         for topic in request.topic_data {
             let appends = topic
@@ -72,13 +87,14 @@ impl Session {
                     index: data.index,
                     outcome: match refusal {
                         Some((error, text)) => Outcome::Refused(error, text.to_owned()),
-                        None => self.append(&topic.name, data),
+                        None => self.append(&topic.name, data, &mut memory),
                     },
                 });
             topics.push((topic.name.clone(), appends.collect::<Vec<_>>()));
         }
         let shared = Arc::clone(&self.shared);
         Some(Box::new(move |link| {
+            let _charges = memory.charges;
             let mut failed = false;
             let responses = topics.into_iter().map(|(name, appends)| {
                 let partitions = appends.into_iter().map(|append| append.finish(link));
@@ -105,11 +121,21 @@ impl Session {
         }))
     }
 
-    fn append(&mut self, topic: &str, data: PartitionProduceData) -> Outcome {
-        let (head, body) = match read_batch(data.records) {
+    fn append(
+        &mut self,
+        topic: &str,
+        data: PartitionProduceData,
+        memory: &mut RequestMemory,
+    ) -> Outcome {
+        let most_bytes = memory.bytes_left.min(MOST_BODY_BYTES);
+        let (head, body) = match read_batch(data.records, most_bytes) {
             Ok(batch) => batch,
             Err(error) => return Outcome::Refused(error.code(), error.to_string()),
         };
+        // Charged at once, although there may be no memory: waiting for some while the request itself
+        // is charged could wait for ever. The next request waits instead.
+        memory.charges.push(self.shared.frames.charge(body.len()));
+        memory.bytes_left -= body.len();
         match self.send(topic, data.index, &head, body) {
             Ok(awaited) => Outcome::Sent {
                 awaited,
@@ -209,11 +235,14 @@ impl Session {
 }
 
 /// The head of a batch, and its records as a body of the log.
-fn read_batch(records: Option<Bytes>) -> std::result::Result<(BatchHead, Vec<u8>), RecordsError> {
+fn read_batch(
+    records: Option<Bytes>,
+    most_bytes: usize,
+) -> std::result::Result<(BatchHead, Vec<u8>), RecordsError> {
     let (head, packed) = read_head(records.unwrap_or_default())?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_ms = now.unwrap_or_default().as_millis() as i64;
-    let body = from_batch(&head, packed, now_ms, MOST_BODY_BYTES)?;
+    let body = from_batch(&head, packed, now_ms, most_bytes)?;
     Ok((head, body))
 }
 
