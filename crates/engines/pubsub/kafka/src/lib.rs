@@ -23,4 +23,6 @@ mod shared;
 mod store;
 mod wire;
 
+pub use records::is_batch;
 pub use server::{KafkaError, KafkaServer, Options};
+pub use wire::is_request;

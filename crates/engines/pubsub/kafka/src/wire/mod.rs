@@ -159,6 +159,51 @@ impl Header {
     }
 }
 
+/// Reads a frame as whatever request it says it is; false if it is not one. For fuzz targets, which
+/// need no server.
+pub fn is_request(frame: Bytes) -> bool {
+    let Ok((header, body)) = Header::read(frame) else {
+        return false;
+    };
+    if header.api().is_none() {
+        return false;
+    }
+    macro_rules! read_as {
+        ($($request:ident)*) => {
+            match header.key {
+                $(key if key == $request::API.key => header.body::<$request>(body).is_ok(),)*
+                _ => false,
+            }
+        };
+    }
+    read_as! {
+        ProduceRequest
+        FetchRequest
+        ListOffsetsRequest
+        MetadataRequest
+        OffsetCommitRequest
+        OffsetFetchRequest
+        FindCoordinatorRequest
+        JoinGroupRequest
+        HeartbeatRequest
+        LeaveGroupRequest
+        SyncGroupRequest
+        DescribeGroupsRequest
+        ListGroupsRequest
+        SaslHandshakeRequest
+        ApiVersionsRequest
+        CreateTopicsRequest
+        DeleteTopicsRequest
+        InitProducerIdRequest
+        DescribeConfigsRequest
+        SaslAuthenticateRequest
+        CreatePartitionsRequest
+        DeleteGroupsRequest
+        IncrementalAlterConfigsRequest
+        DescribeClusterRequest
+    }
+}
+
 /// Declares a structure whose fields stand in this order. `since` and `until` are the versions
 /// between which a field exists; outside of them it has its default.
 macro_rules! structure {
