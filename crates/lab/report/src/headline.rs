@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::lint::Severity;
 use crate::model::{
     CaseReport, Figure, OURS, Report, choice, deciding_ratio, noise_line, spread_text,
+    targets_summary,
 };
 use crate::units::{counted, quantity, ratio_range, ratio_text, share_text};
 
@@ -242,6 +243,7 @@ fn summary(report: &Report) -> String {
         text.push_str(&format!(" Without a peer: {cases}."));
     }
     text.push_str(&largest_share(report).unwrap_or_default());
+    text.push_str(&targets_summary(report).unwrap_or_default());
     text
 }
 
@@ -262,6 +264,18 @@ fn notes(report: &Report, was_run: impl Fn(&&CaseReport) -> bool) -> Vec<String>
         notes.push(format!("not to be published: {why}"));
     }
     notes.push(noise_line(report));
+    for case in &report.cases {
+        let name = &case.plan.name;
+        let cause = case
+            .cause
+            .as_ref()
+            .map(|cause| format!("what bounds {name}: {}", cause.text));
+        let target = case
+            .target
+            .as_ref()
+            .map(|target| format!("target of {name}: {}", target.text()));
+        notes.extend(cause.into_iter().chain(target));
+    }
     let left_out = report.cases.iter().filter(|case| !was_run(case));
     let left_out: Vec<&str> = left_out.map(|case| case.plan.name.as_str()).collect();
     if !left_out.is_empty() {

@@ -13,22 +13,39 @@ pub(crate) fn unit_of(case: &CasePlan, metric: &str) -> (String, Better) {
     (unit.to_owned(), better)
 }
 
+/// Latencies by operation that are in seconds.
+const IN_SECONDS: [&str; 2] = ["first-token", "between-tokens"];
+
+/// The operation of a latency by percentile: `write` of `write-p99`.
+fn percentile_of(metric: &str) -> Option<&str> {
+    let (what, percentile) = metric.rsplit_once("-p")?;
+    let digits = !percentile.is_empty() && percentile.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then_some(what)
+}
+
 /// The unit and direction of a metric that ranks nothing.
 fn beside(metric: &str) -> (&'static str, Better) {
     match metric {
         "throughput" => ("1/s", Better::Higher),
         "compression" => ("x", Better::Higher),
         "io-rate" => ("B/s", Better::Higher),
-        "reads" => ("", Better::Higher),
+        "reads" => ("1/s", Better::Higher),
         "peak-rss" | "bytes" => ("B", Better::Lower),
         "time" | "cpu" => ("s", Better::Lower),
         "latency-count" => ("requests", Better::Higher),
         name if name.starts_with("latency-") || name.starts_with("generator-lag") => {
             ("s", Better::Lower)
         }
+        "memory-per-warehouse" => ("B", Better::Lower),
+        name if percentile_of(name).is_some_and(|what| IN_SECONDS.contains(&what)) => {
+            ("s", Better::Lower)
+        }
+        // Engines that report a latency by its operation do so in milliseconds.
+        name if percentile_of(name).is_some() => ("ms", Better::Lower),
+        name if name.ends_with("-us") => ("µs", Better::Lower),
         name if name.ends_with("-bytes") => ("B", Better::Lower),
         name if name.ends_with("-per-s") => ("1/s", Better::Higher),
-        name if name.ends_with("-rate") => ("", Better::Higher),
+        name if name.ends_with("-rate") => ("1/s", Better::Higher),
         name if name.ends_with("-s") || name.ends_with("-time") => ("s", Better::Lower),
         _ => ("", Better::Lower),
     }
@@ -169,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_is_better_of_rates_and_less_of_times_and_of_what_nobody_knows() {
+    fn a_metric_has_the_unit_and_the_direction_that_its_name_says() {
         for metric in [
             "reads",
             "record-rate",
@@ -187,6 +204,16 @@ mod tests {
             "aborts",
         ] {
             assert_eq!(beside(metric).1, Better::Lower, "{metric}");
+        }
+        for (metric, unit) in [
+            ("write-p99", "ms"),
+            ("new-order-p50", "ms"),
+            ("first-token-p95", "s"),
+            ("latency-p999", "s"),
+            ("server-cpu-us", "µs"),
+            ("top-pages", ""),
+        ] {
+            assert_eq!(beside(metric).0, unit, "{metric}");
         }
     }
 

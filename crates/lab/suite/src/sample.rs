@@ -1,6 +1,6 @@
 //! One invocation of one system, from a fresh scratch directory to a sample.
 
-use dyno_record::{Answer, Arm, CasePlan, Outcome, Sample, Sensed, Usage};
+use dyno_record::{Answer, Arm, Around, CasePlan, Outcome, Sample, Sensed, Usage};
 
 use crate::beside::RunningLoad;
 use crate::executor::{Ended, Exit};
@@ -76,8 +76,9 @@ impl Runner<'_> {
         sample.usage = ended.usage;
         sample.sensors = sensors;
         if let Some(reply) = reply {
-            let wrong = missing_part(case, &reply)
-                .or_else(|| invoke::wrong_answer(case, reply.answer.as_ref(), Some(agreed)));
+            let wrong = missing_part(case, &reply).or_else(|| {
+                invoke::wrong_answer(case, system, reply.answer.as_ref(), Some(agreed))
+            });
             if let Some(reason) = wrong {
                 sample.outcome = Outcome::Failed(reason);
             }
@@ -146,7 +147,7 @@ impl Runner<'_> {
             Ok(params) => params,
             Err(reason) => return Ok(Err(reason)),
         };
-        let invocation = invoke::invocation(
+        let mut invocation = invoke::invocation(
             system,
             &case.workload,
             params,
@@ -154,6 +155,9 @@ impl Runner<'_> {
             scratch.path(),
             case.time_limit_s,
         );
+        if let Some(Around::Cores { cores }) = around(case, name) {
+            invocation.keep_to(cores);
+        }
         self.executor.execute(&invocation, &self.stop).map(Ok)
     }
 
@@ -163,10 +167,11 @@ impl Runner<'_> {
         } else {
             "measure"
         };
-        Scratch::fresh(
-            &self.scratch_root,
-            &format!("{}-{system}-{phase}", case.name),
-        )
+        let root = match around(case, system) {
+            Some(Around::ScratchInMemory) => &self.memory_scratch_root,
+            Some(Around::Cores { .. }) | None => &self.scratch_root,
+        };
+        Scratch::fresh(root, &format!("{}-{system}-{phase}", case.name))
     }
 
     pub(crate) fn place(&self, block: u32, position: usize, arm: Arm) -> Place {
@@ -193,6 +198,11 @@ impl Runner<'_> {
         }
         Ok(self.record.append(&sample)?)
     }
+}
+
+/// What an experiment changes around its child.
+fn around<'a>(case: &'a CasePlan, system: &str) -> Option<&'a Around> {
+    case.experiments.get(system)?.around.as_ref()
 }
 
 /// What a reply lacks that the case needs, if something.

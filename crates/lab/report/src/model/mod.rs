@@ -15,7 +15,9 @@ mod sensed;
 mod side_by_side;
 mod steady;
 mod table;
+mod target;
 mod variants;
+mod why;
 
 pub(crate) use beside::{TITLE as BESIDE_TITLE, is_interleaved};
 pub use build::{build, build_stored};
@@ -35,6 +37,10 @@ pub(crate) use sensed::rows as sensor_rows;
 pub use steady::Steady;
 pub(crate) use steady::{NOT_JUDGED, obstacle};
 pub(crate) use table::{spread_percent, spread_share, spread_text};
+pub use target::TargetOutcome;
+pub(crate) use target::{TITLE as TARGETS_TITLE, summary as targets_summary};
+pub(crate) use why::TITLE as WHY_TITLE;
+pub use why::{Cause, Trial};
 
 /// The name under which our own programs run.
 pub const OURS: &str = "dyno";

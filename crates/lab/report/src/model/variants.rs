@@ -44,7 +44,7 @@ fn row(report: &Report, case: &CaseReport, system: &str) -> Option<Vec<Cell>> {
     let role = match plan.role(system) {
         Role::Variant => "variant",
         Role::Baseline => "library baseline",
-        Role::Ours | Role::Peer => return None,
+        Role::Ours | Role::Experiment | Role::Peer => return None,
     };
     let figure = report.figure(&plan.name, system, &plan.metric)?;
     let ours = report.figure(&plan.name, OURS, &plan.metric)?;

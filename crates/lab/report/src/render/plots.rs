@@ -176,7 +176,7 @@ fn sweep(report: &Report, cases: &[&CaseReport]) -> Sweep {
     let axis = plan.axis.as_ref().map_or("", |(name, _)| name.as_str());
     let mut systems: Vec<&String> = Vec::new();
     for case in cases {
-        for system in &case.plan.systems {
+        for system in case.plan.compared() {
             if !systems.contains(&system) {
                 systems.push(system);
             }

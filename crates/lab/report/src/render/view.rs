@@ -7,8 +7,8 @@ use super::plots::{Plots, parameter};
 use crate::headline::{Headline, HeadlineRow, headline};
 use crate::lint::{Finding, lint_scope};
 use crate::model::{
-    BESIDE_TITLE, CaseReport, Figure, FilledTable, Report, best_known, figures_of, is_interleaved,
-    sensor_rows, spread_text,
+    BESIDE_TITLE, CaseReport, Figure, FilledTable, Report, TARGETS_TITLE, WHY_TITLE, best_known,
+    figures_of, is_interleaved, sensor_rows, spread_text,
 };
 use crate::units::{quantity, range_text, ratio_range, ratio_text, share_text};
 
@@ -116,6 +116,8 @@ struct CaseView {
     params: String,
     analysis: String,
     limit: String,
+    target: String,
+    bounds: String,
     seed: String,
     band: String,
     has_latency: bool,
@@ -232,9 +234,9 @@ fn tables(report: &Report) -> Vec<TableView> {
             table: table.clone(),
             guide: match plans.get(index) {
                 Some(plan) => plan.kind == TableKind::Guide,
-                // A run beside a load is made to learn what the load costs, so the answer stands
-                // on page one.
-                None => table.title == BESIDE_TITLE,
+                // What a run was made to learn stands on page one: what a load costs, which
+                // targets are met, and what bounds a figure.
+                None => [BESIDE_TITLE, TARGETS_TITLE, WHY_TITLE].contains(&table.title.as_str()),
             },
         })
         .collect()
@@ -340,6 +342,11 @@ fn case_view(
                 .as_ref()
                 .map_or(String::new(), |reason| format!("is not known: {reason}")),
         },
+        target: case.target.as_ref().map_or(String::new(), |one| one.text()),
+        bounds: case
+            .cause
+            .as_ref()
+            .map_or(String::new(), |one| one.text.clone()),
         seed: match &plan.seed_figure {
             Some(seed) => format!("{} ({})", quantity(seed.value, &plan.unit), seed.note),
             None => String::new(),

@@ -1,4 +1,8 @@
-// The three plots.
+// The plots.
+
+function systemsOf(plot) {
+  return plot.series.map((s) => s.system);
+}
 
 // A bar from zero to the median for each system of a case, with its interval and every sample, the
 // limit as a line, and the noise band around dyno's median shaded.
@@ -6,7 +10,7 @@ function drawStrip(holder, plot) {
   const [left, right, rowHeight] = NARROW ? [8, WIDTH - 12, 62] : [190, WIDTH - 24, 46];
   const top = 24;
   const bottom = top + plot.series.length * rowHeight;
-  const chart = frame(holder, bottom + 26, `Samples of ${plot.metric} of ${plot.case}`);
+  const chart = frame(holder, bottom + 26, `Samples of ${plot.metric} of ${plot.case}`, systemsOf(plot));
   const values = plot.series.flatMap((s) => [...s.dots.map((d) => d.value), s.high ?? 0]);
   const greatest = Math.max(0, ...values);
   if (!greatest) {
@@ -69,7 +73,8 @@ function drawRow(chart, plot, series, scale, y, left) {
 }
 
 function drawBar(chart, series, scale, y) {
-  const paint = series.control ? `fill: none; stroke: ${colour(series.system)}` : `fill: ${colour(series.system)}`;
+  const ours = chart.colour(series.system);
+  const paint = series.control ? `fill: none; stroke: ${ours}` : `fill: ${ours}`;
   const [zero, end] = [scale.at(0), scale.at(series.median)];
   const bar = { x: zero, y: y - 12, width: Math.max(1, end - zero), height: 24, style: `${paint}; opacity: .3` };
   chart.svg.append(node("rect", bar));
@@ -82,7 +87,7 @@ function drawBar(chart, series, scale, y) {
 // A metric over the axis of a sweep, one line per system.
 function drawSweep(holder, plot) {
   const points = plot.series.flatMap((s) => s.points);
-  const chart = frame(holder, 380, `${plot.metric} over ${plot.axis}`);
+  const chart = frame(holder, 380, `${plot.metric} over ${plot.axis}`, systemsOf(plot));
   if (!points.length) return;
   const [left, right, bottom] = [96, WIDTH - (NARROW ? 8 : 24), 330];
   const top = legend(chart, plot.series.map((s) => s.system), left);
@@ -95,14 +100,13 @@ function drawSweep(holder, plot) {
   axisBelow(chart, x, top, bottom, "");
   axisLeft(chart, y, left, right, plot.unit);
   const scales = [logX && "x", logY && "y"].filter(Boolean).join(" and ");
-  const note = plot.axis + (scales ? ` (${scales} logarithmic)` : "");
-  chart.svg.append(node("text", { x: right, y: bottom + 38, "text-anchor": "end" }, note));
+  axisNote(chart, right, bottom + 38, plot.axis + (scales ? ` (${scales} logarithmic)` : ""));
   for (const line of plot.series) {
     drawLine(chart, line.points.map((p) => [x.at(p.x), y.at(p.y)]), line.system);
     for (const p of line.points) {
       if (p.low !== null && p.high !== null) {
         const bar = { x1: x.at(p.x), x2: x.at(p.x), y1: y.at(p.low), y2: y.at(p.high) };
-        chart.svg.append(node("line", { ...bar, style: `stroke: ${colour(line.system)}; stroke-width: 2` }));
+        chart.svg.append(node("line", { ...bar, style: `stroke: ${chart.colour(line.system)}; stroke-width: 2` }));
       }
       const said =
         `${line.system} at ${plot.axis} ${words(p.x, "")}: ${words(p.y, plot.unit)}\n` +
@@ -116,7 +120,7 @@ function drawSweep(holder, plot) {
 // Latency by percentile; the axis stretches the tail, one step per nine.
 function drawLatency(holder, plot) {
   const lines = plot.series.filter((s) => s.points.length);
-  const chart = frame(holder, 360, `Latency by percentile of ${plot.case}`);
+  const chart = frame(holder, 360, `Latency by percentile of ${plot.case}`, systemsOf(plot));
   if (!lines.length) return;
   const [left, right, bottom] = [NARROW ? 64 : 96, WIDTH - (NARROW ? 12 : 24), 324];
   const top = legend(chart, lines.map((s) => s.system), left);
@@ -124,7 +128,9 @@ function drawLatency(holder, plot) {
   const all = lines.flatMap((s) => s.points);
   const values = all.map((p) => p[1]);
   const x = makeScale(all.map((p) => nines(p[0])), left + 10, right - 10);
-  const y = makeScale(values, bottom, top, { log: wide(values), zero: true });
+  const log = wide(values);
+  const y = makeScale(values, bottom, top, { log, zero: true });
+  if (log) axisNote(chart, right, bottom + 34, "latency (logarithmic)");
   x.ticks = [];
   axisLeft(chart, y, left, right, "s");
   for (const percentile of [...new Set(all.map((p) => p[0]))]) {
@@ -141,7 +147,12 @@ function drawLatency(holder, plot) {
   listen(chart);
 }
 
+// What an axis shows, below its right end.
+function axisNote(chart, x, y, text) {
+  chart.svg.append(node("text", { class: "axis", x, y, "text-anchor": "end" }, text));
+}
+
 function drawLine(chart, places, system) {
   const points = places.map((p) => p.join(",")).join(" ");
-  chart.svg.append(node("polyline", { points, style: `fill: none; stroke: ${colour(system)}; stroke-width: 1.5` }));
+  chart.svg.append(node("polyline", { points, style: `fill: none; stroke: ${chart.colour(system)}; stroke-width: 1.5` }));
 }
