@@ -51,6 +51,20 @@ fn beside(metric: &str) -> (&'static str, Better) {
     }
 }
 
+/// A verdict in the word that fits its metric: memory and bytes are smaller or larger, and what has
+/// no direction in time is better or worse.
+pub(crate) fn verdict_word(verdict: &'static str, unit: &str, metric: &str) -> &'static str {
+    let size = unit == "B";
+    let timed = metric == "throughput" || unit.ends_with("/s") || in_seconds(1.0, unit).is_some();
+    match verdict {
+        "faster" if size => "smaller",
+        "slower" if size => "larger",
+        "faster" if !timed => "better",
+        "slower" if !timed => "worse",
+        other => other,
+    }
+}
+
 /// A number of things by their name in the singular: `1 archive`, `2 archives`.
 pub fn counted(number: u64, thing: &str) -> String {
     match number {

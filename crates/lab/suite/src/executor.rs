@@ -29,6 +29,8 @@ pub struct Invocation {
 impl Invocation {
     /// Has the child, and all that it starts, run on these logical processors alone.
     pub(crate) fn keep_to(&mut self, cores: &[u32]) {
+        // taskset replaces itself by the program, so that the process that is watched and killed is
+        // the child and not one around it.
         let list: Vec<String> = cores.iter().map(u32::to_string).collect();
         let program = std::mem::replace(&mut self.program, PathBuf::from("taskset"));
         let before = ["-c".into(), list.join(",").into(), program.into_os_string()];

@@ -315,8 +315,8 @@ impl Runner<'_> {
     }
 }
 
-/// A change that cannot be made on this machine is a part of the answer of `--why`, not a failure of
-/// the run.
+/// A change that cannot be made on this machine is a part of the answer of `--why`, and does not
+/// make the run a failure.
 fn counts_as_failure(case: &CasePlan, system: &str) -> bool {
     case.role(system) != Role::Experiment
 }

@@ -76,25 +76,40 @@ impl Runner<'_> {
         sample.usage = ended.usage;
         sample.sensors = sensors;
         if let Some(reply) = reply {
-            let wrong = missing_part(case, &reply).or_else(|| {
-                invoke::wrong_answer(case, system, reply.answer.as_ref(), Some(agreed))
-            });
-            if let Some(reason) = wrong {
-                sample.outcome = Outcome::Failed(reason);
-            }
-            if let Some(log) = &reply.histogram {
-                let name = format!("{}-{system}-{}-{}", case.name, place.block, place.position);
-                let file = invoke::keep_histogram(log, self.record.path(), &name)?;
-                sample.histogram = Some(file);
-            }
-            sample.answer = reply.answer;
-            sample.metrics = reply.metrics;
-            sample.facts = reply.facts;
-            sample.windows = reply.windows;
-            sample.window_s = reply.window_s;
+            self.take_reply(case, agreed, reply, &mut sample)?;
         }
         scratch.remove()?;
         Ok(Some(sample))
+    }
+
+    /// Fills in what the child said, and keeps its histogram log before its directory is removed.
+    fn take_reply(
+        &self,
+        case: &CasePlan,
+        agreed: &Answer,
+        reply: Reply,
+        sample: &mut Sample,
+    ) -> Result<(), Error> {
+        let system = sample.system.as_str();
+        let wrong = missing_part(case, &reply)
+            .or_else(|| invoke::wrong_answer(case, system, reply.answer.as_ref(), Some(agreed)));
+        // The figures of a wrong answer are kept: a reader who looks for the cause needs them, and
+        // the outcome keeps them out of every median.
+        if let Some(reason) = wrong {
+            sample.outcome = Outcome::Failed(reason);
+        }
+        if let Some(log) = &reply.histogram {
+            let (block, position) = (sample.block, sample.position);
+            let name = format!("{}-{}-{block}-{position}", case.name, sample.system);
+            let file = invoke::keep_histogram(log, self.record.path(), &name)?;
+            sample.histogram = Some(file);
+        }
+        sample.answer = reply.answer;
+        sample.metrics = reply.metrics;
+        sample.facts = reply.facts;
+        sample.windows = reply.windows;
+        sample.window_s = reply.window_s;
+        Ok(())
     }
 
     /// Starts the load of the run in a directory of its own.
@@ -155,6 +170,8 @@ impl Runner<'_> {
             scratch.path(),
             case.time_limit_s,
         );
+        // The child inherits the processors that it may run on and passes them on, so a server that
+        // it starts is kept to them too.
         if let Some(Around::Cores { cores }) = around(case, name) {
             invocation.keep_to(cores);
         }

@@ -140,6 +140,8 @@ impl Trials {
             .iter()
             .filter_map(|name| Some((*name, case.params.get(*name)?)))
             .collect();
+        // A resource with two parameters is tried with both, and is untried only when neither can
+        // be changed.
         let before = self.found.len();
         let mut reasons: Vec<String> = Vec::new();
         for (name, value) in &named {
@@ -189,6 +191,7 @@ impl Trials {
             self.found.push((system, experiment, params));
         };
         let (fewer, word) = less(now);
+        // Half of one batch, or one thread fewer than one, would do no work at all.
         if fewer > 0 {
             add(fewer, Gives::Less, word);
         }
@@ -242,6 +245,8 @@ impl Trials {
         });
         match no_cores {
             None => {
+                // The last one goes: where processors are numbered by core, the first ones take the
+                // interrupts, and a child without them would gain by the change.
                 let kept = cores[..cores.len() - 1].to_vec();
                 let change = format!("processors {} → {}", cores.len(), kept.len());
                 let around = Around::Cores { cores: kept };
@@ -283,6 +288,7 @@ impl Planned {
                 let place = case.systems.iter().position(|there| there == system);
                 place.unwrap_or(0)
             };
+            // Dyno stands first, because answers and ratios of the others are held against it.
             let mut systems = vec![crate::DYNO.to_owned()];
             systems.extend(trials.found.iter().map(|(system, ..)| system.clone()));
             systems.extend(peers);

@@ -141,7 +141,7 @@ fn share_interval(figure: &Figure) -> Option<(f64, f64, f64)> {
 }
 
 impl TargetOutcome {
-    /// The outcome in a clause: `missed: 0.42× (0.40× to 0.44×) of zram-lz4, and 0.5 is the target`.
+    /// The outcome in a clause: `at least 0.5 of zram-lz4 is missed with 0.42× (0.40 .. 0.44)`.
     pub(crate) fn text(&self) -> String {
         let target = self.at_least;
         let wanted = format!("at least {} of {}", number(target), self.of);

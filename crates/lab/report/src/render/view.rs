@@ -10,7 +10,7 @@ use crate::model::{
     BESIDE_TITLE, CaseReport, Figure, FilledTable, Report, TARGETS_TITLE, WHY_TITLE, best_known,
     figures_of, is_interleaved, sensor_rows, spread_text,
 };
-use crate::units::{quantity, range_text, ratio_range, ratio_text, share_text};
+use crate::units::{number, quantity, range_text, ratio_range, ratio_text, share_text};
 
 /// Rows of the raw table, about 500 bytes each; the record has all.
 const RAW_ROWS_MAX: usize = 600;
@@ -230,6 +230,8 @@ fn tables(report: &Report) -> Vec<TableView> {
     let plans = &report.run.plan.tables;
     let tables = report.tables.iter().enumerate();
     tables
+        // A run of a part of the suite leaves tables without a row, which would say nothing.
+        .filter(|(_, table)| !table.rows.is_empty() || !table.notes.is_empty())
         .map(|(index, table)| TableView {
             table: table.clone(),
             guide: match plans.get(index) {
@@ -323,7 +325,7 @@ fn case_view(
     let figures = || report.figures.iter().filter(|f| f.case == plan.name);
     let limit = figures().find_map(|f| f.limit.map(|limit| (limit, &f.unit)));
     let params = plan.params.iter();
-    let params = params.map(|(name, value)| parameter(name, value));
+    let params = params.map(|(name, value)| without_references(&parameter(name, value)));
     // A case that was chosen and not reached has no row on page one.
     let row = headline.iter().find(|row| row.cells[0] == plan.name);
     CaseView {
@@ -365,6 +367,17 @@ fn case_view(
         has_latency: figures().any(|f| f.metric.starts_with("latency-p")),
         figures: figures().map(figure_row).collect(),
     }
+}
+
+/// References to data as a reader knows them: `files = archive/*.csv.gz`. A record keeps the
+/// reference, because the directory behind it is of one machine.
+fn without_references(text: &str) -> String {
+    let mut parts = text.split("${data.");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(&part.replacen('}', "", 1));
+    }
+    out
 }
 
 /// A case in one line: our figure, and the ratio to the best peer with its verdict.
@@ -446,7 +459,7 @@ fn raw_row(sample: &Sample) -> RawRow {
             sample
                 .metrics
                 .iter()
-                .map(|(k, v)| format!("{k} {v}"))
+                .map(|(k, v)| format!("{k} {}", number(*v)))
                 .collect(),
         ),
         answer: match &sample.answer {

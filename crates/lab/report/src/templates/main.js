@@ -27,7 +27,7 @@ function openTarget() {
   target.scrollIntoView();
 }
 
-// What a cell says as a number in its base unit, or nothing where it is no number.
+// What a cell says as a number in its base unit, or nothing where it is not one.
 function amount(text) {
   const found = text.replaceAll("\u00a0", " ").match(/^±?(-?\d[\d.]*)\s*(.*)/);
   if (!found) return null;
@@ -38,7 +38,7 @@ function amount(text) {
   return Number(value) * factor;
 }
 
-// Sorts a table by a column; what is no number comes behind the numbers, whichever way.
+// Sorts a table by a column; what is not a number comes behind the numbers, whichever way.
 function sortBy(head) {
   const table = head.closest("table");
   const column = [...head.parentElement.children].indexOf(head);
