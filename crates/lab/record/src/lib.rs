@@ -12,6 +12,7 @@ mod experiment;
 mod figures;
 mod figures_file;
 mod history;
+mod latencies;
 mod latest;
 mod left_out;
 mod migration;
@@ -34,6 +35,7 @@ pub use history::{
     HISTORY_VERSION, HistoryFigure, HistoryLine, Note, append_history, append_note, read_history,
     read_notes,
 };
+pub use latencies::{LatencyLog, LatencySpan};
 pub use latest::{RunEntry, find_runs, latest_run, list_runs};
 pub use left_out::LeftOut;
 pub use pattern::matches_pattern;

@@ -232,6 +232,16 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_has_the_word_of_its_metric() {
+        assert_eq!(verdict_word("faster", "B", "page-bytes"), "smaller");
+        assert_eq!(verdict_word("slower", "B", "peak-rss"), "larger");
+        assert_eq!(verdict_word("faster", "x", "compression"), "better");
+        assert_eq!(verdict_word("slower", "ms", "write-p99"), "slower");
+        assert_eq!(verdict_word("faster", "rows/s", "throughput"), "faster");
+        assert_eq!(verdict_word("not judged", "B", "bytes"), "not judged");
+    }
+
+    #[test]
     fn numbers_read_well() {
         for (value, unit, expected) in [
             (6.1e6, "rows/s", "6.10 M rows/s"),

@@ -10,7 +10,7 @@ use super::pairing::{band_of, ratio_to};
 use super::report::{CaseReport, Report, Trouble};
 use super::table::fill;
 use super::why::cause_of;
-use super::{beside, target, variants, why};
+use super::{beside, latencies, target, variants, why};
 use crate::lint::{Finding, Severity, lint};
 
 /// Computes everything that a report of this run says. The same run gives the same report: the
@@ -68,6 +68,9 @@ pub fn build(run: &Run, samples: &[Sample]) -> Report {
 /// Does as [`build`], and adds the warnings that reading the record gave, and its withdrawal.
 pub fn build_stored(stored: &StoredRun) -> Report {
     let mut report = build(&stored.run, &stored.samples);
+    for case in &mut report.cases {
+        case.latencies = latencies::of_case(stored, &case.plan);
+    }
     let told = stored.warnings.iter().map(ToString::to_string);
     report.warnings.extend(told);
     report.withdrawn = stored.withdrawn.clone();
@@ -123,6 +126,7 @@ fn case_report(run: &Run, case: &CasePlan, samples: &[Sample]) -> CaseReport {
         limit: stored_limit(run, case).cloned(),
         band: band_of(case, samples, &case.metric),
         series: series_of(run, case, samples),
+        latencies: Vec::new(),
         cause: cause_of(case, samples),
         target: None,
     }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::cell::FilledTable;
 use super::chart::Series;
 use super::figure::Figure;
+use super::latencies::KeptLatencies;
 use super::target::TargetOutcome;
 use super::why::Cause;
 use crate::lint::Finding;
@@ -45,6 +46,8 @@ pub struct CaseReport {
     pub band: Option<NoiseBand>,
     /// Samples of the ranking metric by system, the control arm as a series of its own.
     pub series: Vec<Series>,
+    /// Latencies by percentile and by time, of the systems whose logs were kept.
+    pub latencies: Vec<KeptLatencies>,
     /// What bounds the figure, where experiments were made to find out.
     pub cause: Option<Cause>,
     /// Whether the figure reaches its target, where the suite states one.

@@ -10,7 +10,7 @@ use super::pairing::{deciding_ratio, ranking_figure};
 use super::report::Report;
 use super::samples::{group, one_value, value_of, with_range};
 use super::{guide, side_by_side};
-use crate::units::{number, quantity, ratio_range, ratio_text, share_text};
+use crate::units::{number, quantity, ratio_range, ratio_text, share_text, verdict_word};
 
 /// Fills a table of the plan from the figures.
 pub(crate) fn fill(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
@@ -124,11 +124,12 @@ fn cell(column: &str, report: &Report, samples: &[Sample], row: &TableRow, syste
 
 /// The verdict on ours against a peer; without a peer, whether the rate itself stands.
 fn verdict_cell(report: &Report, case: &str, system: &str) -> Cell {
-    let steady = ranking_figure(report, case, system).and_then(|figure| figure.steady.as_ref());
+    let figure = ranking_figure(report, case, system);
+    let steady = figure.and_then(|figure| figure.steady.as_ref());
     match (deciding_ratio(report, case, system), steady) {
         (Some((_, ratio)), _) => Cell {
             title: ratio.reason.clone(),
-            ..Cell::text(verdict_text(ratio.verdict, system))
+            ..Cell::text(verdict_text(ratio.verdict, figure, system))
         },
         (None, Some(steady)) => Cell {
             title: steady.reason.clone(),
@@ -184,10 +185,11 @@ pub(crate) fn spread_percent(share: f64) -> String {
 }
 
 /// On a peer's row the verdict is still on ours, so the text names us.
-fn verdict_text(verdict: &str, system: &str) -> String {
+fn verdict_text(verdict: &'static str, figure: Option<&Figure>, system: &str) -> String {
+    let word = figure.map_or(verdict, |f| verdict_word(verdict, &f.unit, &f.metric));
     match verdict {
-        "faster" | "slower" if system != OURS => format!("{OURS} {verdict}"),
-        _ => verdict.to_owned(),
+        "faster" | "slower" if system != OURS => format!("{OURS} {word}"),
+        _ => word.to_owned(),
     }
 }
 

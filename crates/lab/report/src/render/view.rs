@@ -3,14 +3,16 @@
 use dyno_record::{Limit, MachineCheck, Outcome, Sample, TableKind};
 use serde::Serialize;
 
-use super::plots::{Plots, parameter};
+use super::plots::{Plots, parameter, stage_of};
 use crate::headline::{Headline, HeadlineRow, headline};
 use crate::lint::{Finding, lint_scope};
 use crate::model::{
     BESIDE_TITLE, CaseReport, Figure, FilledTable, Report, TARGETS_TITLE, WHY_TITLE, best_known,
     figures_of, is_interleaved, sensor_rows, spread_text,
 };
-use crate::units::{number, quantity, range_text, ratio_range, ratio_text, share_text};
+use crate::units::{
+    number, quantity, range_text, ratio_range, ratio_text, share_text, verdict_word,
+};
 
 /// Rows of the raw table, about 500 bytes each; the record has all.
 const RAW_ROWS_MAX: usize = 600;
@@ -121,6 +123,8 @@ struct CaseView {
     seed: String,
     band: String,
     has_latency: bool,
+    has_time: bool,
+    has_stages: bool,
     command: String,
     figures: Vec<FigureRow>,
 }
@@ -215,8 +219,8 @@ pub(crate) fn rows(report: &Report, headline: &Headline) -> Vec<RowView> {
             anchor: anchor(index, &case.plan.name),
             title: case.plan.title.clone(),
             tone: match row.cells[5].as_str() {
-                "faster" => "good",
-                "slower" => "bad",
+                "faster" | "smaller" | "better" => "good",
+                "slower" | "larger" | "worse" => "bad",
                 _ => "",
             },
         })
@@ -364,7 +368,10 @@ fn case_view(
             ),
         },
         command: report.case_command(plan),
-        has_latency: figures().any(|f| f.metric.starts_with("latency-p")),
+        has_latency: figures().any(|f| f.metric.starts_with("latency-p"))
+            || !case.latencies.is_empty(),
+        has_time: !case.latencies.is_empty(),
+        has_stages: figures().any(|f| stage_of(&f.metric).is_some()),
         figures: figures().map(figure_row).collect(),
     }
 }
@@ -413,7 +420,7 @@ fn figure_row(figure: &Figure) -> FigureRow {
                     "{} {peer} ({}), {}",
                     ratio_text(ratio.ratio),
                     ratio_range(ratio.low, ratio.high),
-                    ratio.verdict
+                    verdict_word(ratio.verdict, &figure.unit, &figure.metric)
                 ),
                 reason: ratio.reason.clone(),
             })

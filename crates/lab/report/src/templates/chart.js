@@ -64,7 +64,7 @@ function axisBelow(chart, scale, top, bottom, unit) {
     const half = text.length * 3.5;
     if (x - half < free || x + half > WIDTH + 4) continue;
     free = x + half + 6;
-    chart.svg.append(node("text", { x, y: bottom + 16, "text-anchor": "middle" }, text));
+    chart.svg.append(node("text", { class: "tick", x, y: bottom + 16, "text-anchor": "middle" }, text));
   }
 }
 
@@ -73,7 +73,7 @@ function axisLeft(chart, scale, left, right, unit) {
     const y = scale.at(tick);
     chart.svg.append(node("line", { class: "grid", x1: left, x2: right, y1: y, y2: y }));
     const text = words(tick, unit);
-    chart.svg.append(node("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, text));
+    chart.svg.append(node("text", { class: "tick", x: left - 8, y: y + 4, "text-anchor": "end" }, text));
   }
 }
 

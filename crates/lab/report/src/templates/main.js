@@ -5,6 +5,8 @@ const kinds = {
   strip: (holder, index) => drawStrip(holder, data.strips[index]),
   sweep: (holder, index) => drawSweep(holder, data.sweeps[index]),
   latency: (holder, index) => drawLatency(holder, data.latencies[index]),
+  time: (holder, index) => drawSweep(holder, data.times[index]),
+  stages: (holder, index) => drawStages(holder, data.stages[index]),
 };
 
 function drawAll() {

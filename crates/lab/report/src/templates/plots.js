@@ -76,7 +76,7 @@ function drawBar(chart, series, scale, y) {
   const ours = chart.colour(series.system);
   const paint = series.control ? `fill: none; stroke: ${ours}` : `fill: ${ours}`;
   const [zero, end] = [scale.at(0), scale.at(series.median)];
-  const bar = { x: zero, y: y - 12, width: Math.max(1, end - zero), height: 24, style: `${paint}; opacity: .3` };
+  const bar = { class: "bar", x: zero, y: y - 12, width: Math.max(1, end - zero), height: 24, style: `${paint}; opacity: .3` };
   chart.svg.append(node("rect", bar));
   if (series.low === null || series.high === null) return;
   const [a, b] = [scale.at(series.low), scale.at(series.high)];
@@ -93,7 +93,7 @@ function drawSweep(holder, plot) {
   const top = legend(chart, plot.series.map((s) => s.system), left);
   const xs = points.map((p) => p.x);
   const ys = points.flatMap((p) => [p.y, p.low ?? p.y, p.high ?? p.y]);
-  const logX = wide(xs);
+  const logX = !plot.time && wide(xs);
   const logY = wide(ys);
   const x = makeScale(xs, left + 10, right - 10, { log: logX });
   const y = makeScale(ys, bottom, top, { log: logY, zero: true });
@@ -133,7 +133,10 @@ function drawLatency(holder, plot) {
   if (log) axisNote(chart, right, bottom + 34, "latency (logarithmic)");
   x.ticks = [];
   axisLeft(chart, y, left, right, "s");
-  for (const percentile of [...new Set(all.map((p) => p[0]))]) {
+  const shown = [...new Set(all.map((p) => p[0]))];
+  const nine = (p) => [50, 90, 99, 99.9, 99.99, 99.999].includes(p);
+  // A whole curve has ten percentiles to a nine; their names would cover each other.
+  for (const percentile of shown.length > 8 ? shown.filter(nine) : shown) {
     const at = { x: x.at(nines(percentile)), y: bottom + 18, "text-anchor": "middle" };
     chart.svg.append(node("text", at, `p${percentile}`));
   }
@@ -144,6 +147,33 @@ function drawLatency(holder, plot) {
       mark(chart, x.at(nines(percentile)), y.at(value), line.system, said, false);
     }
   }
+  listen(chart);
+}
+
+// The stages of each system as parts of one bar.
+function drawStages(holder, plot) {
+  const names = [...new Set(plot.series.flatMap((s) => s.stages.map((stage) => stage[0])))];
+  const [left, right, rowHeight] = NARROW ? [8, WIDTH - 12, 62] : [190, WIDTH - 24, 46];
+  const chart = frame(holder, 60 + plot.series.length * rowHeight, `Stages of ${plot.case}`, names);
+  const top = legend(chart, names, left);
+  const bottom = top + plot.series.length * rowHeight;
+  const sums = plot.series.map((s) => s.stages.reduce((sum, stage) => sum + stage[1], 0));
+  const scale = makeScale([0, ...sums], left, right, { zero: true });
+  axisBelow(chart, scale, top, bottom, "s");
+  plot.series.forEach((series, row) => {
+    const y = top + row * rowHeight + (NARROW ? 40 : rowHeight / 2);
+    const name = NARROW ? { x: left, y: y - 18 } : { x: left - 14, y: y + 4, "text-anchor": "end" };
+    chart.svg.append(node("text", { class: "name", ...name }, series.system));
+    let from = 0;
+    for (const [stage, seconds] of series.stages) {
+      const [a, b] = [scale.at(from), scale.at(from + seconds)];
+      const part = { x: a, y: y - 12, width: Math.max(1, b - a), height: 24, style: `fill: ${chart.colour(stage)}; opacity: .6` };
+      chart.svg.append(node("rect", part));
+      const share = digits((100 * seconds) / sums[row]);
+      mark(chart, (a + b) / 2, y, stage, `${series.system}, ${stage}: ${words(seconds, "s")}\n${share}% of the work`, true);
+      from += seconds;
+    }
+  });
   listen(chart);
 }
 

@@ -19,6 +19,7 @@ pub fn stored() -> StoredRun {
     StoredRun {
         run,
         samples,
+        latencies: BTreeMap::new(),
         warnings: Vec::new(),
         withdrawn: None,
     }
