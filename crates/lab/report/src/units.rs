@@ -80,6 +80,11 @@ pub fn quantity(value: f64, unit: &str) -> String {
     }
     match unit {
         "" => number(value),
+        "1/s" => {
+            let (scaled, prefix) = scale(value, &["", "k", "M", "G", "T", "P"]);
+            let gap = if prefix.is_empty() { "" } else { " " };
+            format!("{}{gap}{prefix}/s", significant(scaled))
+        }
         "x" => format!("{}×", significant(value)),
         "B" | "B/s" => {
             let (scaled, prefix) = scale(value, &["", "k", "M", "G", "T", "P"]);
@@ -247,6 +252,8 @@ mod tests {
             (6.1e6, "rows/s", "6.10 M rows/s"),
             (999_600.0, "rows/s", "1.00 M rows/s"),
             (12.0, "rows/s", "12 rows/s"),
+            (458_000.0, "1/s", "458 k/s"),
+            (12.0, "1/s", "12/s"),
             (850_123_456.0, "B", "850 MB"),
             (1.23e-5, "s", "12.3 µs"),
             (61.5, "us", "61.5 µs"),

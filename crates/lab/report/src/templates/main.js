@@ -35,7 +35,7 @@ function amount(text) {
   if (!found) return null;
   const [, value, unit] = found;
   const time = unit.match(/^([nµm])s\b/);
-  const size = unit.match(/^([kMGTP])(?=$|[ B])/);
+  const size = unit.match(/^([kMGTP])(?=$|[ B/])/);
   const factor = time ? { n: 1e-9, µ: 1e-6, m: 1e-3 }[time[1]] : 1000 ** (size ? "kMGTP".indexOf(size[1]) + 1 : 0);
   return Number(value) * factor;
 }

@@ -68,6 +68,7 @@ function words(value, unit) {
   }
   const prefix = ["", "k", "M", "G", "T", "P"][step];
   if (unit === "x") return digits(value) + "×";
+  if (unit === "1/s") return `${digits(scaled)}${prefix && " " + prefix}/s`;
   const gap = /^B(\/s)?$/.test(unit) || !prefix ? "" : " ";
   return `${digits(scaled)} ${prefix}${gap}${unit}`.trim();
 }
