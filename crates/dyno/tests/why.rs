@@ -21,7 +21,7 @@ fn a_case_runs_with_one_resource_changed_at_a_time() {
     let dir = latest_run(&home.path().join("runs"), None).expect("a run");
     let stored = RunDir::open(&dir).expect("a record");
     let case = &stored.run.plan.cases[0];
-    for system in ["window-halved", "window-doubled", "connections-doubled"] {
+    for system in ["window-halved", "window-doubled", "scratch-in-memory"] {
         assert_eq!(case.role(system), Role::Experiment, "{:?}", case.systems);
         let own = |s: &&dyno_record::Sample| s.system == system && s.arm == Arm::Main;
         let sample = stored.samples.iter().find(own).expect("a sample");
