@@ -20,6 +20,7 @@ mod runs;
 mod secrets;
 mod session;
 mod sql;
+mod surroundings;
 mod systems;
 mod terminal;
 mod units;

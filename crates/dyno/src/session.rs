@@ -19,7 +19,7 @@ use crate::limits::{self, Known};
 use crate::progress::RunProgress;
 use crate::systems::{self, Chosen};
 use crate::units::show_seconds;
-use crate::{identity, places, resources, terminal};
+use crate::{identity, places, resources, surroundings, terminal};
 
 /// The pause between two readings of the processor's counters.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -36,6 +36,8 @@ pub struct Session<'a> {
     /// A load beside which every system runs a second time in each block: the name of a built-in
     /// one or a shell command.
     pub beside: Option<&'a str>,
+    /// Run each case with one resource changed at a time as well.
+    pub why: bool,
     /// The time between two lines of progress where no bar is shown.
     pub report_every: Duration,
     /// Start no further block after this time; `None` for the suite's budget.
@@ -117,6 +119,10 @@ impl Job {
         if let Some(load) = session.beside {
             planned.run_beside(identity::load(load)?);
         }
+        if session.why {
+            let here = surroundings::find(&planned);
+            planned.ask_why(&here);
+        }
         if let Some(budget) = session.budget {
             planned.budget_s = budget.as_secs_f64();
         }
@@ -159,6 +165,7 @@ impl Job {
         let mut progress = RunProgress::new(session.report_every);
         let teller = progress.teller();
         let scratch = cache.join(format!("scratch-{}", std::process::id()));
+        let memory_scratch = surroundings::memory_scratch();
         let summary = dyno_suite::run(Setup {
             planned: self.planned,
             systems: self.chosen.systems,
@@ -171,11 +178,13 @@ impl Job {
             stop: stop.clone(),
             data_root: cache.join("data"),
             scratch_root: scratch.clone(),
+            memory_scratch_root: memory_scratch.clone(),
             record,
         });
         // Each invocation has removed its own directory in there, unless it failed and has said
         // why.
         let _ = fs::remove_dir_all(&scratch);
+        let _ = fs::remove_dir_all(&memory_scratch);
         let summary = summary?;
         drop(progress);
         report(&dir, session.print)?;

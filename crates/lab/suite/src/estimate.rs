@@ -81,11 +81,11 @@ impl CaseEstimate {
         self.total_s = total_s(case, &self.invocation_s, &self.verify_s, self.beside);
     }
 
-    /// Keeps the times of the systems that `keep` names; `case` has no others any more.
-    pub(crate) fn keep_systems(&mut self, case: &CasePlan, keep: &[bool]) {
+    /// Takes over a case whose systems have changed: the times of each are those that stood at its
+    /// entry of `places` before.
+    pub(crate) fn take_systems(&mut self, case: &CasePlan, places: &[usize]) {
         for times in [&mut self.invocation_s, &mut self.verify_s] {
-            let mut kept = keep.iter().copied();
-            times.retain(|_| kept.next().unwrap_or(true));
+            *times = places.iter().map(|place| times[*place]).collect();
         }
         self.sum(case);
     }

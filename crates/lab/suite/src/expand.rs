@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dyno_record::{CasePlan, Size};
+use dyno_record::{CasePlan, Size, Target};
 use toml::{Spanned, Value};
 
 use crate::data_plan::DataPlan;
@@ -114,6 +114,8 @@ impl<'a> Expander<'a> {
             systems,
             variants: self.variants(def, scope)?,
             baselines: def.baselines.keys().cloned().collect(),
+            experiments: BTreeMap::new(),
+            untried: BTreeMap::new(),
             metric: def.metric.clone(),
             unit: def.unit.clone(),
             better: def.better,
@@ -124,6 +126,10 @@ impl<'a> Expander<'a> {
             limit: def.limit.clone(),
             limit_per_unit: def.limit_per_unit,
             no_limit: def.no_limit.clone(),
+            target: def.target.as_ref().map(|target| Target {
+                of: target.of.clone(),
+                at_least: target.at_least,
+            }),
             seed_figure: def.seed_figure.clone(),
             analysis: match &def.no_expected_count {
                 None => def.analysis.trim().to_string(),

@@ -37,6 +37,7 @@ mod substitute;
 mod sweep;
 mod system;
 mod verify;
+mod why;
 
 #[cfg(test)]
 mod scheduler_test;
@@ -59,3 +60,4 @@ pub use runner::{Setup, Summary, run};
 pub use selection::Selection;
 pub use stop::Stop;
 pub use system::{DYNO, System};
+pub use why::Surroundings;

@@ -151,19 +151,16 @@ impl Planned {
     /// Leaves `dyno`, library baselines and peers in each case.
     fn drop_variants(&mut self) {
         for (case, estimate) in self.plan.cases.iter_mut().zip(&mut self.estimates) {
-            let keep: Vec<bool> = case
-                .systems
-                .iter()
-                .map(|system| case.role(system) != Role::Variant)
-                .collect();
-            let names = case.systems.iter().zip(&keep).filter(|(_, keep)| !**keep);
-            let dropped: Vec<String> = names.map(|(name, _)| name.clone()).collect();
+            let is_variant = |place: &usize| case.role(&case.systems[*place]) == Role::Variant;
+            let (out, kept): (Vec<usize>, Vec<usize>) =
+                (0..case.systems.len()).partition(is_variant);
+            let dropped: Vec<String> = out.iter().map(|at| case.systems[*at].clone()).collect();
             if dropped.is_empty() {
                 continue;
             }
             case.systems.retain(|system| !dropped.contains(system));
             case.variants.retain(|name, _| !dropped.contains(name));
-            estimate.keep_systems(case, &keep);
+            estimate.take_systems(case, &kept);
             let left_out = &mut self.plan.left_out.variants;
             left_out.insert(case.name.clone(), dropped);
         }
@@ -189,7 +186,12 @@ impl Planned {
                 )));
             }
         }
-        // A row about a system that takes no part would be an empty line.
+        self.retain_rows();
+        Ok(())
+    }
+
+    /// Drops the rows of tables whose system takes no part: each would be an empty line.
+    pub(crate) fn retain_rows(&mut self) {
         for table in &mut self.plan.tables {
             table.rows.retain(|row| {
                 self.plan.cases.iter().any(|case| {
@@ -198,7 +200,6 @@ impl Planned {
                 })
             });
         }
-        Ok(())
     }
 
     /// Decides for which systems each data section is made, and drops what nothing uses.

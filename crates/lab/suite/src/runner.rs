@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dyno_machine::Readings;
-use dyno_record::{Answer, Arm, CasePlan, Outcome, RunDir, Sample};
+use dyno_record::{Answer, Arm, CasePlan, Outcome, Role, RunDir, Sample};
 
 use crate::Error;
 use crate::beside::LoadCommand;
@@ -41,6 +41,8 @@ pub struct Setup<'a> {
     pub data_root: PathBuf,
     /// Scratch directories go here and are removed.
     pub scratch_root: PathBuf,
+    /// Scratch directories of experiments that want them in memory go here and are removed.
+    pub memory_scratch_root: PathBuf,
     /// The record, made already; this finishes it.
     pub record: RunDir,
 }
@@ -74,6 +76,7 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
         stop,
         data_root,
         scratch_root,
+        memory_scratch_root,
         record,
     } = setup;
     for system in &systems {
@@ -94,6 +97,7 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
         observer,
         stop,
         scratch_root,
+        memory_scratch_root,
         record,
         beside: planned.beside,
         preparer,
@@ -130,6 +134,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) observer: &'a mut dyn Observer,
     pub(crate) stop: Stop,
     pub(crate) scratch_root: PathBuf,
+    pub(crate) memory_scratch_root: PathBuf,
     pub(crate) record: RunDir,
     /// What runs beside the second invocation of each system in each block.
     pub(crate) beside: Option<LoadCommand>,
@@ -270,16 +275,16 @@ impl Runner<'_> {
 
     fn keep(&mut self, case: &CasePlan, sample: &Sample) -> Result<(), Error> {
         self.record.append(sample)?;
-        match &sample.outcome {
-            Outcome::Done => self.summary.done += 1,
-            Outcome::Failed(why) => {
-                let reason = format!("{}: {why}", sample.system);
-                self.summary.failures.push((case.name.clone(), reason));
+        let reason = match &sample.outcome {
+            Outcome::Done => {
+                self.summary.done += 1;
+                None
             }
-            Outcome::Hung(why) => {
-                let reason = format!("{} hung: {why}", sample.system);
-                self.summary.failures.push((case.name.clone(), reason));
-            }
+            Outcome::Failed(why) => Some(format!("{}: {why}", sample.system)),
+            Outcome::Hung(why) => Some(format!("{} hung: {why}", sample.system)),
+        };
+        if let Some(reason) = reason.filter(|_| counts_as_failure(case, &sample.system)) {
+            self.summary.failures.push((case.name.clone(), reason));
         }
         self.observer.event(&Event::Sampled {
             sample,
@@ -289,12 +294,15 @@ impl Runner<'_> {
         Ok(())
     }
 
-    pub(crate) fn fail(&mut self, case: &CasePlan, reason: String) {
+    /// Tells of a system that takes no part in a case.
+    pub(crate) fn fail(&mut self, case: &CasePlan, system: &str, reason: String) {
         self.observer.event(&Event::CaseFailed {
             case: &case.name,
             reason: &reason,
         });
-        self.summary.failures.push((case.name.clone(), reason));
+        if counts_as_failure(case, system) {
+            self.summary.failures.push((case.name.clone(), reason));
+        }
     }
 
     fn cut(&mut self, left: u32) {
@@ -305,4 +313,10 @@ impl Runner<'_> {
             left,
         });
     }
+}
+
+/// A change that cannot be made on this machine is a part of the answer of `--why`, and does not
+/// make the run a failure.
+fn counts_as_failure(case: &CasePlan, system: &str) -> bool {
+    case.role(system) != Role::Experiment
 }

@@ -8,9 +8,9 @@ use super::cell::{Cell, FilledTable, figure_cell};
 use super::figure::{Figure, Ratio};
 use super::pairing::{deciding_ratio, ranking_figure};
 use super::report::Report;
-use super::samples::{group, one_value, value_of};
+use super::samples::{group, one_value, value_of, with_range};
 use super::{guide, side_by_side};
-use crate::units::{number, quantity, ratio_range, ratio_text, share_text};
+use crate::units::{number, quantity, ratio_range, ratio_text, share_text, verdict_word};
 
 /// Fills a table of the plan from the figures.
 pub(crate) fn fill(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
@@ -33,7 +33,7 @@ fn cases(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
         };
         match &row.system {
             Some(system) => places.push((row, system.clone())),
-            None => places.extend(case.plan.systems.iter().map(|s| (row, s.clone()))),
+            None => places.extend(case.plan.compared().map(|s| (row, s.clone()))),
         }
     }
     if table.ranked {
@@ -108,10 +108,13 @@ fn cell(column: &str, report: &Report, samples: &[Sample], row: &TableRow, syste
         "verdict" => verdict_cell(report, case, system),
         "seed" => match row.seed.as_slice() {
             [value] => Cell::number(seed_text(report, case, *value), ""),
-            _ => seed_cell(report, case),
+            // The document measured what our program stands for here, and none of the peers.
+            _ if system == OURS => seed_cell(report, case),
+            _ => Cell::none("the seed document has no figure of this system"),
         },
         "repeats" => repeats_cell(report, samples, case, system),
         "variation" => variation_cell(report, samples, case, system),
+        "bottleneck" => bottleneck_cell(report, samples, case, system),
         name => match report.figure(case, system, name) {
             Some(figure) => figure_cell(figure),
             None => fact_cell(name, samples, case, system),
@@ -121,11 +124,12 @@ fn cell(column: &str, report: &Report, samples: &[Sample], row: &TableRow, syste
 
 /// The verdict on ours against a peer; without a peer, whether the rate itself stands.
 fn verdict_cell(report: &Report, case: &str, system: &str) -> Cell {
-    let steady = ranking_figure(report, case, system).and_then(|figure| figure.steady.as_ref());
+    let figure = ranking_figure(report, case, system);
+    let steady = figure.and_then(|figure| figure.steady.as_ref());
     match (deciding_ratio(report, case, system), steady) {
         (Some((_, ratio)), _) => Cell {
             title: ratio.reason.clone(),
-            ..Cell::text(verdict_text(ratio.verdict, system))
+            ..Cell::text(verdict_text(ratio.verdict, figure, system))
         },
         (None, Some(steady)) => Cell {
             title: steady.reason.clone(),
@@ -181,10 +185,11 @@ pub(crate) fn spread_percent(share: f64) -> String {
 }
 
 /// On a peer's row the verdict is still on ours, so the text names us.
-fn verdict_text(verdict: &str, system: &str) -> String {
+fn verdict_text(verdict: &'static str, figure: Option<&Figure>, system: &str) -> String {
+    let word = figure.map_or(verdict, |f| verdict_word(verdict, &f.unit, &f.metric));
     match verdict {
-        "faster" | "slower" if system != OURS => format!("{OURS} {verdict}"),
-        _ => verdict.to_owned(),
+        "faster" | "slower" if system != OURS => format!("{OURS} {word}"),
+        _ => word.to_owned(),
     }
 }
 
@@ -251,6 +256,31 @@ fn seed_cell(report: &Report, case: &str) -> Cell {
             Cell::number(quantity(seed.value, unit), seed.note.clone()).with_value(seed.value, unit)
         }
         None => Cell::none("the seed document has no such figure"),
+    }
+}
+
+/// What experiments prove to bound our figure. Without them it is the longest stage as the samples
+/// state it, which is where the time went and not what would make it shorter.
+fn bottleneck_cell(report: &Report, samples: &[Sample], case: &str, system: &str) -> Cell {
+    let found = report.cases.iter().find(|c| c.plan.name == case);
+    let cause = found.and_then(|case| case.cause.as_ref());
+    if let Some(cause) = cause.filter(|_| system == OURS) {
+        return Cell {
+            title: cause.text.clone(),
+            ..Cell::text(cause.resource.as_deref().unwrap_or("unproven"))
+        };
+    }
+    let stated: Vec<&str> = group(samples, case, system, Arm::Main)
+        .into_iter()
+        .filter(|s| s.outcome == Outcome::Done)
+        .filter_map(|s| s.facts.get("bottleneck").map(String::as_str))
+        .collect();
+    match with_range(&stated) {
+        Some(text) => Cell {
+            title: "the longest stage; dyno run SUITE --case CASE --why proves a cause".to_owned(),
+            ..Cell::text(format!("{text}, unproven"))
+        },
+        None => Cell::none("no sample states it"),
     }
 }
 

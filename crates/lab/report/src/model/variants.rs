@@ -6,7 +6,7 @@ use dyno_record::Role;
 use super::cell::{Cell, FilledTable, figure_cell};
 use super::report::Report;
 use super::{CaseReport, OURS};
-use crate::units::{ratio_range, ratio_text};
+use crate::units::{ratio_range, ratio_text, verdict_word};
 
 /// A row for each variant and library baseline of each case that was run; `None` when no case has
 /// one.
@@ -44,7 +44,7 @@ fn row(report: &Report, case: &CaseReport, system: &str) -> Option<Vec<Cell>> {
     let role = match plan.role(system) {
         Role::Variant => "variant",
         Role::Baseline => "library baseline",
-        Role::Ours | Role::Peer => return None,
+        Role::Ours | Role::Experiment | Role::Peer => return None,
     };
     let figure = report.figure(&plan.name, system, &plan.metric)?;
     let ours = report.figure(&plan.name, OURS, &plan.metric)?;
@@ -62,7 +62,7 @@ fn row(report: &Report, case: &CaseReport, system: &str) -> Option<Vec<Cell>> {
                 .with_value(ratio.ratio, "x"),
             Cell {
                 title: ratio.reason.clone(),
-                ..Cell::text(ratio.verdict)
+                ..Cell::text(verdict_word(ratio.verdict, &figure.unit, &figure.metric))
             },
         ],
         None => [
