@@ -22,7 +22,8 @@ fn lines(records: usize) -> String {
 /// idempotent producer's batches are in the log once.
 fn producing(address: &str, records: usize) -> (Child, std::thread::JoinHandle<()>) {
     let mut kcat = Command::new("kcat")
-        .args(["-P", "-q", "-b", address, "-t", "kept", "-K", ":"])
+        // It would end as soon as no broker can be reached, which is not fatal.
+        .args(["-E", "-P", "-q", "-b", address, "-t", "kept", "-K", ":"])
         .args([
             "-X",
             "enable.idempotence=true",
@@ -75,6 +76,7 @@ fn every_record_is_there_once_and_in_order_after_two_kills_of_broker_and_server(
         let wanted = (records * third / 4) as i64;
         while log.records("kept") < wanted {
             assert!(begun.elapsed() < LONG, "no progress");
+            assert!(kcat.try_wait().unwrap().is_none(), "kcat has ended");
             std::thread::sleep(Duration::from_millis(20));
         }
         // The kernel stops the server under a broker that is killed.
