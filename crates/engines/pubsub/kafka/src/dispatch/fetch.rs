@@ -1,9 +1,12 @@
 //! Reading.
 //!
 //! A consumer asks for many partitions at once and wants an answer as soon as one of them has
-//! records. The broker is asked for each of them and waits for records in each. What it has not
-//! answered when the response is due stays under way, and belongs to the next request for the same
-//! offset.
+//! records. So the broker is asked for each of them, first without waiting, and then, where it has
+//! answered that nothing is there, to wait for records. What still waits when the response is due
+//! stays under way, and belongs to the next request for the same offset.
+//!
+//! The first answer says how far a partition goes, which every response must say: a consumer that is
+//! told that a partition ends where it reads takes what it has for all of it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,6 +35,8 @@ const MOST_PARTITION_BYTES: u32 = 8 << 20;
 /// case: what comes for one partition waits here while another one is answered.
 const MOST_UNDER_WAY_BYTES: usize = 16 << 20;
 const LEAST_PARTITION_BYTES: u32 = 64 << 10;
+/// How long the broker may take to say what is there, which it may have to read from the database.
+const LONGEST_LOOK: Duration = Duration::from_secs(10);
 /// How often a wait looks whether the connection still stands.
 const LOOK: Duration = Duration::from_millis(250);
 /// How much longer to wait once there is something, so that partitions whose records are there
@@ -45,13 +50,25 @@ type Place = (i32, i32);
 #[derive(Default)]
 pub struct Fetches {
     under_way: HashMap<Place, UnderWay>,
+    /// How far each partition goes, by the last answer.
+    ends: HashMap<Place, Ends>,
     inbox: Arc<Inbox>,
     next_ticket: u64,
+}
+
+/// The first offset of a partition, and the offset that its next record gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ends {
+    first_offset: i64,
+    next_offset: i64,
 }
 
 /// A fetch that was sent to the broker.
 struct UnderWay {
     offset: i64,
+    /// Whether it waits for records at the end of the partition, so that the response need not wait
+    /// for it.
+    waits: bool,
     /// Tells its answer from those of earlier fetches of the partition.
     ticket: u64,
     answer: Option<Result<Fetched>>,
@@ -140,6 +157,7 @@ impl Fetches {
             .collect();
         self.under_way
             .retain(|place, fetch| asked.get(place) == Some(&fetch.offset));
+        self.ends.retain(|place, _| asked.contains_key(place));
     }
 
     /// Waits until there are as many bytes as the request wants, a failure, or no more time.
@@ -156,6 +174,7 @@ impl Fetches {
         let partitions: usize = wanted.iter().map(|(_, wanted)| wanted.len()).sum();
         let share = (MOST_UNDER_WAY_BYTES / partitions.max(1)) as u32;
         let most_bytes = share.clamp(LEAST_PARTITION_BYTES, MOST_PARTITION_BYTES);
+        let looks_until = Instant::now() + LONGEST_LOOK;
         loop {
             let client = broker.client(shared)?;
             let now = Instant::now();
@@ -168,15 +187,16 @@ impl Fetches {
                 }
             }
             self.take_arrived();
-            let is_late = now >= until || !link.is_open();
-            if is_late || self.is_enough(wanted, least_bytes) {
-                if !is_late {
+            let is_over = !link.is_open() || now >= looks_until.max(until);
+            let looks = self.looks(wanted);
+            if is_over || !looks && (left.is_zero() || self.is_enough(wanted, least_bytes)) {
+                if !is_over && !left.is_zero() {
                     self.wait_for_arrival(GATHER);
                     self.take_arrived();
                 }
                 return Ok(());
             }
-            self.wait_for_arrival(left.min(LOOK));
+            self.wait_for_arrival(if looks { LOOK } else { left.min(LOOK) });
             self.take_arrived();
         }
     }
@@ -193,9 +213,15 @@ impl Fetches {
             None | Some(Err(_)) => true,
             Some(Ok(fetched)) => has_rows(fetched) || left.is_zero(),
         };
-        if self.under_way.get(&place).is_some_and(has_something) {
+        let before = self.under_way.get(&place);
+        if before.is_some_and(has_something) {
             return;
         }
+        // Waiting is for the end of the partition, which an answer without rows has shown, or the
+        // answer whose rows end where the client is now.
+        let ends = self.ends.get(&place);
+        let is_at_end = ends.is_some_and(|ends| ends.next_offset == ask.fetch_offset);
+        let waits = !left.is_zero() && (before.is_some() || is_at_end);
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         let (topic_id, partition) = place;
@@ -206,12 +232,13 @@ impl Fetches {
             offset: ask.fetch_offset,
             most_bytes: most.min(most_bytes),
             least_bytes: 1,
-            wait_ms: left.as_millis() as u32,
+            wait_ms: if waits { left.as_millis() as u32 } else { 0 },
         };
         self.under_way.insert(
             place,
             UnderWay {
                 offset: ask.fetch_offset,
+                waits,
                 ticket,
                 answer: None,
             },
@@ -233,12 +260,29 @@ impl Fetches {
     fn take_arrived(&mut self) {
         let arrived = std::mem::take(&mut *self.inbox.arrived.lock());
         for (place, ticket, answer) in arrived {
+            if let Ok(fetched) = &answer {
+                let ends = Ends {
+                    first_offset: fetched.first_offset,
+                    next_offset: fetched.next_offset,
+                };
+                self.ends.insert(place, ends);
+            }
             if let Some(fetch) = self.under_way.get_mut(&place)
                 && fetch.ticket == ticket
             {
                 fetch.answer = Some(answer);
             }
         }
+    }
+
+    /// Whether the broker has yet to say what is there in any of the partitions.
+    fn looks(&self, wanted: &[(String, Vec<Wanted>)]) -> bool {
+        let all = wanted.iter().flat_map(|(_, wanted)| wanted);
+        let mut places = all.filter_map(|wanted| wanted.place.as_ref().ok());
+        places.any(|place| {
+            let fetch = self.under_way.get(place);
+            fetch.is_some_and(|fetch| !fetch.waits && fetch.answer.is_none())
+        })
     }
 
     fn is_enough(&self, wanted: &[(String, Vec<Wanted>)], least_bytes: usize) -> bool {
@@ -269,12 +313,14 @@ impl Fetches {
         bytes_left: &mut usize,
     ) -> FetchPartitionResponse {
         let offset = wanted.ask.fetch_offset;
+        let ends = wanted.place.as_ref().ok();
+        let ends = ends.and_then(|place| self.ends.get(place).copied());
+        let next_offset = ends.map_or(-1, |ends| ends.next_offset);
         let none = FetchPartitionResponse {
             partition_index: wanted.ask.partition,
-            // The broker waits only at the end of the log, so that is where the client is.
-            high_watermark: offset,
-            last_stable_offset: offset,
-            log_start_offset: -1,
+            high_watermark: next_offset,
+            last_stable_offset: next_offset,
+            log_start_offset: ends.map_or(-1, |ends| ends.first_offset),
             preferred_read_replica: -1,
             records: Some(Bytes::new()),
             ..FetchPartitionResponse::default()
@@ -289,15 +335,15 @@ impl Fetches {
             Ok(place) => *place,
             Err(error) => return refused(error),
         };
-        let answer = self
-            .under_way
-            .get_mut(&place)
-            .and_then(|fetch| fetch.answer.take());
+        let fetch = self.under_way.get_mut(&place);
+        let waits = fetch.as_ref().is_some_and(|fetch| fetch.waits);
+        let answer = fetch.and_then(|fetch| fetch.answer.take());
         let fetched = match (answer, failed) {
-            (None, None) => return none,
-            (None, Some(error)) => {
+            (None, None) if waits => return none,
+            (None, failed) => {
                 self.under_way.remove(&place);
-                return refused(error);
+                let late = Error::new(Code::TimedOut, "the broker did not say what is there");
+                return refused(failed.unwrap_or(&late));
             }
             (Some(answer), _) if *bytes_left > 0 => {
                 self.under_way.remove(&place);

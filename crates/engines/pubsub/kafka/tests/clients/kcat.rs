@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::served::{Served, ok, run};
+use crate::served::{Served, front, ok, run, until};
 
 /// `None`, with a line that says so, where kcat is not installed.
 fn kcat(served: &Served, what: &str) -> Option<impl Fn(&[&str]) -> Command> {
@@ -177,4 +177,33 @@ fn without_the_token_nothing_is_told() {
             "{output:?}"
         );
     }
+}
+
+/// A partition that has to be read from the database is not said to end where the client reads: a
+/// client that reads to the end would take the first records for all of them.
+#[test]
+fn what_is_no_longer_in_memory_is_read_to_its_end() {
+    let what = "kcat reads what a broker has to look for";
+    let Some(mut served) = Served::start(what, None) else {
+        return;
+    };
+    if kcat(&served, what).is_none() {
+        return;
+    }
+    served.topic("long", 3);
+    let filling = "x".repeat(400);
+    let lines: String = (0..30_000)
+        .map(|n| format!("key-{}:{n} {filling}\n", n % 17))
+        .collect();
+    let produce = kcat(&served, what).expect("installed");
+    ok(&mut produce(&["-P", "-t", "long", "-K", ":"]), &lines);
+    // Another broker takes over, with nothing in memory.
+    served.kafka.stop();
+    served.broker.stop();
+    let dsn = served.cluster.dsn();
+    (served.broker, served.kafka) = front(&dsn, served.folder.path(), "again.sock", None);
+    until(|| served.broker.partitions().len() == 3);
+    let consume = kcat(&served, what).expect("installed");
+    let read = ok(&mut consume(&["-C", "-t", "long", "-e", "-f", "%s\n"]), "");
+    assert_eq!(read.lines().count(), 30_000);
 }
