@@ -22,8 +22,8 @@ mod store;
 
 pub use error::RecordError;
 pub use figures::{
-    Ceiling, Claim, CodecFigure, Condition, Count, FIGURES_VERSION, Figures, LatencyFigure,
-    Property, PropertyValue, QuotedFigure, SpreadWord, Total, TotalKind,
+    Ceiling, Claim, CodecFigure, Condition, Count, FIGURES_VERSION, Figures, Heading,
+    LatencyFigure, Property, PropertyValue, QuotedFigure, SpreadWord, Total, TotalKind,
 };
 pub use figures_file::{parse_figures, read_figures, write_figures};
 pub use history::{
