@@ -15,6 +15,7 @@ mod limits;
 mod logging;
 mod places;
 mod progress;
+mod resume;
 mod room;
 mod runs;
 mod secrets;
@@ -22,6 +23,7 @@ mod session;
 mod sql;
 mod systems;
 mod terminal;
+mod times;
 mod units;
 
 use std::process::ExitCode;

@@ -241,6 +241,7 @@ fn run_planned(planned: Planned, script: &Script) -> Result<Ran, Error> {
         data_root: root.path().join("data"),
         scratch_root: root.path().join("scratch"),
         record,
+        done: Vec::new(),
     });
     let scratch_left = fs::read_dir(root.path().join("scratch")).map_or(0, Iterator::count);
     let log = log.borrow().clone();

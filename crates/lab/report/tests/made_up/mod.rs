@@ -169,6 +169,7 @@ fn plan() -> Plan {
                 row("?", "load-zip"),
             ],
             ranked: true,
+            ranked_by: None,
         }],
     }
 }
