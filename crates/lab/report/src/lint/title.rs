@@ -23,7 +23,10 @@ const COUNTED: [(&str, &[&str]); 16] = [
     ("reader", &["readers"]),
     ("row", &["rows"]),
     ("page", &["pages", "batch"]),
-    ("message", &["messages", "before"]),
+    (
+        "message",
+        &["messages", "before", "write-batch", "read-batch"],
+    ),
 ];
 
 pub(super) fn check(figures: &Figures) -> Vec<Finding> {
