@@ -283,7 +283,7 @@ mod tests {
             "}",
         ];
         let text = &text.join("\n");
-        let tree = Tree::of(&[("crates/x/src/lib.rs", text)]);
+        let tree = Tree::from_files(&[("crates/x/src/lib.rs", text)]);
         let expected = Counts {
             code: 3,
             docs: 2,
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn help_may_be_short() {
         let help = "/// Print JSON\npub json: bool,\n";
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("crates/x/src/args.rs", help),
             ("crates/x/src/args/y.rs", help),
             ("crates/x/src/y.rs", help),
@@ -312,7 +312,7 @@ mod tests {
         let text = "/// Which.\nfn a() {}\n";
         let edited = format!("{}/src/lib.rs", EDITED[0]);
         let files = [("crates/x/src/lib.rs", text), (edited.as_str(), text)];
-        let paths: Vec<String> = check(&Tree::of(&files))
+        let paths: Vec<String> = check(&Tree::from_files(&files))
             .into_iter()
             .map(|finding| finding.path)
             .collect();

@@ -9,6 +9,7 @@ mod feeds;
 mod history;
 mod ingest;
 mod log;
+mod log_start;
 mod pages;
 mod pubsub;
 mod pubsub_bench;
@@ -355,6 +356,7 @@ pub struct PlanArgs {
   dyno run tpch --full --set sf=10 --peers
   dyno run seeds --full --peers --out results
   dyno run wspr --beside memory
+  dyno run wspr --case load-gz-2 --why
   dyno run --resume runs/tpcc-20261125T101500Z
   dyno run wspr --case load-gz-2 --beside 'stress-ng --vm 1' --report-every 30s")]
 pub struct RunArgs {
@@ -368,6 +370,10 @@ pub struct RunArgs {
     /// command that runs until it is killed
     #[arg(long, value_name = "LOAD")]
     pub beside: Option<String>,
+    /// Find out what bounds each case: run it again in each block with one resource taken away or
+    /// doubled at a time, in place of its variants
+    #[arg(long, conflicts_with = "beside")]
+    pub why: bool,
     /// Print a line every TIME when no progress bar is shown
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub report_every: Duration,

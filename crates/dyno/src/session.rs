@@ -20,7 +20,7 @@ use crate::progress::RunProgress;
 use crate::systems::{self, Chosen};
 use crate::times::Times;
 use crate::units::show_seconds;
-use crate::{identity, places, resume, room, terminal};
+use crate::{identity, places, resources, resume, surroundings, terminal};
 
 /// The pause between two readings of the processor's counters.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -37,6 +37,8 @@ pub struct Session<'a> {
     /// A load beside which every system runs a second time in each block: the name of a built-in
     /// one or a shell command.
     pub beside: Option<&'a str>,
+    /// Run each case with one resource changed at a time as well.
+    pub why: bool,
     /// The time between two lines of progress where no bar is shown.
     pub report_every: Duration,
     /// Start no further block after this time; `None` for the suite's budget.
@@ -141,14 +143,18 @@ impl Job {
         if let Some(load) = session.beside {
             planned.run_beside(identity::load(load)?);
         }
+        if session.why {
+            let here = surroundings::find(&planned);
+            planned.ask_why(&here);
+        }
         if let Some(budget) = session.budget {
             planned.budget_s = budget.as_secs_f64();
         }
         let preparer = Preparer::new(&cache.join("data"), &planned, &chosen.systems);
         let needs = planned.needs(&|data, system| preparer.ready(data, system));
-        let room = room::of(cache, session.max_disk);
+        let resources = resources::available(cache, session.max_disk);
         let data = cache.join("data");
-        room::check(&needs, &room, suite, &chosen, (session.size, &data))?;
+        resources::check(&needs, &resources, suite, &chosen, (session.size, &data))?;
         eprintln!(
             "{}: {} timed invocations, about {} after {} of preparation; no block starts after {}",
             suite.name,
@@ -191,6 +197,7 @@ impl Job {
         let mut progress = RunProgress::new(session.report_every);
         let teller = progress.teller();
         let scratch = cache.join(format!("scratch-{}", std::process::id()));
+        let memory_scratch = surroundings::memory_scratch();
         let summary = dyno_suite::run(Setup {
             planned: self.planned,
             systems: self.chosen.systems,
@@ -203,12 +210,14 @@ impl Job {
             stop: stop.clone(),
             data_root: cache.join("data"),
             scratch_root: scratch.clone(),
+            memory_scratch_root: memory_scratch.clone(),
             record,
             done,
         });
         // Each invocation has removed its own directory in there, unless it failed and has said
         // why.
         let _ = fs::remove_dir_all(&scratch);
+        let _ = fs::remove_dir_all(&memory_scratch);
         let summary = summary?;
         drop(progress);
         Times::read(cache).learn(&dir)?;

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use dyno_pubsub::Start;
-
 /// Bytes: `64KiB`, `1GB`, `4096`. Steps of 1024 have an `i`, steps of 1000 have none.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text, "64MiB")?;
@@ -108,31 +106,6 @@ pub fn time_above_zero(text: &str) -> Result<Duration, String> {
         Duration::ZERO => Err(format!("`{text}` is not a time; write 15m, for example")),
         time => Ok(time),
     }
-}
-
-/// Where reading a log begins: `earliest`, `latest`, an offset, or a time as in RFC 3339.
-pub fn start(text: &str) -> Result<Start, String> {
-    let is_offset = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    match text {
-        "earliest" => Ok(Start::Earliest),
-        "latest" => Ok(Start::Latest),
-        _ if is_offset => text
-            .parse()
-            .map(Start::Offset)
-            .map_err(|e| format!("`{text}` is not an offset: {e}")),
-        _ => time_us(text).map(Start::TimeUs).ok_or_else(|| {
-            format!(
-                "`{text}` is not one of earliest, latest, an offset such as 1000, \
-                 and a time such as 2026-11-20T08:00:00Z"
-            )
-        }),
-    }
-}
-
-/// Microseconds since 1970 of a time as in RFC 3339; finer fractions are cut off.
-fn time_us(text: &str) -> Option<i64> {
-    let time = text.parse::<jiff::Timestamp>().ok()?;
-    Some(time.as_microsecond())
 }
 
 /// A share of one: `3%` or `0.03`.
@@ -285,45 +258,6 @@ mod tests {
         assert_eq!(share("3%"), Ok(0.03));
         assert_eq!(share("0.03"), Ok(0.03));
         assert!(share("3").expect_err("all of it").contains("write 3%"));
-    }
-
-    #[test]
-    fn starts() {
-        for (text, expected) in [
-            ("earliest", Start::Earliest),
-            ("latest", Start::Latest),
-            ("1000", Start::Offset(1000)),
-            ("1970-01-01T00:00:00Z", Start::TimeUs(0)),
-            (
-                "2000-02-29 12:30:00.25Z",
-                Start::TimeUs(951_827_400_250_000),
-            ),
-            (
-                "2026-11-20T08:00:00+01:30",
-                Start::TimeUs(1_795_156_200_000_000),
-            ),
-            (
-                "2026-11-20t06:30:00.0000019z",
-                Start::TimeUs(1_795_156_200_000_001),
-            ),
-        ] {
-            assert_eq!(start(text), Ok(expected), "{text}");
-        }
-        for text in [
-            "",
-            "first",
-            "-1",
-            "99999999999999999999",
-            "2026-11-20",
-            "2026-02-29T00:00:00Z",
-            "2026-13-01T00:00:00Z",
-            "2026-11-20T08:00:00",
-            "2026-11-20T08:00:00.Z",
-            "2026-11-20T24:00:00Z",
-            "2026-11-2\u{e9}T08:00:00Z",
-        ] {
-            assert!(start(text).is_err(), "{text}");
-        }
     }
 
     #[test]

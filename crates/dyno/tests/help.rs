@@ -46,7 +46,7 @@ struct Help {
 }
 
 impl Help {
-    fn of(command: Vec<String>) -> Help {
+    fn from_command(command: Vec<String>) -> Help {
         let output = Command::new(env!("CARGO_BIN_EXE_dyno"))
             .args(&command)
             .arg("--help")
@@ -92,7 +92,7 @@ fn helps() -> Vec<Help> {
     let mut found = Vec::new();
     let mut open = vec![Vec::new()];
     while let Some(command) = open.pop() {
-        let help = Help::of(command);
+        let help = Help::from_command(command);
         open.extend(help.below());
         found.push(help);
     }
@@ -158,7 +158,7 @@ fn old_names_of_flags_are_accepted_and_not_shown() {
         ("--limits", "--measure-limits", "run"),
     ] {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
-        let help = Help::of(words.clone());
+        let help = Help::from_command(words.clone());
         let names: Vec<String> = help.flags().map(|(name, _)| name).collect();
         assert!(names.contains(&flag.to_owned()), "{command} has {flag}");
         assert!(!names.contains(&old.to_owned()), "{command} shows {old}");

@@ -34,21 +34,10 @@ pub enum RigError {
     /// The TPC-H engine could not write its files.
     #[error(transparent)]
     Tpch(#[from] dyno_tpch_files::Error),
-    /// A workload of the log failed, or readers did not receive what was written.
+    /// A workload failed, or its result does not count. Boxed, because the modules of workloads use
+    /// this type, and it would otherwise use theirs.
     #[error(transparent)]
-    Flow(#[from] crate::pubsub::FlowError),
-    /// A workload of the transaction engine failed, or a read returned a wrong value.
-    #[error(transparent)]
-    Transactions(#[from] crate::txn::K2Error),
-    /// A TPC-C run failed, or left a database that is not consistent.
-    #[error(transparent)]
-    Tpcc(#[from] crate::tpcc::TpccError),
-    /// An endpoint of a language model could not be measured.
-    #[error(transparent)]
-    Llm(#[from] crate::llm::LlmError),
-    /// Pages could not be made, kept or read.
-    #[error(transparent)]
-    Pages(#[from] crate::pages::PagesError),
+    Workload(Box<dyn std::error::Error + Send + Sync>),
     /// An archive was refused, or the table does not have all its rows.
     #[error("{}: {reason}", path.display())]
     NotLoaded {

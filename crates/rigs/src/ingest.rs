@@ -144,24 +144,32 @@ pub(crate) fn load(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, Rig
     let rows = report.rows() as f64;
     let (stage, stage_s) = report.stages().longest();
     let per_second = |amount: f64| amount / report.seconds;
+    let mut metrics = BTreeMap::from([
+        ("throughput".to_string(), per_second(rows)),
+        ("time".to_string(), report.seconds),
+        ("io-rate".to_string(), per_second(inputs_bytes as f64)),
+        ("table-bytes".to_string(), table_bytes as f64),
+        (
+            "effective-write".to_string(),
+            per_second(table_bytes as f64),
+        ),
+    ]);
+    metrics.extend(stage_metrics(&report));
     Ok(Reply {
         answer: Some(sum),
-        metrics: BTreeMap::from([
-            ("throughput".to_string(), per_second(rows)),
-            ("time".to_string(), report.seconds),
-            ("io-rate".to_string(), per_second(inputs_bytes as f64)),
-            ("table-bytes".to_string(), table_bytes as f64),
-            (
-                "effective-write".to_string(),
-                per_second(table_bytes as f64),
-            ),
-        ]),
+        metrics,
         facts: BTreeMap::from([
             ("bottleneck".to_string(), stage.to_string()),
             ("detail".to_string(), detail(&report, stage_s)),
         ]),
         ..Reply::default()
     })
+}
+
+/// Seconds of work of each stage over all threads, as a report draws them.
+fn stage_metrics(report: &LoadReport) -> impl Iterator<Item = (String, f64)> {
+    let stages = report.stages().each().into_iter();
+    stages.map(|(stage, seconds)| (format!("stage-{stage}-s"), seconds))
 }
 
 /// `ingest-next`: a table that has many archives gets more, `files`, one after the other, each

@@ -47,6 +47,12 @@ pub enum LlmError {
     },
 }
 
+impl From<LlmError> for RigError {
+    fn from(error: LlmError) -> RigError {
+        RigError::Workload(error.into())
+    }
+}
+
 /// The parsed parameters of `llm-beside`.
 struct LlmParams {
     endpoint: Endpoint,

@@ -178,7 +178,7 @@ mod tests {
             "[dev-dependencies]\nserde = \"1\"\ndyno-record.workspace = true",
         );
         let record = manifest("dyno-record", "");
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("crates/engines/ingest/Cargo.toml", &engine),
             ("crates/lab/record/Cargo.toml", &record),
         ]);
@@ -194,7 +194,10 @@ mod tests {
     fn a_crate_is_not_reexported_and_its_items_may_be() {
         let text = "pub use dyno_net as net;\npub use dyno_io::SinkKind;\n    pub use dyno_io;\n\
                     pub use dyno_sim::{self as sim, Sim};\npub(crate) use dyno_net::*;\nuse dyno_net;\n";
-        let findings = check(&Tree::of(&[("crates/engines/ingest/src/lib.rs", text)]));
+        let findings = check(&Tree::from_files(&[(
+            "crates/engines/ingest/src/lib.rs",
+            text,
+        )]));
         let lines: Vec<_> = findings.iter().map(|finding| finding.line).collect();
         assert_eq!(lines, [1, 3, 4]);
     }
@@ -214,7 +217,7 @@ mod tests {
     #[test]
     fn package_names_follow_folders() {
         let odd = manifest("dyno-io-parts", "");
-        let findings = check(&Tree::of(&[("crates/parts/io/Cargo.toml", &odd)]));
+        let findings = check(&Tree::from_files(&[("crates/parts/io/Cargo.toml", &odd)]));
         assert_eq!(findings[0].text, "package dyno-io-parts: call it dyno-io");
     }
 }

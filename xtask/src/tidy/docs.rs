@@ -110,7 +110,7 @@ mod tests {
     fn missing_targets_are_named() {
         let text = "See `crates/a/src/lib.rs:3`, `GONE.md`, [x](docs/x.md), [y](https://a.b/c), \
                     `crates/*/x` and\n```\n`crates/none`\n```\n";
-        let tree = Tree::of(&[("README.md", text), ("crates/a/src/lib.rs", "")]);
+        let tree = Tree::from_files(&[("README.md", text), ("crates/a/src/lib.rs", "")]);
         let found: Vec<_> = check(&tree).into_iter().map(|f| f.text).collect();
         assert_eq!(
             found,
@@ -124,14 +124,14 @@ mod tests {
     #[test]
     fn a_link_may_lead_upwards() {
         let page = "[up](../b/y.md) [gone](../b/z.md)";
-        let tree = Tree::of(&[("docs/a/x.md", page), ("docs/b/y.md", "")]);
+        let tree = Tree::from_files(&[("docs/a/x.md", page), ("docs/b/y.md", "")]);
         let found: Vec<_> = check(&tree).into_iter().map(|f| f.text).collect();
         assert_eq!(found, ["mentions ../b/z.md, which does not exist"]);
     }
 
     #[test]
     fn every_crate_is_on_the_map() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("ARCHITECTURE.md", "| `crates/lab/stats` | medians |"),
             ("crates/lab/stats/Cargo.toml", ""),
             ("crates/parts/io/Cargo.toml", ""),

@@ -103,18 +103,18 @@ mod tests {
 
     #[test]
     fn long_functions_are_named_where_they_start() {
-        let tree = Tree::of(&[("src/a.rs", &body(70))]);
+        let tree = Tree::from_files(&[("src/a.rs", &body(70))]);
         let findings = check(&tree);
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].line, 1);
         assert_eq!(findings[0].text, "function a has 74 lines, 70 at most");
-        assert_eq!(check(&Tree::of(&[("src/a.rs", &body(66))])), []);
+        assert_eq!(check(&Tree::from_files(&[("src/a.rs", &body(66))])), []);
     }
 
     #[test]
     fn long_files_warn_and_then_fail() {
         let lines = |count: usize| {
-            let tree = Tree::of(&[("src/a.rs", &"x;\n".repeat(count))]);
+            let tree = Tree::from_files(&[("src/a.rs", &"x;\n".repeat(count))]);
             check(&tree).iter().map(|f| f.breach).collect::<Vec<_>>()
         };
         assert_eq!(lines(500), []);

@@ -55,9 +55,9 @@ mod tests {
     #[test]
     fn markers_are_found_as_words() {
         let note = concat!("// TO", "DO: later\nlet name_X", "XX_y = 1;\n");
-        let findings = check(&Tree::of(&[("a.rs", note)]));
+        let findings = check(&Tree::from_files(&[("a.rs", note)]));
         assert_eq!(findings.iter().map(|f| f.line).collect::<Vec<_>>(), [1]);
         let call = concat!("fn a() { to", "do!() }\n// db", "g!(x)\n");
-        assert_eq!(check(&Tree::of(&[("a.rs", call)])).len(), 1);
+        assert_eq!(check(&Tree::from_files(&[("a.rs", call)])).len(), 1);
     }
 }

@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn unreached_files_are_dead() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("a/Cargo.toml", "[package]\n"),
             (
                 "a/src/lib.rs",

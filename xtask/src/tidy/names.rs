@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn grab_bags_are_refused_as_files_folders_and_modules() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("src/utils.rs", ""),
             ("src/misc/a.rs", ""),
             ("src/lib.rs", "pub mod common {\n}\nmod uncommon;"),

@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn only_whole_paths_count() {
-        let lines = |text: &str| check(&Tree::of(&[("a.md", text)])).len();
+        let lines = |text: &str| check(&Tree::from_files(&[("a.md", text)])).len();
         assert_eq!(lines(concat!("see /ho", "me/me/x")), 1);
         assert_eq!(lines(concat!("net/wo", "rk/x and /proc/self")), 0);
     }

@@ -83,7 +83,7 @@ impl Tree {
 
     /// A tree made up by a test: (path, text).
     #[cfg(test)]
-    pub fn of(files: &[(&str, &str)]) -> Tree {
+    pub fn from_files(files: &[(&str, &str)]) -> Tree {
         Tree {
             files: files
                 .iter()

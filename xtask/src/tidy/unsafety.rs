@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn unsafe_needs_a_word_at_the_top_and_a_reason() {
         let texts = |text: &str| {
-            let found = check(&Tree::of(&[("a.rs", text)]));
+            let found = check(&Tree::from_files(&[("a.rs", text)]));
             found.into_iter().map(|f| f.line).collect::<Vec<_>>()
         };
         assert_eq!(texts("//! A.\nfn a() {\n    unsafe { b() }\n}\n"), [3, 3]);

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn lines(path: &str, text: &str) -> Vec<usize> {
-        let found = check(&Tree::of(&[(path, text)]));
+        let found = check(&Tree::from_files(&[(path, text)]));
         found.into_iter().map(|finding| finding.line).collect()
     }
 

@@ -19,7 +19,7 @@ use super::top::kept;
 
 /// One row for each group, the columns in the order of the plan that was replaced.
 pub(super) fn batch(spec: &Spec, answer: &Answer) -> Result<RecordBatch> {
-    let rows = Rows::of(spec, answer);
+    let rows = Rows::new(spec, answer);
     let mut columns = Vec::with_capacity(spec.schema.fields().len());
     let (keys, measures) = spec.schema.fields().split_at(spec.keys());
     for (index, field) in keys.iter().enumerate() {
@@ -51,7 +51,7 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn of(spec: &Spec, answer: &'a Answer) -> Self {
+    fn new(spec: &Spec, answer: &'a Answer) -> Self {
         if spec.spread {
             return Self::together(spec.keys(), answer);
         }

@@ -24,11 +24,11 @@ pub(super) struct Conditions {
 impl Conditions {
     /// None when a condition is about several columns, or is more than [`Computed`] can. The names
     /// of columns that are not among `columns` yet are added there.
-    pub(super) fn of(below: &Below<'_>, columns: &mut Vec<String>) -> Option<Self> {
+    pub(super) fn from_filters(below: &Below<'_>, columns: &mut Vec<String>) -> Option<Self> {
         let table = below.scan.file_schema();
         let mut merged: Vec<(usize, Arc<dyn PhysicalExpr>)> = Vec::new();
         for condition in &below.conditions {
-            let (column, _) = Computed::of(condition, table)?;
+            let (column, _) = Computed::from_expression(condition, table)?;
             // Conditions on one column become one filter, which is computed once for each entry of
             // the dictionary. Two filters would walk the dictionary and the codes twice.
             match merged.iter_mut().find(|(other, _)| *other == column) {
@@ -46,7 +46,7 @@ impl Conditions {
             exact: false,
         };
         for (column, condition) in merged {
-            let (_, test) = Computed::of(&condition, table)?;
+            let (_, test) = Computed::from_expression(&condition, table)?;
             let column = place(columns, table.field(column).name());
             conditions.tested.push(column);
             conditions.exact |= test.is_equality();

@@ -52,7 +52,10 @@ pub(super) struct Computed {
 impl Computed {
     /// An expression over the table's columns, when it reads exactly one of them, always has a
     /// result, and always the same: the column's index and the function.
-    pub(super) fn of(expr: &Arc<dyn PhysicalExpr>, table: &Schema) -> Option<(usize, Self)> {
+    pub(super) fn from_expression(
+        expr: &Arc<dyn PhysicalExpr>,
+        table: &Schema,
+    ) -> Option<(usize, Self)> {
         let columns = collect_columns(expr);
         let mut columns = columns.iter();
         let (Some(column), None) = (columns.next(), columns.next()) else {

@@ -21,7 +21,7 @@ pub(super) struct Pages<'f> {
 
 impl<'f> Pages<'f> {
     /// None when the file doesn't tell, or contradicts itself.
-    pub(super) fn of(file: &'f TableFile, row_group: usize, column: &str) -> Option<Self> {
+    pub(super) fn from_file(file: &'f TableFile, row_group: usize, column: &str) -> Option<Self> {
         let index = file.page_index()?;
         let (at, _) = file.column(column).or(file.moments(column))?;
         let places = index.places.get(row_group)?.get(at)?.page_locations();

@@ -93,7 +93,7 @@ impl<'s> Pruning<'s> {
         column: &str,
         predicate: &PruningPredicate,
     ) -> Option<Vec<Range<usize>>> {
-        let pages = Pages::of(file, row_group, column)?;
+        let pages = Pages::from_file(file, row_group, column)?;
         let statistics = OfPages {
             pages: &pages,
             schema: self.schema,
@@ -135,7 +135,7 @@ struct OfRowGroups<'f> {
 }
 
 impl OfRowGroups<'_> {
-    fn of(
+    fn read(
         &self,
         column: &Column,
         read: impl Fn(&StatisticsConverter<'_>, &[RowGroupMetaData]) -> Result<ArrayRef>,
@@ -149,11 +149,11 @@ impl OfRowGroups<'_> {
 
 impl PruningStatistics for OfRowGroups<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.of(column, |converter, groups| converter.row_group_mins(groups))
+        self.read(column, |converter, groups| converter.row_group_mins(groups))
     }
 
     fn max_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.of(column, |converter, groups| {
+        self.read(column, |converter, groups| {
             converter.row_group_maxes(groups)
         })
     }
@@ -163,7 +163,7 @@ impl PruningStatistics for OfRowGroups<'_> {
     }
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
-        self.of(column, |converter, groups| {
+        self.read(column, |converter, groups| {
             Ok(Arc::new(converter.row_group_null_counts(groups)?))
         })
     }

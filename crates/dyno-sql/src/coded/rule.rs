@@ -57,8 +57,8 @@ impl CodedRule {
         if !unfiltered || !partial_ok || limited || reading.group_expr().has_grouping_set() {
             return None;
         }
-        let below = Below::of(reading.input())?;
-        let translation = Translation::of(reading, whole.schema(), &below)?;
+        let below = Below::from_plan(reading.input())?;
+        let translation = Translation::from_aggregate(reading, whole.schema(), &below)?;
         let Translation {
             spec,
             by_code,
@@ -92,14 +92,14 @@ impl CodedRule {
         told: bool,
     ) -> Option<CodedSelectExec> {
         plan.downcast_ref::<FilterExec>()?;
-        let below = Below::of(plan)?;
+        let below = Below::from_plan(plan)?;
         let table = below.scan.file_schema();
         let mut columns = Vec::new();
         let Conditions {
             filters,
             tested,
             exact,
-        } = Conditions::of(&below, &mut columns)?;
+        } = Conditions::from_filters(&below, &mut columns)?;
         if told && !exact {
             return None;
         }

@@ -30,7 +30,7 @@ impl Rising {
         row_group: usize,
         schema: &SchemaRef,
     ) -> Vec<Settled> {
-        let pages = Pages::of(file, row_group, &self.column);
+        let pages = Pages::from_file(file, row_group, &self.column);
         // An index that cannot be read costs time and never a row.
         let settled = pages.and_then(|pages| self.settled_pages(&pages, schema).ok());
         settled.unwrap_or_default()

@@ -23,9 +23,9 @@ pub(super) struct Below<'p> {
 
 impl<'p> Below<'p> {
     /// None when there is something else than projections and filters above one scan.
-    pub(super) fn of(plan: &'p Arc<dyn ExecutionPlan>) -> Option<Self> {
+    pub(super) fn from_plan(plan: &'p Arc<dyn ExecutionPlan>) -> Option<Self> {
         if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-            let mut below = Self::of(projection.input())?;
+            let mut below = Self::from_plan(projection.input())?;
             below.columns = projection
                 .expr()
                 .iter()
@@ -34,7 +34,7 @@ impl<'p> Below<'p> {
             return Some(below);
         }
         if let Some(filter) = plan.downcast_ref::<FilterExec>() {
-            let mut below = Self::of(filter.input())?;
+            let mut below = Self::from_plan(filter.input())?;
             // A filter with a limit hands on the first rows that it meets, which an operator that
             // reads in another order would not reproduce.
             if ExecutionPlan::fetch(filter).is_some() {

@@ -77,7 +77,7 @@ pub(super) struct Translation {
 
 impl Translation {
     /// None when the aggregation is more than the operator can.
-    pub(super) fn of(
+    pub(super) fn from_aggregate(
         aggregate: &AggregateExec,
         schema: SchemaRef,
         below: &Below<'_>,
@@ -109,7 +109,7 @@ impl Translation {
         let columns = &mut translation.spec.query.columns;
         let Conditions {
             filters, tested, ..
-        } = Conditions::of(below, columns)?;
+        } = Conditions::from_filters(below, columns)?;
         translation.spec.query.filters = filters;
         translation.by_code.extend(tested);
         for ((expr, _), field) in groups.iter().zip(schema.fields()) {
@@ -145,7 +145,7 @@ impl Translation {
                 (kind == output).then_some((column.index(), None))?
             }
             None => {
-                let (column, computed) = Computed::of(&expr, table)?;
+                let (column, computed) = Computed::from_expression(&expr, table)?;
                 (computed.output() == output).then_some((column, Some(computed)))?
             }
         };

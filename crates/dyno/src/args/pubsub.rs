@@ -8,8 +8,9 @@ use clap::{Args as ClapArgs, Subcommand};
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::{NamedCluster, Start};
 
+use super::log_start::start;
 use super::{LogArgs, PubsubBenchArgs, PubsubCheckArgs, PubsubCheckJobArgs};
-use crate::units::{bytes, count, duration, start};
+use crate::units::{bytes, count, duration};
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
@@ -77,12 +78,14 @@ pub const BROKER_DEFAULT: &str = "127.0.0.1:7411";
 #[command(after_help = "Examples:
   dyno pubsub serve --data log
   dyno pubsub serve --data log --listen unix:/run/dyno/log.sock --memory 1GiB
+  dyno pubsub serve --data log --kafka 127.0.0.1:9092
   dyno pubsub serve --dsn postgres://log@db/log --listen 10.0.0.5:7411 \\
     --token-file token --tls-cert c.pem --tls-key k.pem
 
 Prints its address when it is ready, and how to reach its PostgreSQL server directly. Addresses \
-beyond this machine are refused without a token. Ctrl-C stops it after the accepted records are \
-stored. The database at --dsn needs the schema: `dyno pubsub install`.")]
+beyond this machine are refused without a token, which Kafka's clients show as the password of \
+SASL/PLAIN. Ctrl-C stops it after the accepted records are stored. The database at --dsn needs \
+the schema: `dyno pubsub install`.")]
 #[command(group(clap::ArgGroup::new("server").required(true).args(["data", "dsn"])))]
 pub struct PubsubServeArgs {
     /// Keep a private PostgreSQL server in DIR; made at the first start
@@ -94,6 +97,12 @@ pub struct PubsubServeArgs {
     /// Listen on ADDRESS: HOST:PORT or unix:PATH
     #[arg(long, value_name = "ADDRESS", default_value = BROKER_DEFAULT)]
     pub listen: String,
+    /// Serve clients of Kafka, too, on HOST:PORT
+    #[arg(long, value_name = "HOST:PORT")]
+    pub kafka: Option<String>,
+    /// Tell clients of Kafka to connect to HOST:PORT [default: where --kafka listens]
+    #[arg(long, value_name = "HOST:PORT", requires = "kafka")]
+    pub kafka_advertise: Option<String>,
     /// Serve Prometheus metrics at http://HOST:PORT/metrics
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<String>,

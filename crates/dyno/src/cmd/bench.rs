@@ -65,6 +65,7 @@ pub fn run(engine: &str, suite: Value, args: &BenchArgs, stop: &Stop) -> anyhow:
         data_dir: args.data_dir.as_deref(),
         max_disk: None,
         beside: None,
+        why: false,
         report_every: args.report_every,
         budget: None,
         measure_limits: false,

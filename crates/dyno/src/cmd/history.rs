@@ -62,7 +62,7 @@ fn show(args: &HistoryShowArgs) -> anyhow::Result<Exit> {
         systems: args.system.clone(),
         machine: args.machine.clone(),
     };
-    let history = History::of(lines, &filter, notes(args)?);
+    let history = History::from_lines(lines, &filter, notes(args)?);
     ensure!(
         !history.series.is_empty(),
         "no run has such a figure: nothing to show"

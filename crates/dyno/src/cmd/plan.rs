@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::systems::{self, Chosen};
 use crate::times::Times;
 use crate::units::show_seconds;
-use crate::{built_in, places, room, session, sql, terminal};
+use crate::{built_in, places, resources, session, sql, terminal};
 
 pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     if args.select.suites.is_empty() && !args.json {
@@ -20,7 +20,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     let cache = places::cache(args.select.data_dir.as_deref())?;
     let data = cache.join("data");
     let size = args.select.size.size();
-    let room = room::of(&cache, args.select.max_disk);
+    let resources = resources::available(&cache, args.select.max_disk);
     let mut fits = Exit::Done;
     let mut shown = Vec::new();
     for suite in built_in::suites(&args.select)? {
@@ -53,7 +53,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
         }
         // A suite that does not fit is reported, and the others are still planned: a plan is asked
         // for to see all of them.
-        if let Err(error) = room::check(&needs, &room, &suite, &chosen, (size, &data)) {
+        if let Err(error) = resources::check(&needs, &resources, &suite, &chosen, (size, &data)) {
             eprintln!("{}: {error}", suite.name);
             fits = Exit::No;
         }

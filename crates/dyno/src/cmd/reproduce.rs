@@ -52,6 +52,7 @@ pub fn run(args: &ReproduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         data_dir: args.data_dir.as_deref(),
         max_disk: None,
         beside: recorded.run.beside.as_deref(),
+        why: !case.experiments.is_empty(),
         report_every: REPORT_EVERY,
         budget: args.budget,
         measure_limits: false,

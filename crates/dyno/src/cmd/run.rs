@@ -15,6 +15,7 @@ pub fn run(args: &RunArgs, stop: &Stop) -> anyhow::Result<Exit> {
         data_dir: args.select.data_dir.as_deref(),
         max_disk: args.select.max_disk,
         beside: args.beside.as_deref(),
+        why: args.why,
         report_every: args.report_every,
         budget: args.budget,
         measure_limits: args.measure_limits,

@@ -12,7 +12,7 @@ pub struct Line {
 
 impl Line {
     /// A comment `# exits N` or `# may exit N` states another code than 0.
-    pub fn of(text: &str) -> Option<Line> {
+    pub fn parse(text: &str) -> Option<Line> {
         let (command, comment) = match text.trim_start().starts_with('#') {
             true => ("", text),
             false => text.split_once(" #").unwrap_or((text, "")),

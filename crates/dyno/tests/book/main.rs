@@ -176,7 +176,7 @@ fn documents_that_are_made_are_up_to_date() {
 
 #[test]
 fn comments_state_exit_codes() {
-    let codes = |text: &str| Line::of(text).map(|line| line.codes);
+    let codes = |text: &str| Line::parse(text).map(|line| line.codes);
     assert_eq!(codes("dyno lint x   # exits 1: wrong"), Some(vec![1]));
     assert_eq!(codes("dyno doctor # may exit 1"), Some(vec![0, 1]));
     assert_eq!(codes("dyno plan wspr # fine"), Some(vec![0]));

@@ -101,7 +101,7 @@ impl Page {
             let Some((server, shell)) = self.with_clickhouse(&block.shell) else {
                 continue;
             };
-            let lines: Vec<Line> = shell.lines().filter_map(Line::of).collect();
+            let lines: Vec<Line> = shell.lines().filter_map(Line::parse).collect();
             if lines.iter().all(|line| line.is_of_demo(&demo)) {
                 continue;
             }

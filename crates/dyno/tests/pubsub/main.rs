@@ -6,6 +6,7 @@
 mod administered;
 mod benched;
 mod examples;
+mod kafka;
 mod queues;
 mod secured;
 mod served;

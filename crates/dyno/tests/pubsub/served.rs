@@ -27,6 +27,13 @@ impl Log {
         Log::start_in(dir, &listen, &[])
     }
 
+    /// One with more arguments.
+    pub fn start_with(more: &[&str]) -> Log {
+        let dir = folder();
+        let listen = socket(dir.path());
+        Log::start_in(dir, &listen, more)
+    }
+
     /// One that listens elsewhere, with more arguments.
     pub fn start_in(dir: TempDir, listen: &str, more: &[&str]) -> Log {
         let (serve, broker, dsn) = serve(dir.path(), listen, more);
@@ -45,7 +52,13 @@ impl Log {
     }
 
     pub fn start_again(&mut self) {
-        (self.serve, self.broker, self.dsn) = serve(self.dir.path(), &socket(self.dir.path()), &[]);
+        self.start_again_with(&[]);
+    }
+
+    /// One with more arguments.
+    pub fn start_again_with(&mut self, more: &[&str]) {
+        let listen = socket(self.dir.path());
+        (self.serve, self.broker, self.dsn) = serve(self.dir.path(), &listen, more);
     }
 
     /// Ctrl-C.

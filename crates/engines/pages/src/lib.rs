@@ -9,10 +9,10 @@
 //! use dyno_pages::{PAGE_BYTES, Settings, Store};
 //!
 //! let store = Store::create(Settings::new(1000, 1 << 20))?;
-//! let mut lane = store.lane()?;
-//! lane.write(7, &[42; PAGE_BYTES])?;
+//! let mut handle = store.handle()?;
+//! handle.write(7, &[42; PAGE_BYTES])?;
 //! let mut page = [0; PAGE_BYTES];
-//! lane.read(7, &mut page)?;
+//! handle.read(7, &mut page)?;
 //! assert_eq!(page, [42; PAGE_BYTES]);
 //! # Ok::<(), dyno_pages::StoreError>(())
 //! ```
@@ -29,8 +29,9 @@ pub use arena::slots::ClassUse;
 pub use dyno_codec::lz4::{Codec, Page};
 pub use error::{Damage, StoreError};
 pub use store::{
-    Background, Bad, Compacted, KindCount, Lane, Recompressed, Recompressor, Recovered, Schedule,
-    Settings, Stats, Store, Tiers, Work, WriteBack, WrittenBack, thread_time,
+    Background, BackgroundProgress, BackingFile, Bad, Compacted, Handle, KindCount, Recompressed,
+    Recompressor, Recovered, Schedule, Settings, Stats, Store, Tiers, WriteBack, WrittenBack,
+    thread_time,
 };
 
 /// Bytes of a page, here and in every front.

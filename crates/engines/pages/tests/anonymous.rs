@@ -21,16 +21,16 @@ fn a_store_that_shares_slots_gives_back_what_it_knew_of_pages_that_are_gone() {
         ..Settings::new(PAGES, 64 << 20)
     };
     let store = Store::create(settings).expect("memory");
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     let before = anonymous_bytes();
     for page in 0..PAGES {
         let bytes = page_of_length(page, 100);
-        lane.write(page, &bytes).expect("room");
+        handle.write(page, &bytes).expect("room");
     }
     let full = anonymous_bytes() - before;
     let said = store.stats().expect("figures").beside_bytes;
     for page in 0..PAGES {
-        lane.discard(page).expect("in range");
+        handle.discard(page).expect("in range");
     }
     store.compact(usize::MAX).expect("memory goes back");
     let left = anonymous_bytes().saturating_sub(before);

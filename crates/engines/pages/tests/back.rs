@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use dyno_pages::check::page_of;
 use dyno_pages::{
-    Background, Damage, PAGE_BYTES, Schedule, Settings, Store, StoreError, Tiers, WriteBack,
+    Background, BackingFile, Damage, PAGE_BYTES, Schedule, Settings, Store, StoreError, Tiers,
+    WriteBack,
 };
 
 const NOISE: u64 = 5;
@@ -21,7 +22,10 @@ const ALL: WriteBack = WriteBack {
 
 fn settings(path: &Path, file_pages: u32) -> Settings {
     Settings {
-        backing: Some((path.to_path_buf(), file_pages)),
+        backing: Some(BackingFile {
+            path: path.to_path_buf(),
+            pages: file_pages,
+        }),
         ..Settings::new(64, 1 << 20)
     }
 }
@@ -29,11 +33,11 @@ fn settings(path: &Path, file_pages: u32) -> Settings {
 /// Pages 0 to 9 are text, 10 to 19 noise.
 fn filled(settings: Settings) -> Store {
     let store = Store::create(settings).expect("memory");
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     for page in 0..20 {
-        lane.write(page, &content(page)).expect("room");
+        handle.write(page, &content(page)).expect("room");
     }
-    drop(lane);
+    drop(handle);
     store
 }
 
@@ -42,10 +46,10 @@ fn content(page: u64) -> [u8; PAGE_BYTES] {
 }
 
 fn all_there(store: &Store) {
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     let mut bytes = [0; PAGE_BYTES];
     for page in 0..20 {
-        lane.read(page, &mut bytes).expect("whole");
+        handle.read(page, &mut bytes).expect("whole");
         assert!(bytes == content(page), "page {page}");
     }
 }
@@ -54,21 +58,21 @@ fn all_there(store: &Store) {
 fn idle_and_incompressible_pages_leave_memory_each_by_its_own_age() {
     let folder = tempfile::tempdir().expect("a directory");
     let store = filled(settings(&folder.path().join("pages"), 64));
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     let raw_first = WriteBack {
         packed: Some(2),
         raw: Some(1),
     };
-    let moved = |lane: &mut dyno_pages::Lane<'_>| {
-        let done = lane.write_back(0, 100, raw_first).expect("a disk");
+    let moved = |handle: &mut dyno_pages::Handle<'_>| {
+        let done = handle.write_back(0, 100, raw_first).expect("a disk");
         assert_eq!(done.next_page, 0);
         done.pages
     };
-    assert_eq!(moved(&mut lane), 0, "all were touched just now");
+    assert_eq!(moved(&mut handle), 0, "all were touched just now");
     store.age();
-    assert_eq!(moved(&mut lane), 10, "noise");
+    assert_eq!(moved(&mut handle), 10, "noise");
     store.age();
-    assert_eq!(moved(&mut lane), 10, "text");
+    assert_eq!(moved(&mut handle), 10, "text");
     let stats = store.stats().expect("figures");
     assert_eq!((stats.file.pages, stats.slot_bytes), (20, 0));
     all_there(&store);
@@ -79,10 +83,12 @@ fn a_call_moves_no_more_than_it_was_told_and_says_where_to_go_on() {
     let folder = tempfile::tempdir().expect("a directory");
     let store = filled(settings(&folder.path().join("pages"), 15));
     store.age();
-    let mut lane = store.lane().expect("memory");
-    let first = lane.write_back(0, 5, ALL).expect("a disk");
+    let mut handle = store.handle().expect("memory");
+    let first = handle.write_back(0, 5, ALL).expect("a disk");
     assert_eq!((first.pages, first.next_page), (5, 5));
-    let rest = lane.write_back(first.next_page, 100, ALL).expect("a disk");
+    let rest = handle
+        .write_back(first.next_page, 100, ALL)
+        .expect("a disk");
     assert_eq!((rest.pages, rest.next_page), (10, 0), "the file is full");
     all_there(&store);
 }
@@ -93,15 +99,15 @@ fn a_damaged_page_of_the_file_is_refused_and_its_neighbours_are_not() {
     let path = folder.path().join("pages");
     let store = filled(settings(&path, 64));
     store.age();
-    let mut lane = store.lane().expect("memory");
-    lane.write_back(0, 100, ALL).expect("a disk");
+    let mut handle = store.handle().expect("memory");
+    handle.write_back(0, 100, ALL).expect("a disk");
     let file = OpenOptions::new().write(true).open(&path).expect("there");
     // Places are taken in order: page 7 is the eighth.
     file.write_all_at(&[0xee], 7 * PAGE_BYTES as u64 + 100)
         .expect("room");
     file.sync_all().expect("a disk");
     let mut bytes = [0; PAGE_BYTES];
-    let damaged = lane.read(7, &mut bytes);
+    let damaged = handle.read(7, &mut bytes);
     assert!(
         matches!(
             damaged,
@@ -113,8 +119,10 @@ fn a_damaged_page_of_the_file_is_refused_and_its_neighbours_are_not() {
         "{damaged:?}"
     );
     assert!(bytes == [0; PAGE_BYTES], "nothing wrong is handed out");
-    lane.read(8, &mut bytes).expect("whole");
-    lane.write(7, &content(7)).expect("written over it is well");
+    handle.read(8, &mut bytes).expect("whole");
+    handle
+        .write(7, &content(7))
+        .expect("written over it is well");
     all_there(&store);
 }
 
@@ -124,9 +132,9 @@ fn who_opens_the_memory_again_with_the_file_has_every_page() {
     let path = folder.path().join("pages");
     let store = filled(settings(&path, 64));
     store.age();
-    let mut lane = store.lane().expect("memory");
-    lane.write_back(0, 13, ALL).expect("a disk");
-    drop(lane);
+    let mut handle = store.handle().expect("memory");
+    handle.write_back(0, 13, ALL).expect("a disk");
+    drop(handle);
     let held: OwnedFd = store.memory_file().try_clone_to_owned().expect("held");
     drop(store);
     let (store, found) = Store::reopen(held, settings(&path, 64)).expect("the store");

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use dyno_checksum::crc32c;
 use dyno_pages::check::page_of;
 use dyno_pages::{
-    Background, Damage, PAGE_BYTES, Page, Schedule, Settings, Store, StoreError, Tiers, WriteBack,
+    Background, BackingFile, Damage, PAGE_BYTES, Page, Schedule, Settings, Store, StoreError,
+    Tiers, WriteBack,
 };
 
 const INDEX_AT: i64 = 4096;
@@ -22,7 +23,7 @@ fn word(file: impl AsFd, at: i64) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-fn put(file: impl AsFd, at: i64, bytes: &[u8]) {
+fn overwrite(file: impl AsFd, at: i64, bytes: &[u8]) {
     let fd = file.as_fd().as_raw_fd();
     // SAFETY: so many bytes written from a buffer of that length.
     let written = unsafe { libc::pwrite(fd, bytes.as_ptr().cast(), bytes.len(), at) };
@@ -48,14 +49,17 @@ fn content(page: u64) -> Page {
 
 fn filled(share: bool, file: &std::path::Path) -> Store {
     let store = Store::create(Settings {
-        backing: Some((file.to_path_buf(), PAGES as u32)),
+        backing: Some(BackingFile {
+            path: file.to_path_buf(),
+            pages: PAGES as u32,
+        }),
         share,
         ..Settings::new(PAGES, 1 << 20)
     })
     .expect("memory");
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     for page in 0..PAGES / 2 {
-        lane.write(page, &content(page)).expect("room");
+        handle.write(page, &content(page)).expect("room");
     }
     // Half of the pages so far go to zstd, and some of what nothing packs to the file.
     store.age();
@@ -68,11 +72,11 @@ fn filled(share: bool, file: &std::path::Path) -> Store {
         packed: None,
         raw: Some(1),
     };
-    lane.write_back(0, 4, raw).expect("a disk");
+    handle.write_back(0, 4, raw).expect("a disk");
     for page in PAGES / 2..PAGES {
-        lane.write(page, &content(page)).expect("room");
+        handle.write(page, &content(page)).expect("room");
     }
-    drop((lane, recompressor));
+    drop((handle, recompressor));
     store
 }
 
@@ -85,14 +89,14 @@ fn a_changed_bit_of_any_entry_is_never_another_page() {
         let kinds = [stats.lz4, stats.zstd, stats.raw, stats.file, stats.repeated];
         assert!(kinds.iter().all(|kind| kind.pages > 0), "{stats:?}");
         let file = store.memory_file();
-        let mut lane = store.lane().expect("memory");
+        let mut handle = store.handle().expect("memory");
         for page in 0..PAGES {
             let before = word(file, entry_at(page));
             for bit in 1..64 {
                 let damaged = before ^ 1 << bit;
-                put(file, entry_at(page), &damaged.to_le_bytes());
+                overwrite(file, entry_at(page), &damaged.to_le_bytes());
                 let mut bytes = [1; PAGE_BYTES];
-                match lane.read(page, &mut bytes) {
+                match handle.read(page, &mut bytes) {
                     Ok(()) => assert!(bytes == content(page), "page {page}, bit {bit}"),
                     Err(error) => {
                         assert_eq!(error.errno(), libc::EIO, "{error}");
@@ -101,8 +105,8 @@ fn a_changed_bit_of_any_entry_is_never_another_page() {
                         assert_eq!(after & !0x30, damaged & !0x30, "page {page}, bit {bit}");
                     }
                 }
-                put(file, entry_at(page), &before.to_le_bytes());
-                lane.read(page, &mut bytes).expect("whole again");
+                overwrite(file, entry_at(page), &before.to_le_bytes());
+                handle.read(page, &mut bytes).expect("whole again");
             }
         }
         assert!(store.corrupt_reads() > PAGES && store.corrupt_pages() == PAGES);
@@ -115,11 +119,11 @@ fn a_changed_bit_of_any_entry_is_never_another_page() {
 #[test]
 fn a_lock_that_no_thread_holds_is_an_error_and_no_wait_for_ever() {
     let store = Store::create(Settings::new(PAGES, 1 << 20)).expect("memory");
-    let mut lane = store.lane().expect("memory");
-    lane.write(3, &page_of(3)).expect("room");
-    lane.write(4, &page_of(9)).expect("room");
+    let mut handle = store.handle().expect("memory");
+    handle.write(3, &page_of(3)).expect("room");
+    handle.write(4, &page_of(9)).expect("room");
     let before = word(store.memory_file(), entry_at(3));
-    put(
+    overwrite(
         store.memory_file(),
         entry_at(3),
         &(before | 1).to_le_bytes(),
@@ -129,8 +133,8 @@ fn a_lock_that_no_thread_holds_is_an_error_and_no_wait_for_ever() {
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let mut lane = store.lane().expect("memory");
-                let error = lane.read(3, &mut [1; PAGE_BYTES]).expect_err("locked");
+                let mut handle = store.handle().expect("memory");
+                let error = handle.read(3, &mut [1; PAGE_BYTES]).expect_err("locked");
                 let StoreError::Corrupt { page: 3, what } = &error else {
                     panic!("{error}");
                 };
@@ -138,21 +142,23 @@ fn a_lock_that_no_thread_holds_is_an_error_and_no_wait_for_ever() {
             });
         }
     });
-    assert!(lane.write(3, &[7; PAGE_BYTES]).is_err());
-    assert!(lane.discard(3).is_err());
+    assert!(handle.write(3, &[7; PAGE_BYTES]).is_err());
+    assert!(handle.discard(3).is_err());
     // What works in the background passes it by.
     store.age();
     store.compact(usize::MAX).expect("memory goes back");
-    lane.read(4, &mut bytes).expect("another page is whole");
+    handle.read(4, &mut bytes).expect("another page is whole");
     assert_eq!(word(store.memory_file(), entry_at(3)), before | 1);
     let file = store.memory_file().try_clone_to_owned();
-    drop(lane);
+    drop(handle);
     drop(store);
     let file = file.expect("a descriptor");
     let (store, found) = Store::reopen(file, Settings::new(1, 1)).expect("a store");
     assert_eq!(found.unlocked, 1);
-    let mut lane = store.lane().expect("memory");
-    lane.read(3, &mut bytes).expect("nothing else was damaged");
+    let mut handle = store.handle().expect("memory");
+    handle
+        .read(3, &mut bytes)
+        .expect("nothing else was damaged");
     assert!(bytes == page_of(3));
 }
 
@@ -170,20 +176,23 @@ fn one_damaged_page_does_not_end_the_work_in_the_background() {
     let folder = tempfile::tempdir().expect("a directory");
     let settings = Settings {
         tiers: Tiers::Lz4ThenZstd,
-        backing: Some((folder.path().join("pages"), 2000)),
+        backing: Some(BackingFile {
+            path: folder.path().join("pages"),
+            pages: 2000,
+        }),
         ..Settings::new(2000, 64 << 20)
     };
     let store = Arc::new(Store::create(settings).expect("memory"));
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     for page in 0..300 {
-        lane.write(page, &page_of(3 + 6 * page)).expect("room");
+        handle.write(page, &page_of(3 + 6 * page)).expect("room");
     }
     // A byte of page 5's form: LZ4 pages begin with the first slot of their class.
     let place = word(store.memory_file(), entry_at(5)) >> 20 & ((1 << 33) - 1);
     let arena_at = 65536;
     let at = arena_at + place as i64 * 16 + 40;
     let damaged = word(store.memory_file(), at) ^ 0x20;
-    put(store.memory_file(), at, &damaged.to_le_bytes());
+    overwrite(store.memory_file(), at, &damaged.to_le_bytes());
     let schedule = Schedule {
         age_every: Duration::from_millis(50),
         idle: 1,
@@ -198,15 +207,15 @@ fn one_damaged_page_does_not_end_the_work_in_the_background() {
     wait_until("every other page leaves memory", || {
         store.stats().expect("figures").file.pages == 299
     });
-    let work = Arc::clone(background.work());
-    let passes = work.passes();
-    wait_until("it goes on", || work.passes() > passes + 2);
-    assert!(work.is_running() && work.damaged() > 0 && work.failed() == 0);
+    let progress = Arc::clone(background.progress());
+    let passes = progress.passes();
+    wait_until("it goes on", || progress.passes() > passes + 2);
+    assert!(progress.is_running() && progress.damaged() > 0 && progress.failed() == 0);
     background.stop().expect("it ended as it was told");
-    assert!(!work.is_running());
+    assert!(!progress.is_running());
     assert_eq!(store.corrupt_pages(), 1);
     assert_eq!(store.corrupt_reads(), 0, "nobody asked for it yet");
-    assert!(lane.read(5, &mut [0; PAGE_BYTES]).is_err());
+    assert!(handle.read(5, &mut [0; PAGE_BYTES]).is_err());
     assert_eq!(store.stats().expect("figures").corrupt_reads, 1);
 }
 
@@ -223,7 +232,7 @@ fn damage_last_byte(store: &Store, page: u64) {
     };
     let at = 65536 + place + len - 8;
     let damaged = word(store.memory_file(), at) ^ 1 << 56;
-    put(store.memory_file(), at, &damaged.to_le_bytes());
+    overwrite(store.memory_file(), at, &damaged.to_le_bytes());
 }
 
 const PACKED: u64 = 5;
@@ -234,19 +243,24 @@ const RAW: u64 = 8;
 fn damaged_and_not_verified(folder: &std::path::Path) -> (Store, Settings) {
     let settings = Settings {
         verify: false,
-        backing: Some((folder.join("pages"), PAGES as u32)),
+        backing: Some(BackingFile {
+            path: folder.join("pages"),
+            pages: PAGES as u32,
+        }),
         ..Settings::new(PAGES, 1 << 20)
     };
     let store = Store::create(settings.clone()).expect("memory");
-    let mut lane = store.lane().expect("memory");
-    lane.write(PACKED, &page_of(3 + 6 * PACKED)).expect("room");
-    lane.write(RAW, &page_of(5 + 6 * RAW)).expect("room");
+    let mut handle = store.handle().expect("memory");
+    handle
+        .write(PACKED, &page_of(3 + 6 * PACKED))
+        .expect("room");
+    handle.write(RAW, &page_of(5 + 6 * RAW)).expect("room");
     for page in [PACKED, RAW] {
         damage_last_byte(&store, page);
-        let read = lane.read(page, &mut [0; PAGE_BYTES]);
+        let read = handle.read(page, &mut [0; PAGE_BYTES]);
         read.expect("reads are not verified");
     }
-    drop(lane);
+    drop(handle);
     (store, settings)
 }
 
@@ -265,7 +279,7 @@ fn the_check_of_every_page_compares_checksums_also_if_reads_do_not() {
 fn a_damaged_page_that_reads_do_not_verify_is_not_moved_under_a_checksum_that_fits_it() {
     let folder = tempfile::tempdir().expect("a directory");
     let (store, settings) = damaged_and_not_verified(folder.path());
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     let mut recompressor = store.recompressor().expect("memory");
     store.age();
     let long = Duration::from_secs(60);
@@ -275,18 +289,18 @@ fn a_damaged_page_that_reads_do_not_verify_is_not_moved_under_a_checksum_that_fi
         packed: Some(1),
         raw: Some(1),
     };
-    lane.write_back(0, PAGES, which).expect("a disk");
+    handle.write_back(0, PAGES, which).expect("a disk");
     let file = store.memory_file().try_clone_to_owned();
-    drop((lane, recompressor));
+    drop((handle, recompressor));
     drop(store);
     let settings = Settings {
         verify: true,
         ..settings
     };
     let (store, _) = Store::reopen(file.expect("a descriptor"), settings).expect("a store");
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     for page in [PACKED, RAW] {
-        let read = lane.read(page, &mut [0; PAGE_BYTES]);
+        let read = handle.read(page, &mut [0; PAGE_BYTES]);
         assert!(
             matches!(read, Err(StoreError::Corrupt { .. })),
             "page {page}: {read:?}"
@@ -307,7 +321,7 @@ fn memories_of_versions_1_and_2_are_read_and_upgraded() {
         for page in 0..PAGES {
             let entry = word(&file, entry_at(page));
             if entry >> 1 & 7 >= 4 {
-                put(
+                overwrite(
                     &file,
                     entry_at(page),
                     &(entry & ((1 << 53) - 1)).to_le_bytes(),
@@ -320,17 +334,20 @@ fn memories_of_versions_1_and_2_are_read_and_upgraded() {
         header[8] = 1 + u8::from(share);
         let sum = crc32c(&header);
         header.extend(sum.to_le_bytes());
-        put(&file, 0, &header);
+        overwrite(&file, 0, &header);
         let settings = Settings {
-            backing: Some((path, PAGES as u32)),
+            backing: Some(BackingFile {
+                path,
+                pages: PAGES as u32,
+            }),
             ..Settings::new(1, 1)
         };
         let (store, found) = Store::reopen(file, settings).expect("an old store");
         assert_eq!(found.damaged, 0);
-        let mut lane = store.lane().expect("memory");
+        let mut handle = store.handle().expect("memory");
         for page in 0..PAGES {
             let mut bytes = [1; PAGE_BYTES];
-            lane.read(page, &mut bytes).expect("whole");
+            handle.read(page, &mut bytes).expect("whole");
             assert!(bytes == content(page), "page {page}");
         }
         assert_eq!(word(store.memory_file(), 8) as u32, 3 + u32::from(share));
@@ -340,9 +357,9 @@ fn memories_of_versions_1_and_2_are_read_and_upgraded() {
 #[test]
 fn a_large_store_takes_memory_for_the_part_of_its_index_that_is_used() {
     let store = Store::create(Settings::new(1 << 30, 1 << 20)).expect("memory");
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     for page in [0, 77_777_777, (1 << 30) - 1] {
-        lane.write(page, &page_of(3)).expect("room");
+        handle.write(page, &page_of(3)).expect("room");
     }
     store.age();
     store.compact(usize::MAX).expect("memory goes back");
@@ -350,14 +367,14 @@ fn a_large_store_takes_memory_for_the_part_of_its_index_that_is_used() {
     assert_eq!((stats.stored_pages(), stats.empty), (3, (1 << 30) - 3));
     assert!(stats.resident_bytes < 1 << 20, "{stats:?}");
     let file = store.memory_file().try_clone_to_owned();
-    drop(lane);
+    drop(handle);
     drop(store);
     let file = file.expect("a descriptor");
     let (store, found) = Store::reopen(file, Settings::new(1, 1)).expect("a store");
     assert_eq!(found.pages, 3);
     assert!(store.check().expect("memory").is_empty());
     assert!(store.stats().expect("figures").resident_bytes < 1 << 20);
-    let mut lane = store.lane().expect("memory");
-    lane.discard_all().expect("no damage");
+    let mut handle = store.handle().expect("memory");
+    handle.discard_all().expect("no damage");
     assert_eq!(store.stats().expect("figures").stored_pages(), 0);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dyno_pages::check::page_of;
-use dyno_pages::{PAGE_BYTES, Page, Settings, Store, StoreError};
+use dyno_pages::{BackingFile, PAGE_BYTES, Page, Settings, Store, StoreError};
 
 fn noise(page: u64) -> Page {
     page_of(5 + 6 * page)
@@ -15,8 +15,8 @@ fn text(page: u64) -> Page {
 
 /// Writes noise until there is no room; how many pages that were.
 fn fill(store: &Store) -> u64 {
-    let mut lane = store.lane().expect("memory");
-    let full = (0..store.pages()).find(|&page| match lane.write(page, &noise(page)) {
+    let mut handle = store.handle().expect("memory");
+    let full = (0..store.pages()).find(|&page| match handle.write(page, &noise(page)) {
         Ok(()) => false,
         Err(StoreError::NoSpace { .. }) => true,
         Err(other) => panic!("{other}"),
@@ -25,10 +25,10 @@ fn fill(store: &Store) -> u64 {
 }
 
 fn holds(store: &Store, content: impl Fn(u64) -> Page, pages: impl Iterator<Item = u64>) {
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     for page in pages {
         let mut bytes = [1; PAGE_BYTES];
-        lane.read(page, &mut bytes).expect("whole");
+        handle.read(page, &mut bytes).expect("whole");
         assert!(bytes == content(page), "page {page}");
     }
 }
@@ -56,9 +56,9 @@ fn a_full_store_overwrites_the_pages_that_it_has() {
             for thread in 0..4 {
                 let store = &store;
                 scope.spawn(move || {
-                    let mut lane = store.lane().expect("memory");
+                    let mut handle = store.handle().expect("memory");
                     for page in (thread..stored).step_by(4) {
-                        lane.write(page, &other(page)).expect("it has a slot");
+                        handle.write(page, &other(page)).expect("it has a slot");
                     }
                 });
             }
@@ -79,11 +79,11 @@ fn a_full_store_overwrites_the_pages_that_it_has() {
 #[test]
 fn a_form_that_is_longer_than_its_slot_is_refused_when_there_is_no_other() {
     let store = Store::create(Settings::new(1000, 64 << 10)).expect("memory");
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     // One span of short slots.
     let short: Page = std::array::from_fn(|at| (at % 8) as u8);
-    lane.write(0, &short).expect("room");
-    let refused = lane
+    handle.write(0, &short).expect("room");
+    let refused = handle
         .write(0, &noise(0))
         .expect_err("a whole page is longer");
     assert_eq!(refused.errno(), libc::ENOSPC);
@@ -98,24 +98,25 @@ fn pages_that_share_a_slot_keep_it_when_one_of_them_is_overwritten_in_a_full_sto
         ..Settings::new(1000, 1 << 20)
     };
     let store = Store::create(settings).expect("memory");
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     let shared = noise(7777);
     for page in 500..503 {
-        lane.write(page, &shared).expect("room");
+        handle.write(page, &shared).expect("room");
     }
     let stored = fill(&store);
     assert!(
-        lane.write(501, &noise(1)).is_ok(),
+        handle.write(501, &noise(1)).is_ok(),
         "that page is there already"
     );
     assert!(
-        lane.write(500, &noise(9999)).is_err(),
+        handle.write(500, &noise(9999)).is_err(),
         "its slot is another's too"
     );
     holds(&store, |_| shared, [500, 502].into_iter());
     holds(&store, |_| noise(1), 501..502);
-    lane.discard(502).expect("in range");
-    lane.write(500, &noise(9999))
+    handle.discard(502).expect("in range");
+    handle
+        .write(500, &noise(9999))
         .expect("its slot is its own now");
     holds(&store, |_| noise(9999), 500..501);
     holds(&store, noise, 0..stored);
@@ -124,24 +125,24 @@ fn pages_that_share_a_slot_keep_it_when_one_of_them_is_overwritten_in_a_full_sto
 #[test]
 fn a_write_moves_pages_together_before_it_is_refused() {
     let store = Store::create(Settings::new(20_000, 4 << 20)).expect("memory");
-    let mut lane = store.lane().expect("memory");
-    let full = (0..20_000).find(|&page| lane.write(page, &text(page)).is_err());
+    let mut handle = store.handle().expect("memory");
+    let full = (0..20_000).find(|&page| handle.write(page, &text(page)).is_err());
     let full = full.expect("it has a limit");
     // Every span keeps a page.
     let kept = |page: u64| page.is_multiple_of(40);
     for page in (0..full).filter(|&page| !kept(page)) {
-        lane.discard(page).expect("in range");
+        handle.discard(page).expect("in range");
     }
     let used = store.stats().expect("figures").slot_bytes;
     let room = ((4 << 20) - used) / PAGE_BYTES as u64;
-    let again = (10_000..20_000).take_while(|&page| lane.write(page, &noise(page)).is_ok());
+    let again = (10_000..20_000).take_while(|&page| handle.write(page, &noise(page)).is_ok());
     let again = again.count() as u64;
     // Some spans are not full, one of each class.
     assert!(again > room * 8 / 10, "{again} of {room} pages fit");
     holds(&store, text, (0..full).filter(|&page| kept(page)));
     holds(&store, noise, 10_000..10_000 + again);
     let before = store.stats().expect("figures").refused;
-    assert!(lane.write(19_999, &noise(1)).is_err());
+    assert!(handle.write(19_999, &noise(1)).is_err());
     assert_eq!(store.stats().expect("figures").refused, before + 1);
 }
 
@@ -149,7 +150,10 @@ fn a_write_moves_pages_together_before_it_is_refused() {
 fn a_write_makes_room_by_writing_back_while_the_file_has_some() {
     let folder = tempfile::tempdir().expect("a directory");
     let settings = Settings {
-        backing: Some((folder.path().join("pages"), 3000)),
+        backing: Some(BackingFile {
+            path: folder.path().join("pages"),
+            pages: 3000,
+        }),
         ..Settings::new(8000, 1 << 20)
     };
     let store = Arc::new(Store::create(settings).expect("memory"));
@@ -157,9 +161,9 @@ fn a_write_makes_room_by_writing_back_while_the_file_has_some() {
     assert_eq!(stored, 3000 + 256, "all that the file and the memory hold");
     assert_eq!(store.stats().expect("figures").file.pages, 3000);
     holds(&store, noise, 0..stored);
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     // A page that is in the file has no slot to be overwritten in.
-    let refused = lane.write(9, &noise(1 << 20)).expect_err("both are full");
+    let refused = handle.write(9, &noise(1 << 20)).expect_err("both are full");
     assert_eq!(refused.errno(), libc::ENOSPC);
     holds(&store, noise, 9..10);
 }
@@ -170,16 +174,19 @@ fn blocks_of_the_file_that_no_page_has_go_back_to_the_file_system() {
     let folder = tempfile::tempdir().expect("a directory");
     let path = folder.path().join("pages");
     let settings = Settings {
-        backing: Some((path.clone(), 3000)),
+        backing: Some(BackingFile {
+            path: path.clone(),
+            pages: 3000,
+        }),
         ..Settings::new(8000, 1 << 20)
     };
     let store = Store::create(settings).expect("memory");
     let stored = fill(&store);
     let blocks = || std::fs::metadata(&path).expect("a file").blocks() * 512;
     let full = blocks();
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     for page in (0..stored).filter(|page| !page.is_multiple_of(100)) {
-        lane.discard(page).expect("in range");
+        handle.discard(page).expect("in range");
     }
     store.compact(usize::MAX).expect("memory goes back");
     if blocks() == full {
@@ -199,7 +206,7 @@ fn rates_against_fill() {
     println!("used  write/s  read/s  refused");
     for percent in [10, 50, 80, 90, 95, 98, 99, 100] {
         let store = Store::create(Settings::new(200_000, LIMIT)).expect("memory");
-        let mut lane = store.lane().expect("memory");
+        let mut handle = store.handle().expect("memory");
         let pages: Vec<Page> = (0..4096).map(page_of).collect();
         let page = |number: u64| &pages[(number % 4096) as usize];
         let mut stored = 0;
@@ -209,7 +216,7 @@ fn rates_against_fill() {
                 break;
             }
             let some = ((LIMIT * percent / 100 - used) / 4096).clamp(1, 2000);
-            let full = (0..some).any(|at| lane.write(stored + at, page(stored + at)).is_err());
+            let full = (0..some).any(|at| handle.write(stored + at, page(stored + at)).is_err());
             stored += some;
             if full {
                 break;
@@ -219,14 +226,14 @@ fn rates_against_fill() {
         let number = |call: u64| call.wrapping_mul(0x9e37_79b9_7f4a_7c15) % stored;
         let began = std::time::Instant::now();
         for call in 0..CALLS {
-            lane.read(number(call), &mut bytes).expect("whole");
+            handle.read(number(call), &mut bytes).expect("whole");
         }
         let read = CALLS as f64 / began.elapsed().as_secs_f64();
         let began = std::time::Instant::now();
         let mut refused = 0;
         for call in 0..CALLS {
             // Other bytes than before, as often shorter as longer.
-            let done = lane.write(number(call), page(number(call) + call));
+            let done = handle.write(number(call), page(number(call) + call));
             refused += u64::from(done.is_err());
         }
         let write = CALLS as f64 / began.elapsed().as_secs_f64();

@@ -109,8 +109,8 @@ impl Filled {
     fn write(&mut self, page: usize, content: usize) {
         let before = self.holds[page].map_or(0, |content| self.lengths[content]);
         let live_bytes = self.live_bytes - before + self.lengths[content];
-        let mut lane = self.store.lane().expect("memory");
-        match lane.write(page as u64, &self.contents[content]) {
+        let mut handle = self.store.handle().expect("memory");
+        match handle.write(page as u64, &self.contents[content]) {
             Ok(()) => {
                 self.holds[page] = Some(content);
                 self.live_bytes = live_bytes;
@@ -143,10 +143,10 @@ impl Filled {
     /// Compares every page, here and after the store was opened again.
     fn compare(self) {
         let compare = |store: &Store| {
-            let mut lane = store.lane().expect("memory");
+            let mut handle = store.handle().expect("memory");
             let mut bytes = [0; PAGE_BYTES];
             for (page, holds) in self.holds.iter().enumerate() {
-                lane.read(page as u64, &mut bytes).expect("whole");
+                handle.read(page as u64, &mut bytes).expect("whole");
                 let expected = holds.map_or([0; PAGE_BYTES], |content| self.contents[content]);
                 assert!(bytes == expected, "page {page}");
             }
@@ -190,15 +190,15 @@ fn a_store_refuses_only_what_does_not_fit() {
 #[test]
 fn pages_that_became_shorter_in_the_slots_that_they_had_leave_room_for_others() {
     let store = Store::create(Settings::new(3000, 2 << 20)).expect("memory");
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     let noise = |page: u64| page_of(5 + 6 * page);
-    let full = (0..3000).find(|&page| lane.write(page, &noise(page)).is_err());
+    let full = (0..3000).find(|&page| handle.write(page, &noise(page)).is_err());
     assert_eq!(full, Some(512), "whole pages");
     let short = |page: u64| page_of_length(page, 1000);
     for page in 0..512 {
-        lane.write(page, &short(page)).expect("it has a slot");
+        handle.write(page, &short(page)).expect("it has a slot");
     }
-    let full = (512..3000).find(|&page| lane.write(page, &short(page)).is_err());
+    let full = (512..3000).find(|&page| handle.write(page, &short(page)).is_err());
     let fit = (2 << 20) / 1040;
     let full = full.expect("it has a limit");
     assert!(
@@ -208,7 +208,7 @@ fn pages_that_became_shorter_in_the_slots_that_they_had_leave_room_for_others() 
     );
     for page in 0..full {
         let mut bytes = [0; PAGE_BYTES];
-        lane.read(page, &mut bytes).expect("whole");
+        handle.read(page, &mut bytes).expect("whole");
         assert!(bytes == short(page), "page {page}");
     }
     assert!(store.check().expect("memory").is_empty());
@@ -226,20 +226,20 @@ fn threads_that_write_read_and_compact_a_full_store_see_whole_pages() {
         let (store, over) = (&store, &over);
         let writers = [0, 1, 2].map(|writer| {
             scope.spawn(move || {
-                let mut lane = store.lane().expect("memory");
+                let mut handle = store.handle().expect("memory");
                 let mut last = vec![None; PAGES as usize];
                 let mut refused = 0;
                 for round in 0..30_u64 {
                     for step in 0..PAGES / 3 {
                         let page = step * 487 % (PAGES / 3) * 3 + writer;
-                        match lane.write(page, &of(page, round * 7 + page)) {
+                        match handle.write(page, &of(page, round * 7 + page)) {
                             Ok(()) => last[page as usize] = Some(round * 7 + page),
                             Err(StoreError::NoSpace { .. }) => refused += 1,
                             Err(other) => panic!("{other}"),
                         }
                         let mut bytes = [0; PAGE_BYTES];
                         let read = (page * 31 + round) % (PAGES / 3) * 3 + writer;
-                        lane.read(read, &mut bytes).expect("whole");
+                        handle.read(read, &mut bytes).expect("whole");
                         let expected =
                             last[read as usize].map_or([0; PAGE_BYTES], |round| of(read, round));
                         assert!(bytes == expected, "page {read}");
@@ -261,8 +261,8 @@ fn threads_that_write_read_and_compact_a_full_store_see_whole_pages() {
         println!("refused {refused:?}, {}", free_slots(store));
     });
     assert!(store.check().expect("memory").is_empty());
-    let mut lane = store.lane().expect("memory");
-    (0..PAGES).for_each(|page| lane.discard(page).expect("in range"));
+    let mut handle = store.handle().expect("memory");
+    (0..PAGES).for_each(|page| handle.discard(page).expect("in range"));
     let stats = store.stats().expect("figures");
     assert_eq!(stats.slot_bytes, 0, "no slot leaked");
 }

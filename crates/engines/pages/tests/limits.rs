@@ -17,11 +17,11 @@ fn store(pages: u64, limit_bytes: u64) -> Store {
 #[test]
 fn a_full_store_says_so_and_keeps_what_it_has() {
     let store = store(100, 2 * 64 * 1024);
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     let noise = |page: u64| page_of(NOISE + 6 * page);
     let mut stored = 0;
     let error = loop {
-        match lane.write(stored, &noise(stored)) {
+        match handle.write(stored, &noise(stored)) {
             Ok(()) => stored += 1,
             Err(error) => break error,
         }
@@ -35,31 +35,34 @@ fn a_full_store_says_so_and_keeps_what_it_has() {
     );
     // A page that it has can be overwritten, as its slot is long enough; one that it has not is
     // refused.
-    lane.write(3, &noise(99)).expect("it has a slot");
-    assert!(lane.write(40, &noise(40)).is_err());
+    handle.write(3, &noise(99)).expect("it has a slot");
+    assert!(handle.write(40, &noise(40)).is_err());
     let mut page = [0; PAGE_BYTES];
-    lane.read(3, &mut page).expect("whole");
+    handle.read(3, &mut page).expect("whole");
     assert!(page == noise(99));
-    lane.write(50, &[7; PAGE_BYTES])
+    handle
+        .write(50, &[7; PAGE_BYTES])
         .expect("repeated bytes take no slot");
-    lane.discard(3).expect("in range");
-    lane.write(60, &noise(60)).expect("there is room again");
+    handle.discard(3).expect("in range");
+    handle.write(60, &noise(60)).expect("there is room again");
     assert_eq!(store.stats().expect("figures").refused, 2);
 }
 
 #[test]
 fn a_full_class_borrows_a_longer_slot() {
     let store = store(1000, 2 * 64 * 1024);
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     let noise = |page: u64| page_of(NOISE + 6 * page);
     for page in 0..32 {
-        lane.write(page, &noise(page)).expect("room");
+        handle.write(page, &noise(page)).expect("room");
     }
-    lane.discard(5).expect("in range");
+    handle.discard(5).expect("in range");
     let text = page_of(TEXT);
-    lane.write(900, &text).expect("a whole page's slot is free");
+    handle
+        .write(900, &text)
+        .expect("a whole page's slot is free");
     let mut page = [0; PAGE_BYTES];
-    lane.read(900, &mut page).expect("whole");
+    handle.read(900, &mut page).expect("whole");
     assert!(page == text);
     let file = store
         .memory_file()
@@ -69,7 +72,7 @@ fn a_full_class_borrows_a_longer_slot() {
     let (store, found) = Store::reopen(file, Settings::new(1, 1)).expect("a store");
     assert_eq!((found.pages, found.damaged), (32, 0));
     store
-        .lane()
+        .handle()
         .expect("memory")
         .read(900, &mut page)
         .expect("whole");
@@ -79,13 +82,14 @@ fn a_full_class_borrows_a_longer_slot() {
 #[test]
 fn pages_that_are_not_there_are_refused() {
     let store = store(10, 1 << 20);
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     let mut page = [0; PAGE_BYTES];
     for error in [
-        lane.write(10, &page).expect_err("out"),
-        lane.read(u64::MAX, &mut page).expect_err("out"),
-        lane.discard(10).expect_err("out"),
-        lane.read_many(&[0, 10], &mut [page, page])
+        handle.write(10, &page).expect_err("out"),
+        handle.read(u64::MAX, &mut page).expect_err("out"),
+        handle.discard(10).expect_err("out"),
+        handle
+            .read_many(&[0, 10], &mut [page, page])
             .expect_err("out"),
     ] {
         assert!(
@@ -116,16 +120,16 @@ fn flip(file: impl AsFd, at: i64) {
 fn any_damaged_byte_of_a_slot_is_found_before_it_is_handed_out() {
     for seed in [TEXT, NOISE, 4, 2] {
         let store = store(10, 1 << 20);
-        let mut lane = store.lane().expect("memory");
+        let mut handle = store.handle().expect("memory");
         let bytes = page_of(seed + 600);
-        lane.write(0, &bytes).expect("room");
+        handle.write(0, &bytes).expect("room");
         let stats = store.stats().expect("figures");
         let len = (stats.lz4.bytes + stats.raw.bytes + stats.repeated.bytes) as i64;
         assert!(len > 0);
         for at in (0..len).step_by(1 + len as usize / 90) {
             flip(store.memory_file(), 64 * 1024 + at);
             let mut page = [1; PAGE_BYTES];
-            let error = lane.read(0, &mut page).expect_err("damaged");
+            let error = handle.read(0, &mut page).expect_err("damaged");
             assert!(
                 matches!(error, StoreError::Corrupt { page: 0, .. }),
                 "{error}"
@@ -136,7 +140,7 @@ fn any_damaged_byte_of_a_slot_is_found_before_it_is_handed_out() {
             flip(store.memory_file(), 64 * 1024 + at);
         }
         let mut page = [1; PAGE_BYTES];
-        lane.read(0, &mut page).expect("whole again");
+        handle.read(0, &mut page).expect("whole again");
         assert!(page == bytes);
     }
 }
@@ -145,9 +149,9 @@ fn any_damaged_byte_of_a_slot_is_found_before_it_is_handed_out() {
 fn a_damaged_entry_is_found_and_costs_its_page_alone() {
     for (page, byte) in [(0i64, 1), (1, 2), (2, 4), (3, 6), (3, 7)] {
         let store = store(10, 1 << 20);
-        let mut lane = store.lane().expect("memory");
+        let mut handle = store.handle().expect("memory");
         for seed in 2..6 {
-            lane.write(seed - 2, &page_of(seed)).expect("room");
+            handle.write(seed - 2, &page_of(seed)).expect("room");
         }
         let file = store
             .memory_file()
@@ -163,8 +167,10 @@ fn a_damaged_entry_is_found_and_costs_its_page_alone() {
             .map(|b| b.page)
             .collect();
         assert_eq!(bad, [page as u64], "byte {byte}");
-        let mut lane = store.lane().expect("memory");
-        lane.write(page as u64, &page_of(9)).expect("writing mends");
+        let mut handle = store.handle().expect("memory");
+        handle
+            .write(page as u64, &page_of(9))
+            .expect("writing mends");
         assert!(store.check().expect("memory").is_empty());
     }
 }
@@ -173,7 +179,7 @@ fn a_damaged_entry_is_found_and_costs_its_page_alone() {
 fn two_entries_at_one_slot_are_found() {
     let store = store(10, 1 << 20);
     store
-        .lane()
+        .handle()
         .expect("memory")
         .write(0, &page_of(TEXT))
         .expect("room");
@@ -245,13 +251,13 @@ fn memory_has_one_store_at_a_time() {
 #[test]
 fn compaction_gives_memory_back() {
     let store = store(20_000, 64 << 20);
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     for page in 0..6000 {
-        lane.write(page, &page_of(TEXT + 6 * page)).expect("room");
+        handle.write(page, &page_of(TEXT + 6 * page)).expect("room");
     }
     let full = store.stats().expect("figures");
     for page in (0..6000).filter(|page| page % 8 != 0) {
-        lane.discard(page).expect("in range");
+        handle.discard(page).expect("in range");
     }
     let done = store.compact(usize::MAX).expect("memory given back");
     assert!(done.moved > 0 && done.freed_spans > 0, "{done:?}");
@@ -260,7 +266,7 @@ fn compaction_gives_memory_back() {
     assert!(store.check().expect("memory").is_empty());
     let mut page = [0; PAGE_BYTES];
     for number in (0..6000).step_by(8) {
-        lane.read(number, &mut page).expect("whole");
+        handle.read(number, &mut page).expect("whole");
         assert!(page == page_of(TEXT + 6 * number));
     }
 }
@@ -268,14 +274,14 @@ fn compaction_gives_memory_back() {
 #[test]
 fn idle_pages_take_less_after_the_second_tier() {
     let store = store(2000, 64 << 20);
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     for page in 0..500 {
-        lane.write(page, &page_of(TEXT + 6 * page)).expect("room");
+        handle.write(page, &page_of(TEXT + 6 * page)).expect("room");
     }
     let first = store.stats().expect("figures");
     store.age();
     let mut page = [0; PAGE_BYTES];
-    lane.read(17, &mut page).expect("whole");
+    handle.read(17, &mut page).expect("whole");
     let mut recompressor = store.recompressor().expect("memory");
     let endless = Duration::from_secs(1);
     let done = recompressor
@@ -301,9 +307,9 @@ fn idle_pages_take_less_after_the_second_tier() {
 #[test]
 fn the_background_thread_does_all_of_it_and_ends() {
     let store = Arc::new(store(2000, 64 << 20));
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     for page in 0..300 {
-        lane.write(page, &page_of(TEXT + 6 * page)).expect("room");
+        handle.write(page, &page_of(TEXT + 6 * page)).expect("room");
     }
     let schedule = Schedule {
         age_every: Duration::from_millis(50),
@@ -336,10 +342,12 @@ fn overhead_is_at_most_24_bytes_a_page() {
 #[test]
 fn a_class_takes_no_more_memory_than_its_slots_and_a_piece_ahead() {
     let store = store(1000, 8 << 20);
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     // Nine spans of sixteen whole pages, and one page in the tenth.
     for page in 0..9 * 16 + 1 {
-        lane.write(page, &page_of(NOISE + 6 * page)).expect("room");
+        handle
+            .write(page, &page_of(NOISE + 6 * page))
+            .expect("room");
     }
     let stats = store.stats().expect("figures");
     let index = 4096 + 8192 + 4096;
@@ -350,9 +358,9 @@ fn a_class_takes_no_more_memory_than_its_slots_and_a_piece_ahead() {
 #[test]
 fn a_page_in_another_place_is_not_taken_for_this_one() {
     let store = store(10, 1 << 20);
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     let zeros: Page = [0; PAGE_BYTES];
-    lane.write(0, &zeros).expect("room");
+    handle.write(0, &zeros).expect("room");
     let file = store
         .memory_file()
         .try_clone_to_owned()
@@ -371,7 +379,7 @@ fn a_page_in_another_place_is_not_taken_for_this_one() {
     }
     let mut page = [1; PAGE_BYTES];
     assert!(
-        lane.read(1, &mut page).is_err(),
+        handle.read(1, &mut page).is_err(),
         "the entry of page 0 in the place of page 1"
     );
 }
@@ -383,18 +391,18 @@ fn equal_pages_share_a_slot_when_asked_to_and_part_when_one_changes() {
         ..Settings::new(100, 8 << 20)
     };
     let store = Store::create(settings.clone()).expect("memory");
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     for seed in [TEXT, NOISE] {
         let page = page_of(seed);
         for number in 0..40 {
-            lane.write(number, &page).expect("room");
+            handle.write(number, &page).expect("room");
         }
         let stats = store.stats().expect("figures");
         assert_eq!(stats.shared, 39);
         let used: u64 = stats.classes.iter().map(|class| class.used).sum();
         assert_eq!(used, 1, "one slot for all");
     }
-    lane.write(7, &page_of(TEXT)).expect("room");
+    handle.write(7, &page_of(TEXT)).expect("room");
     store.age();
     store.compact(usize::MAX).expect("memory given back");
     let mut recompressor = store.recompressor().expect("memory");
@@ -406,18 +414,18 @@ fn equal_pages_share_a_slot_when_asked_to_and_part_when_one_changes() {
         .memory_file()
         .try_clone_to_owned()
         .expect("a descriptor");
-    drop((lane, recompressor));
+    drop((handle, recompressor));
     drop(store);
     let (store, found) = Store::reopen(file, Settings::new(1, 1)).expect("a store");
     assert_eq!((found.pages, found.damaged), (40, 0));
     assert_eq!(store.stats().expect("figures").shared, 38, "counted anew");
     assert!(store.check().expect("memory").is_empty());
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     let mut bytes = [0; PAGE_BYTES];
     for number in 0..40 {
-        lane.read(number, &mut bytes).expect("whole");
+        handle.read(number, &mut bytes).expect("whole");
         assert!(bytes == page_of(if number == 7 { TEXT } else { NOISE }));
-        lane.discard(number).expect("in range");
+        handle.discard(number).expect("in range");
     }
     assert_eq!(store.stats().expect("figures").slot_bytes, 0);
 }
@@ -425,9 +433,11 @@ fn equal_pages_share_a_slot_when_asked_to_and_part_when_one_changes() {
 #[test]
 fn memory_gathered_in_huge_pages_holds_the_same_pages() {
     let store = store(20_000, 64 << 20);
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     for page in 0..12_000 {
-        lane.write(page, &page_of(NOISE + 6 * page)).expect("room");
+        handle
+            .write(page, &page_of(NOISE + 6 * page))
+            .expect("room");
     }
     match store.gather() {
         0 => println!("skipped: huge pages: this kernel gives none to files in memory"),
@@ -436,7 +446,7 @@ fn memory_gathered_in_huge_pages_holds_the_same_pages() {
     assert_eq!(store.gather(), 0, "each is asked for once");
     assert!(store.check().expect("memory").is_empty());
     for page in 0..12_000 {
-        lane.discard(page).expect("in range");
+        handle.discard(page).expect("in range");
     }
     store.compact(usize::MAX).expect("memory given back");
     assert!(store.stats().expect("figures").resident_bytes < 1 << 20);

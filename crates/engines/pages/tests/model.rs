@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use dyno_pages::check::{page_of, page_of_length};
-use dyno_pages::{Codec, PAGE_BYTES, Page, Settings, Store, StoreError, Tiers, WriteBack};
+use dyno_pages::{
+    BackingFile, Codec, PAGE_BYTES, Page, Settings, Store, StoreError, Tiers, WriteBack,
+};
 use proptest::prelude::*;
 
 const PAGES: u64 = 80;
@@ -54,7 +56,10 @@ struct Twin {
 
 impl Twin {
     fn new(settings: Settings, folder: &std::path::Path) -> Self {
-        let backing = Some((folder.join("pages"), 16));
+        let backing = Some(BackingFile {
+            path: folder.join("pages"),
+            pages: 16,
+        });
         let settings = Settings {
             backing,
             ..settings
@@ -73,7 +78,7 @@ impl Twin {
     }
 
     fn write(&mut self, page: u64, bytes: Page) -> Result<(), TestCaseError> {
-        match self.store.lane().expect("memory").write(page, &bytes) {
+        match self.store.handle().expect("memory").write(page, &bytes) {
             Ok(()) => {
                 self.model.insert(page, bytes);
             }
@@ -96,7 +101,7 @@ impl Twin {
             }
             Step::Discard(page) => {
                 self.store
-                    .lane()
+                    .handle()
                     .expect("memory")
                     .discard(page)
                     .expect("in range");
@@ -107,7 +112,7 @@ impl Twin {
                 let wanted: Vec<u64> = (0..count as u64).map(|i| (first + i * 7) % PAGES).collect();
                 let mut found = vec![[1; PAGE_BYTES]; count];
                 self.store
-                    .lane()
+                    .handle()
                     .expect("memory")
                     .read_many(&wanted, &mut found)
                     .expect("whole");
@@ -144,7 +149,7 @@ impl Twin {
                     raw: Some(1),
                 };
                 self.store
-                    .lane()
+                    .handle()
                     .expect("memory")
                     .write_back(0, most, which)
                     .expect("a file");
@@ -170,7 +175,7 @@ impl Twin {
     fn compare(&self, page: u64) -> Result<(), TestCaseError> {
         let mut found = [1; PAGE_BYTES];
         self.store
-            .lane()
+            .handle()
             .expect("memory")
             .read(page, &mut found)
             .expect("whole");
@@ -215,9 +220,9 @@ proptest! {
             // Slots are as many as different pages at most, for pages that were not packed alone.
             prop_assert!(stats.shared < PAGES);
         }
-        let mut lane = twin.store.lane().expect("memory");
+        let mut handle = twin.store.handle().expect("memory");
         for page in 0..PAGES {
-            lane.discard(page).expect("in range");
+            handle.discard(page).expect("in range");
         }
         let stats = twin.store.stats().expect("figures");
         prop_assert_eq!((stats.slot_bytes, stats.empty), (0, PAGES));

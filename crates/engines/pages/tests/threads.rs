@@ -34,7 +34,7 @@ fn readers_see_whole_pages_while_all_else_goes_on() {
             .map(|worker| {
                 let store = &store;
                 scope.spawn(move || {
-                    let mut lane = store.lane().expect("memory");
+                    let mut handle = store.handle().expect("memory");
                     let mut bytes = [0; PAGE_BYTES];
                     let mut state = worker + 1;
                     for round in 0..ROUNDS {
@@ -43,13 +43,13 @@ fn readers_see_whole_pages_while_all_else_goes_on() {
                             .wrapping_add(1);
                         let page = (state >> 33) % PAGES;
                         match state >> 60 {
-                            0 => lane.discard(page).expect("in range"),
-                            1..7 => match lane.write(page, &page_of(seed(page, round))) {
+                            0 => handle.discard(page).expect("in range"),
+                            1..7 => match handle.write(page, &page_of(seed(page, round))) {
                                 Ok(()) | Err(StoreError::NoSpace { .. }) => {}
                                 Err(other) => panic!("{other}"),
                             },
                             _ => {
-                                lane.read(page, &mut bytes).expect("whole");
+                                handle.read(page, &mut bytes).expect("whole");
                                 judge(page, &bytes);
                             }
                         }
@@ -76,9 +76,9 @@ fn readers_see_whole_pages_while_all_else_goes_on() {
         }
     });
     assert!(store.check().expect("memory").is_empty());
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     for page in 0..PAGES {
-        lane.discard(page).expect("in range");
+        handle.discard(page).expect("in range");
     }
     assert_eq!(
         store.stats().expect("figures").slot_bytes,

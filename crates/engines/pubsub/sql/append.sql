@@ -49,6 +49,13 @@ BEGIN
     END IF;
 END $$;
 
+-- Whether a sequence is the first one of an epoch that comes after the last record's. A sequence has the producer's epoch
+-- above its lowest 48 bits. A producer that raises its epoch counts from 0 again, and what it had sent before is refused
+-- from then on: only producers of Kafka's protocol do that, all others stay in epoch 0.
+CREATE OR REPLACE FUNCTION pubsub.begins_epoch(first bigint, last_known bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+$$ SELECT first & ((1::bigint << 48) - 1) = 0 AND first >> 48 > coalesce(last_known, -1) >> 48 $$;
+
 -- Advances the sequences of several producers, or none of them. NULL: all advanced. Else, by producer:
 -- the offset of the first record of a duplicate (-1: no longer known), NULL for what would have been new.
 -- The caller holds the partition's row, so no other session moves these sequences.
@@ -71,9 +78,9 @@ BEGIN
         IF given.sequence IS NULL THEN
             PERFORM pubsub.refuse_stranger(given.id);
         END IF;
-        IF given.first = coalesce(given.sequence + 1, 0) THEN
+        IF given.first = coalesce(given.sequence + 1, 0) OR pubsub.begins_epoch(given.first, given.sequence) THEN
             known := known || NULL::bigint;
-        ELSIF given.last <= given.sequence THEN
+        ELSIF given.last <= given.sequence AND given.first >> 48 = given.sequence >> 48 THEN
             duplicates := duplicates + 1;
             known := known || CASE
                 WHEN given.first >= given.last_first THEN given.last_base + given.first - given.last_first

@@ -155,6 +155,7 @@ BEGIN
     END IF;
     PERFORM pubsub.check_start(join_group.start);
     IF NOT EXISTS (SELECT FROM pubsub.groups AS g WHERE g.topic_id = target.topic_id AND g.name = group_name) THEN
+        PERFORM pubsub.refuse_group_of_kafka(group_name);
         -- A place that a partition does not reach is refused before there is a group that stands there for ever.
         PERFORM pubsub.offset_of_start(topic, p.partition, join_group.start)
            FROM pubsub.partitions AS p WHERE p.topic_id = target.topic_id;

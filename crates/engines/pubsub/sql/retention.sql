@@ -23,8 +23,11 @@ BEGIN
         RETURN range_end;
     END IF;
     IF topic.retain_for_groups THEN
-        SELECT min(a.committed) INTO first_needed FROM pubsub.assignments AS a JOIN pubsub.groups AS g USING (group_id)
-         WHERE g.topic_id = topic.topic_id AND a.partition = part;
+        SELECT least(
+            (SELECT min(a.committed) FROM pubsub.assignments AS a JOIN pubsub.groups AS g USING (group_id)
+              WHERE g.topic_id = topic.topic_id AND a.partition = part),
+            (SELECT min(o.committed) FROM pubsub.kafka_offsets AS o
+              WHERE o.topic_id = topic.topic_id AND o.partition = part)) INTO first_needed;
         IF first_needed < last_end THEN
             RETURN NULL;
         END IF;

@@ -15,7 +15,7 @@ use crate::listening::Listening;
 use crate::record::Batch;
 use crate::schema::{self, Installed};
 use crate::start::Start;
-use crate::topic::{self, Partition, Topic, TopicChanges, TopicOptions};
+use crate::topic::{self, Partition, Topic, TopicChanges, TopicOptions, TopicPartition};
 
 /// Settings for plans. Plans are made while tables are empty and used when they are large, so none
 /// may go by a table's size. A plan that is made for each call would copy the bodies into itself as
@@ -264,8 +264,12 @@ impl Connection {
         offset: i64,
         most_bytes: usize,
     ) -> Result<Fetched> {
+        let key = TopicPartition {
+            topic_id,
+            partition,
+        };
         self.fetches
-            .fetch(&mut self.client, (topic_id, partition), offset, most_bytes)
+            .fetch(&mut self.client, key, offset, most_bytes)
     }
 
     /// Listens to appends to these partitions, and to no others.

@@ -164,7 +164,7 @@ impl Error {
     /// Turns the error of a statement into ours; `action` says what was tried.
     pub fn statement(action: impl fmt::Display) -> impl FnOnce(postgres::Error) -> Self {
         move |error| {
-            let class = Class::of(&error);
+            let class = Class::from_error(&error);
             let (code, retry) = meaning(&class);
             Self::with_retry(
                 code,

@@ -12,6 +12,7 @@ use dyno_postgres::postgres::{Client, Row, Statement};
 
 use crate::error::{Code, Error, Result};
 use crate::record::{Codec, ROW_RECORDS_MAX, Records, decompress};
+use crate::topic::TopicPartition;
 
 /// A row of the log, which holds records of consecutive offsets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +74,7 @@ pub struct Fetched {
 /// The prepared statements of one connection, and where its last fetches ended.
 #[derive(Default)]
 pub(crate) struct Fetches {
-    places: HashMap<(i32, i32), Place>,
+    readers: HashMap<TopicPartition, PartitionReader>,
     /// Reads where a range ends.
     ends: Option<Statement>,
 }
@@ -82,7 +83,7 @@ const RANGE_END: &str = "SELECT end_offset FROM pubsub.ranges \
                          WHERE topic_id = $1 AND partition = $2 AND first_offset = $3";
 
 /// What is known of a partition that was read before.
-struct Place {
+struct PartitionReader {
     range: Range,
     /// Reads rows that fit a page.
     pages: Statement,
@@ -113,11 +114,11 @@ impl Fetches {
     pub(crate) fn fetch(
         &mut self,
         client: &mut Client,
-        place: (i32, i32),
+        key: TopicPartition,
         offset: i64,
         most_bytes: usize,
     ) -> Result<Fetched> {
-        let known = self.places.get(&place);
+        let known = self.readers.get(&key);
         // Only where the last fetch ended is it known that a row begins. From any other offset the
         // row that holds it has to be found first, because the statement reads rows by their first
         // offset.
@@ -126,29 +127,29 @@ impl Fetches {
                 && (known.range.first_offset..known.range.end_offset).contains(&offset)
         });
         if !sequential {
-            let from = row_holding(client, place, offset)?;
-            self.open_range(client, place, from)?;
+            let from = row_holding(client, key, offset)?;
+            self.open_range(client, key, from)?;
         }
-        let mut done = self.read(client, place, offset, most_bytes);
+        let mut done = self.read(client, key, offset, most_bytes);
         // Nothing was found. Either this is the end of the log, or the range was ended early after
         // it was opened here, and the records go on in the next range. A reader that took the
         // second for the first would wait for ever.
         if let Ok(fetched) = &done
             && fetched.rows.is_empty()
-            && self.has_ended_early(client, place)?
+            && self.has_ended_early(client, key)?
         {
-            self.open_range(client, place, offset)?;
-            done = self.read(client, place, offset, most_bytes);
+            self.open_range(client, key, offset)?;
+            done = self.read(client, key, offset, most_bytes);
         }
         match done {
             Err(error) if error.is_gone() => {
                 // Retention dropped the range between two fetches. If its records were wanted,
                 // `row_holding` says that they are out of range. Otherwise the offset is the end of
                 // the range, where the next one begins, and the read goes on there.
-                self.places.remove(&place);
-                let from = row_holding(client, place, offset)?;
-                self.open_range(client, place, from)?;
-                self.read(client, place, offset, most_bytes)
+                self.readers.remove(&key);
+                let from = row_holding(client, key, offset)?;
+                self.open_range(client, key, from)?;
+                self.read(client, key, offset, most_bytes)
                     .map_err(|error| error.error)
             }
             done => done.map_err(|error| error.error),
@@ -157,31 +158,37 @@ impl Fetches {
 
     /// Whether the open range ends before the offset that is read next. If so, the range is
     /// forgotten.
-    fn has_ended_early(&mut self, client: &mut Client, place: (i32, i32)) -> Result<bool> {
-        let Some(known) = self.places.get(&place) else {
+    fn has_ended_early(&mut self, client: &mut Client, key: TopicPartition) -> Result<bool> {
+        let Some(known) = self.readers.get(&key) else {
             return Ok(false);
         };
-        let (topic_id, partition) = place;
+        let TopicPartition {
+            topic_id,
+            partition,
+        } = key;
         let ends = match &self.ends {
             Some(ends) => ends,
             None => self
                 .ends
-                .insert(client.prepare(RANGE_END).map_err(failed(place))?),
+                .insert(client.prepare(RANGE_END).map_err(failed(key))?),
         };
         let row = client
             .query_opt(ends, &[&topic_id, &partition, &known.range.first_offset])
-            .map_err(failed(place))?;
+            .map_err(failed(key))?;
         let ended = row.is_some_and(|row| row.get::<_, i64>(0) <= known.row_starts_at);
         if ended {
-            self.places.remove(&place);
+            self.readers.remove(&key);
         }
         Ok(ended)
     }
 
     /// Prepares to read the range that an offset lies in, from that offset on.
-    fn open_range(&mut self, client: &mut Client, place: (i32, i32), from: i64) -> Result<()> {
-        let (topic_id, partition) = place;
-        if let Some(known) = self.places.get_mut(&place)
+    fn open_range(&mut self, client: &mut Client, key: TopicPartition, from: i64) -> Result<()> {
+        let TopicPartition {
+            topic_id,
+            partition,
+        } = key;
+        if let Some(known) = self.readers.get_mut(&key)
             && (known.range.first_offset..known.range.end_offset).contains(&from)
         {
             known.row_starts_at = from;
@@ -193,48 +200,48 @@ impl Fetches {
                  AND first_offset <= $3 AND end_offset > $3",
                 &[&topic_id, &partition, &from],
             )
-            .map_err(failed(place))?
-            .ok_or_else(|| out_of_range(place, from, "no range holds it"))?;
+            .map_err(failed(key))?
+            .ok_or_else(|| out_of_range(key, from, "no range holds it"))?;
         let range = Range {
             first_offset: row.get(0),
             end_offset: row.get(1),
         };
         let pages = client
-            .prepare(&query_pages(place, range))
-            .map_err(failed(place))?;
+            .prepare(&query_pages(key, range))
+            .map_err(failed(key))?;
         let mean_row_bytes = self
-            .places
-            .get(&place)
+            .readers
+            .get(&key)
             .map_or(8192, |known| known.mean_row_bytes);
-        let known = Place {
+        let known = PartitionReader {
             range,
             pages,
             any: None,
             row_starts_at: from,
             mean_row_bytes,
         };
-        self.places.insert(place, known);
+        self.readers.insert(key, known);
         Ok(())
     }
 
     fn read(
         &mut self,
         client: &mut Client,
-        place: (i32, i32),
+        key: TopicPartition,
         offset: i64,
         most_bytes: usize,
     ) -> std::result::Result<Fetched, ReadError> {
-        let Some(known) = self.places.get_mut(&place) else {
-            return Err(out_of_range(place, offset, "no range is open").into());
+        let Some(known) = self.readers.get_mut(&key) else {
+            return Err(out_of_range(key, offset, "no range is open").into());
         };
         let in_pages = known.mean_row_bytes <= IN_PAGE_BYTES;
         let pages = match in_pages {
-            true => known.read_pages(client, place, most_bytes)?,
+            true => known.read_pages(client, key, most_bytes)?,
             false => None,
         };
         let rows = match pages {
             Some(rows) => rows,
-            None => known.read_any(client, place, most_bytes)?,
+            None => known.read_any(client, key, most_bytes)?,
         };
         let mut next_offset = known.row_starts_at;
         for row in &rows {
@@ -243,7 +250,7 @@ impl Fetches {
             if row.base_offset != next_offset {
                 let text = format_args!(
                     "partition {} of topic {}: a row begins at offset {}, not at {next_offset}",
-                    place.1, place.0, row.base_offset
+                    key.partition, key.topic_id, row.base_offset
                 );
                 return Err(Error::new(Code::Damaged, text).into());
             }
@@ -258,13 +265,13 @@ impl Fetches {
     }
 }
 
-impl Place {
+impl PartitionReader {
     /// Reads rows that fit a page, with one look at each. Returns `None` if the next row does not
     /// fit a page.
     fn read_pages(
         &mut self,
         client: &mut Client,
-        place: (i32, i32),
+        key: TopicPartition,
         most_bytes: usize,
     ) -> std::result::Result<Option<Vec<StoredRow>>, ReadError> {
         // The guess by the mean may be far off when rows become longer. The limit by pages bounds
@@ -274,7 +281,7 @@ impl Place {
         let rows_limit = wanted.min(BEYOND * pages).min(ROWS_MAX) as i64;
         let found = client
             .query(&self.pages, &[&self.row_starts_at, &rows_limit])
-            .map_err(|error| ReadError::of(error, place))?;
+            .map_err(|error| ReadError::from_database(error, key))?;
         let mut rows = Vec::with_capacity(found.len());
         let mut bytes = 0;
         for row in found {
@@ -294,27 +301,31 @@ impl Place {
     fn read_any(
         &mut self,
         client: &mut Client,
-        place: (i32, i32),
+        key: TopicPartition,
         most_bytes: usize,
     ) -> std::result::Result<Vec<StoredRow>, ReadError> {
         let statement = match &self.any {
             Some(statement) => statement,
             None => {
-                let made = client.prepare(&query_any(place, self.range));
+                let made = client.prepare(&query_any(key, self.range));
                 self.any
-                    .insert(made.map_err(|error| ReadError::of(error, place))?)
+                    .insert(made.map_err(|error| ReadError::from_database(error, key))?)
             }
         };
         let rows_limit = (most_bytes / self.mean_row_bytes.max(1) + 2).min(ROWS_MAX) as i64;
         let bytes_limit = i64::try_from(most_bytes).unwrap_or(i64::MAX);
         let found = client
             .query(statement, &[&self.row_starts_at, &bytes_limit, &rows_limit])
-            .map_err(|error| ReadError::of(error, place))?;
+            .map_err(|error| ReadError::from_database(error, key))?;
         Ok(found.into_iter().map(stored).collect())
     }
 }
 
-fn table((topic_id, partition): (i32, i32), range: Range) -> String {
+fn table(key: TopicPartition, range: Range) -> String {
+    let TopicPartition {
+        topic_id,
+        partition,
+    } = key;
     format!("pubsub.log_{topic_id}_{partition}_{}", range.first_offset)
 }
 
@@ -322,8 +333,8 @@ fn table((topic_id, partition): (i32, i32), range: Range) -> String {
 /// is made over the narrow columns, so no body is touched that is not sent. The outer limit takes
 /// no row away. It tells the planner that few rows are wanted in the order of the index; without it
 /// the planner may sort, which copies their bodies.
-fn query_any(place: (i32, i32), range: Range) -> String {
-    let table = table(place, range);
+fn query_any(key: TopicPartition, range: Range) -> String {
+    let table = table(key, range);
     format!(
         "SELECT {HEAD}, body FROM {table} \
           WHERE base_offset >= $1 AND base_offset <= ( \
@@ -337,8 +348,8 @@ fn query_any(place: (i32, i32), range: Range) -> String {
 
 /// Looks at each row once, where [`query_any`] looks twice and adds up. A row that is longer than a
 /// page comes without its body, so what is read is bounded by the number of rows.
-fn query_pages(place: (i32, i32), range: Range) -> String {
-    let table = table(place, range);
+fn query_pages(key: TopicPartition, range: Range) -> String {
+    let table = table(key, range);
     format!(
         "SELECT {HEAD}, CASE WHEN bytes <= {IN_PAGE_BYTES} THEN body END FROM {table} \
           WHERE base_offset >= $1 ORDER BY base_offset LIMIT $2"
@@ -351,14 +362,17 @@ const BODY: usize = 7;
 const HEAD: &str = "base_offset, count, first_time, last_time, appended_at, flags, crc";
 
 /// The first offset of the row that holds an offset, or the offset itself at the end of the log.
-fn row_holding(client: &mut Client, place: (i32, i32), offset: i64) -> Result<i64> {
-    let (topic_id, partition) = place;
+fn row_holding(client: &mut Client, key: TopicPartition, offset: i64) -> Result<i64> {
+    let TopicPartition {
+        topic_id,
+        partition,
+    } = key;
     let ends = client
         .query_opt(
             "SELECT first_offset, next_offset FROM pubsub.partitions WHERE topic_id = $1 AND partition = $2",
             &[&topic_id, &partition],
         )
-        .map_err(failed(place))?
+        .map_err(failed(key))?
         .ok_or_else(|| {
             let text = format_args!("there is no topic {topic_id} with partition {partition}");
             Error::new(Code::UnknownTopic, text)
@@ -366,7 +380,7 @@ fn row_holding(client: &mut Client, place: (i32, i32), offset: i64) -> Result<i6
     let (first, next): (i64, i64) = (ends.get(0), ends.get(1));
     if offset < first || offset > next {
         return Err(out_of_range(
-            place,
+            key,
             offset,
             format_args!("offsets {first} to {next} are there"),
         ));
@@ -378,11 +392,9 @@ fn row_holding(client: &mut Client, place: (i32, i32), offset: i64) -> Result<i6
         "SELECT base_offset FROM pubsub.log_{topic_id}_{partition} \
           WHERE base_offset <= $1 AND base_offset >= $1 - {ROW_RECORDS_MAX} ORDER BY base_offset DESC LIMIT 1"
     );
-    let row = client
-        .query_opt(&query, &[&offset])
-        .map_err(failed(place))?;
+    let row = client.query_opt(&query, &[&offset]).map_err(failed(key))?;
     row.map(|row| row.get(0))
-        .ok_or_else(|| out_of_range(place, offset, "no row holds it"))
+        .ok_or_else(|| out_of_range(key, offset, "no row holds it"))
 }
 
 /// Turns a row of the driver into ours. The body keeps the driver's row alive instead of being
@@ -416,17 +428,19 @@ pub(crate) fn micros(time: SystemTime) -> i64 {
     }
 }
 
-fn failed(
-    (topic_id, partition): (i32, i32),
-) -> impl FnOnce(dyno_postgres::postgres::Error) -> Error {
+fn failed(key: TopicPartition) -> impl FnOnce(dyno_postgres::postgres::Error) -> Error {
+    let TopicPartition {
+        topic_id,
+        partition,
+    } = key;
     Error::statement(format!("read partition {partition} of topic {topic_id}"))
 }
 
-fn out_of_range(
-    (topic_id, partition): (i32, i32),
-    offset: i64,
-    reason: impl std::fmt::Display,
-) -> Error {
+fn out_of_range(key: TopicPartition, offset: i64, reason: impl std::fmt::Display) -> Error {
+    let TopicPartition {
+        topic_id,
+        partition,
+    } = key;
     let text = format_args!(
         "offset {offset} of partition {partition} of topic {topic_id} cannot be read: {reason}"
     );
@@ -440,12 +454,12 @@ struct ReadError {
 }
 
 impl ReadError {
-    fn of(error: dyno_postgres::postgres::Error, place: (i32, i32)) -> Self {
+    fn from_database(error: dyno_postgres::postgres::Error, key: TopicPartition) -> Self {
         // 42P01: unknown table; XX000: its number, when it went between planning and opening.
         let state = error.code().map(|state| state.code());
         let gone = matches!(state, Some("42P01" | "XX000"));
         Self {
-            error: failed(place)(error),
+            error: failed(key)(error),
             gone,
         }
     }

@@ -6,8 +6,8 @@
 //! committed, with the durability that the server has. Everything lies in the schema `pubsub`, and
 //! its SQL functions serve any driver (`docs/pubsub.md`).
 //!
-//! It is not a Kafka server, and its log is not compacted by key. Calls block, and only a
-//! [`Producer`] and the connections to brokers own threads.
+//! Its log is not compacted by key. Clients of Kafka are served by `dyno-pubsub-kafka`. Calls
+//! block, and only a [`Producer`] and the connections to brokers own threads.
 //!
 //! ```
 //! use std::time::Duration;
@@ -41,6 +41,7 @@
 mod append;
 mod client;
 mod connection;
+mod epoch;
 mod error;
 mod fetch;
 mod group;
@@ -60,10 +61,11 @@ pub mod wire;
 pub use append::Appended;
 pub use client::{
     Acknowledge, Address, Change, Consumer, ConsumerOptions, FetchError, Joined, Message,
-    PartitionEnds, Place, Producer, ProducerOptions, Reader, Receipt, SealedBatch, SendQueues,
-    Source,
+    PartitionEnds, Producer, ProducerOptions, Reader, Receipt, RecordPosition, SealedBatch,
+    SendQueues, Source,
 };
 pub use connection::Connection;
+pub use epoch::{EPOCH_SHIFT, begins_epoch, epoch};
 pub use error::{Code, Error, Result, Retry};
 pub use fetch::{Fetched, StoredRow};
 pub use group::{Assigned, Cursor, Lag, Membership, WhenLost};
@@ -74,6 +76,6 @@ pub use queue::{Claimed, Queue, QueueOptions, QueueStats};
 pub use record::Record;
 pub use retention::Maintained;
 pub use start::Start;
-pub use topic::{Partition, Topic, TopicChanges, TopicOptions};
+pub use topic::{Partition, Topic, TopicChanges, TopicOptions, TopicPartition};
 
 pub use dyno_postgres::Dsn;

@@ -71,6 +71,15 @@ pub struct Topic {
     pub share: Option<i32>,
 }
 
+/// Names one partition of one topic on a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TopicPartition {
+    /// The number of the topic in the database.
+    pub topic_id: i32,
+    /// The number of the partition, from 0.
+    pub partition: i32,
+}
+
 /// A partition as the server has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {

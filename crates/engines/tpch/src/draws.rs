@@ -46,7 +46,7 @@ pub(crate) struct Draw {
 
 impl Draw {
     /// The only draw of a unit in its stream, or the first of each.
-    pub(crate) const fn of(stream: Stream, range: u32) -> Draw {
+    pub(crate) const fn new(stream: Stream, range: u32) -> Draw {
         Draw {
             stream,
             nth: 1,

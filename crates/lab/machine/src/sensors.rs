@@ -54,7 +54,7 @@ pub struct Readings {
 impl Readings {
     /// These and later ones together.
     pub fn and(&self, later: &Readings) -> Sensed {
-        let both = |a: &[f64], b: &[f64]| Span::of(a.iter().chain(b).copied());
+        let both = |a: &[f64], b: &[f64]| Span::from_values(a.iter().chain(b).copied());
         Sensed {
             clock_mhz: both(&self.clocks_mhz, &later.clocks_mhz),
             temperature_c: both(&self.temperatures_c, &later.temperatures_c),
@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    fn put(root: &Path, file: &str, text: &str) {
+    fn write(root: &Path, file: &str, text: &str) {
         let path = root.join(file);
         fs::create_dir_all(path.parent().expect("a directory")).expect("made");
         fs::write(path, text).expect("written");
@@ -196,29 +196,29 @@ mod tests {
     fn clocks_come_from_cpufreq_and_temperatures_from_the_processors() {
         let dir = tempfile::tempdir().expect("a directory");
         let at = dir.path();
-        put(
+        write(
             at,
             "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq",
             "2400000\n",
         );
-        put(
+        write(
             at,
             "sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq",
             "3100000\n",
         );
-        put(at, "proc/cpuinfo", "processor : 0\ncpu MHz : 1.0\n");
-        put(at, "sys/class/hwmon/hwmon0/name", "nvme\n");
-        put(at, "sys/class/hwmon/hwmon0/temp1_input", "33000\n");
-        put(at, "sys/class/hwmon/hwmon1/name", "k10temp\n");
-        put(at, "sys/class/hwmon/hwmon1/temp1_input", "61500\n");
-        put(at, "sys/class/hwmon/hwmon1/temp2_input", "-273000\n");
-        put(at, "sys/class/thermal/thermal_zone0/temp", "40000\n");
+        write(at, "proc/cpuinfo", "processor : 0\ncpu MHz : 1.0\n");
+        write(at, "sys/class/hwmon/hwmon0/name", "nvme\n");
+        write(at, "sys/class/hwmon/hwmon0/temp1_input", "33000\n");
+        write(at, "sys/class/hwmon/hwmon1/name", "k10temp\n");
+        write(at, "sys/class/hwmon/hwmon1/temp1_input", "61500\n");
+        write(at, "sys/class/hwmon/hwmon1/temp2_input", "-273000\n");
+        write(at, "sys/class/thermal/thermal_zone0/temp", "40000\n");
         let sensors = Sensors::find(Root::at(at));
         assert!(sensors.unread().is_empty());
         let before = sensors.read();
         assert_eq!(before.clocks_mhz, [2_400.0, 3_100.0]);
         assert_eq!(before.temperatures_c, [61.5]);
-        put(at, "sys/class/hwmon/hwmon1/temp1_input", "70000\n");
+        write(at, "sys/class/hwmon/hwmon1/temp1_input", "70000\n");
         fs::remove_file(at.join("sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq"))
             .expect("gone offline");
         let sensed = before.and(&sensors.read());
@@ -231,7 +231,7 @@ mod tests {
     fn a_virtual_machine_shows_its_clock_in_cpuinfo_and_no_temperature() {
         let dir = tempfile::tempdir().expect("a directory");
         let info = "processor : 0\ncpu MHz\t\t: 2299.998\n\nprocessor : 1\ncpu MHz\t\t: 2300.5\n";
-        put(dir.path(), "proc/cpuinfo", info);
+        write(dir.path(), "proc/cpuinfo", info);
         let sensors = Sensors::find(Root::at(dir.path()));
         assert_eq!(sensors.read().clocks_mhz, [2_299.998, 2_300.5]);
         let unread = sensors.unread();
@@ -247,18 +247,18 @@ mod tests {
     #[test]
     fn thermal_zones_count_where_no_chip_is_a_processors() {
         let dir = tempfile::tempdir().expect("a directory");
-        put(
+        write(
             dir.path(),
             "sys/class/thermal/thermal_zone0/temp",
             "48000\n",
         );
-        put(
+        write(
             dir.path(),
             "sys/class/thermal/cooling_device0/temp",
             "99000\n",
         );
-        put(dir.path(), "sys/class/hwmon/hwmon0/name", "nvme\n");
-        put(dir.path(), "sys/class/hwmon/hwmon0/temp1_input", "33000\n");
+        write(dir.path(), "sys/class/hwmon/hwmon0/name", "nvme\n");
+        write(dir.path(), "sys/class/hwmon/hwmon0/temp1_input", "33000\n");
         let sensors = Sensors::find(Root::at(dir.path()));
         assert_eq!(sensors.read().temperatures_c, [48.0]);
         assert!(sensors.unread()["clock"].contains("cpufreq"));

@@ -72,7 +72,7 @@ where
     let ready = Barrier::new(options.threads + 1);
     let go = Barrier::new(options.threads + 1);
     let start = std::sync::OnceLock::new();
-    let joined: Vec<std::thread::Result<Result<Part, MeasureError>>> =
+    let joined: Vec<std::thread::Result<Result<WorkerOutcome, MeasureError>>> =
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..options.threads)
                 .map(|thread| {
@@ -110,13 +110,13 @@ where
         unsent: 0,
     };
     for (thread, result) in joined.into_iter().enumerate() {
-        let part = result.map_err(|_| MeasureError::Panicked { thread })??;
-        part.add_to(&mut outcome)?;
+        let of_worker = result.map_err(|_| MeasureError::Panicked { thread })??;
+        of_worker.add_to(&mut outcome)?;
     }
     Ok(outcome)
 }
 
-struct Part {
+struct WorkerOutcome {
     recorder: Recorder,
     ended_ns: u64,
     done: u64,
@@ -126,7 +126,7 @@ struct Part {
     unsent: u64,
 }
 
-impl Part {
+impl WorkerOutcome {
     fn add_to(self, outcome: &mut LoadOutcome) -> Result<(), MeasureError> {
         outcome.recorder.add(self.recorder)?;
         outcome.ended_ns = outcome.ended_ns.max(self.ended_ns);
@@ -146,7 +146,7 @@ struct Worker<'a, C> {
     /// When the last arrival may be; the end of time when a number of operations decides.
     end_ns: u64,
     operations_max: u64,
-    part: Part,
+    outcome: WorkerOutcome,
 }
 
 impl<'a, C: Clock> Worker<'a, C> {
@@ -172,7 +172,7 @@ impl<'a, C: Clock> Worker<'a, C> {
                 .arrivals(thread, options.threads, start_ns)?,
             end_ns,
             operations_max,
-            part: Part {
+            outcome: WorkerOutcome {
                 recorder: Recorder::new(start_ns, options.interval_ns)?,
                 ended_ns: if end_ns == u64::MAX { start_ns } else { end_ns },
                 done: 0,
@@ -187,9 +187,9 @@ impl<'a, C: Clock> Worker<'a, C> {
     fn run<E: Display>(
         mut self,
         mut operation: impl FnMut(Call) -> Result<(), E>,
-    ) -> Result<Part, MeasureError> {
+    ) -> Result<WorkerOutcome, MeasureError> {
         let mut sequence = 0;
-        while sequence + self.part.skipped < self.operations_max {
+        while sequence + self.outcome.skipped < self.operations_max {
             // The arrival comes from the schedule and not from the end of the last operation: when
             // this thread was held up, the next intended start lies in the past, and the wait
             // counts into the latency as it does for a user who came at that time.
@@ -210,7 +210,7 @@ impl<'a, C: Clock> Worker<'a, C> {
                 .lag_max_ns
                 .is_some_and(|max| free_ns.saturating_sub(due_ns) > max)
             {
-                self.part.skipped += 1;
+                self.outcome.skipped += 1;
                 continue;
             }
             if !self.wait_for(due_ns) {
@@ -225,24 +225,24 @@ impl<'a, C: Clock> Worker<'a, C> {
             });
             let ended_ns = self.clock.now_ns();
             sequence += 1;
-            self.part.ended_ns = self.part.ended_ns.max(ended_ns);
+            self.outcome.ended_ns = self.outcome.ended_ns.max(ended_ns);
             // A late start of a thread that stood ready is the generator's fault; one of a thread
             // that was still busy is the fault of the measured system.
             let was_waiting = free_ns <= intended_ns;
             match result {
                 Ok(()) => {
-                    self.part.done += 1;
+                    self.outcome.done += 1;
                     let one = Operation {
                         intended_ns,
                         started_ns,
                         ended_ns,
                         was_waiting,
                     };
-                    self.part.recorder.record(one)?;
+                    self.outcome.recorder.record(one)?;
                 }
                 Err(error) => {
-                    self.part.failed += 1;
-                    self.part
+                    self.outcome.failed += 1;
+                    self.outcome
                         .first_error
                         .get_or_insert_with(|| error.to_string());
                 }
@@ -250,9 +250,9 @@ impl<'a, C: Clock> Worker<'a, C> {
         }
         // A load that was stopped did not run for the time that it was given.
         if self.stopped() {
-            self.part.ended_ns = self.clock.now_ns();
+            self.outcome.ended_ns = self.clock.now_ns();
         }
-        Ok(self.part)
+        Ok(self.outcome)
     }
 
     fn stopped(&self) -> bool {
@@ -282,7 +282,7 @@ impl<'a, C: Clock> Worker<'a, C> {
         let limit_ns = self.end_ns.min(now_ns);
         let mut due_ns = Some(first_due_ns);
         while due_ns.is_some_and(|due_ns| due_ns < limit_ns) {
-            self.part.unsent += 1;
+            self.outcome.unsent += 1;
             due_ns = self.arrivals.next_ns();
         }
     }

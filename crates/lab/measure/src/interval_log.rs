@@ -92,7 +92,7 @@ pub fn read_interval_log(log: &[u8], tag: &str) -> Result<Latencies, MeasureErro
         let histogram = deserializer
             .deserialize::<u64, _>(&mut packed.as_slice())
             .map_err(|e| fail(format!("{e:?}")))?;
-        sum.add(&Latencies::of(histogram))?;
+        sum.add(&Latencies::from_histogram(histogram))?;
     }
     Ok(sum)
 }

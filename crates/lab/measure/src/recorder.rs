@@ -47,7 +47,7 @@ impl Latencies {
         })
     }
 
-    pub(crate) fn of(histogram: Histogram<u64>) -> Self {
+    pub(crate) fn from_histogram(histogram: Histogram<u64>) -> Self {
         Self {
             histogram,
             clipped: 0,

@@ -8,19 +8,24 @@
 //! crate reads and writes these files; FORMAT.md at the top of the tree describes them for others.
 
 mod error;
+mod experiment;
 mod figures;
 mod figures_file;
 mod history;
+mod latencies;
 mod latest;
 mod left_out;
 mod migration;
 mod pattern;
+mod role;
 mod run_dir;
 mod schema;
 mod sensed;
 mod store;
+mod target;
 
 pub use error::RecordError;
+pub use experiment::{Around, Experiment, Gives};
 pub use figures::{
     Ceiling, Claim, CodecFigure, Condition, Count, FIGURES_VERSION, Figures, Heading,
     LatencyFigure, Property, PropertyValue, QuotedFigure, SpreadWord, Total, TotalKind,
@@ -30,14 +35,17 @@ pub use history::{
     HISTORY_VERSION, HistoryFigure, HistoryLine, Note, append_history, append_note, read_history,
     read_notes,
 };
+pub use latencies::{LatencyLog, LatencySpan};
 pub use latest::{RunEntry, find_runs, latest_run, list_runs};
 pub use left_out::LeftOut;
 pub use pattern::matches_pattern;
+pub use role::Role;
 pub use run_dir::{RUN_FILE, RunDir, SAMPLES_FILE, WITHDRAWN_FILE};
 pub use schema::{
     Answer, Arm, Better, CasePlan, Limit, Load, MEASURED_MIN_S, Machine, MachineCheck, Outcome,
-    Plan, Program, Role, Run, SCHEMA_VERSION, Sample, SeedFigure, Size, SystemVersion, Table,
-    TableKind, TableRow, Usage, untraceable,
+    Plan, Program, Run, SCHEMA_VERSION, Sample, SeedFigure, Size, SystemVersion, Table, TableKind,
+    TableRow, Usage, untraceable,
 };
 pub use sensed::{Sensed, Span};
 pub use store::{StoredRun, Warning, Withdrawal};
+pub use target::Target;

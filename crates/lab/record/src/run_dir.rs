@@ -1,10 +1,12 @@
 //! Writing a run, one sample at a time, so that a crash loses at most one.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::error::RecordError;
+use crate::latencies::LatencyLog;
 use crate::migration::{MAGIC, run_from_json};
 use crate::schema::{Run, SCHEMA_VERSION, Sample};
 use crate::store::{StoredRun, Warning, Withdrawal, parse_samples};
@@ -156,9 +158,11 @@ impl RunDir {
             );
             warnings.push(Warning(text));
         }
+        let latencies = read_latencies(dir, &samples, &mut warnings);
         Ok(StoredRun {
             run,
             samples,
+            latencies,
             warnings,
             withdrawn: read_withdrawal(dir)?,
         })
@@ -207,6 +211,34 @@ impl RunDir {
             }),
         }
     }
+}
+
+/// Reads the logs that samples name. A log that is gone is passed over, because records are also
+/// kept without their logs, which are large; one that is there and broken becomes a warning.
+fn read_latencies(
+    dir: &Path,
+    samples: &[Sample],
+    warnings: &mut Vec<Warning>,
+) -> BTreeMap<String, LatencyLog> {
+    let mut latencies = BTreeMap::new();
+    for file in samples
+        .iter()
+        .filter_map(|sample| sample.histogram.as_ref())
+    {
+        let path = dir.join(file);
+        // The name comes from the record, and a record of a stranger may name any file.
+        let is_own = Path::new(file).components().count() == 1;
+        if !is_own || !path.exists() {
+            continue;
+        }
+        match LatencyLog::read(&path) {
+            Ok(log) => {
+                latencies.insert(file.clone(), log);
+            }
+            Err(reason) => warnings.push(Warning(format!("{}: {reason}", path.display()))),
+        }
+    }
+    latencies
 }
 
 /// A `WITHDRAWN.md` that cannot be read is an error, because without it withdrawn figures would

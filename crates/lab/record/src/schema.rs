@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::Experiment;
 use crate::left_out::LeftOut;
 use crate::sensed::Sensed;
+use crate::target::Target;
 
 /// The version that this program writes; a newer one is refused by name.
 pub const SCHEMA_VERSION: u32 = 3;
@@ -112,6 +114,12 @@ pub struct CasePlan {
     /// Those of the variants that are another project's library inside `dyno`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baselines: Vec<String>,
+    /// What `--why` changed, by the name of the system that ran with the change.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub experiments: BTreeMap<String, Experiment>,
+    /// Resources that `--why` could not change in this case, each with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub untried: BTreeMap<String, String>,
     /// The metric that ranks systems, for example `throughput`.
     pub metric: String,
     /// Its unit, for example `rows/s`.
@@ -133,6 +141,9 @@ pub struct CasePlan {
     /// Why no limit is known, where none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_limit: Option<String>,
+    /// What the figure is meant to reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
     /// What the seed document printed for this case, on its machine.
     pub seed_figure: Option<SeedFigure>,
     /// What a reader may conclude from the case and what not (Markdown).
@@ -159,41 +170,6 @@ pub enum Load {
     /// Work that could go on for ever: transactions, messages, pages in and out. Its rate must be
     /// shown to be steady over time, from the windows of its samples.
     Service,
-}
-
-impl CasePlan {
-    /// What `system` is in this case.
-    pub fn role(&self, system: &str) -> Role {
-        if system == "dyno" {
-            Role::Ours
-        } else if self.baselines.iter().any(|name| name == system) {
-            Role::Baseline
-        } else if self.variants.contains_key(system) {
-            Role::Variant
-        } else {
-            Role::Peer
-        }
-    }
-
-    /// The systems of the case that are programs of their own.
-    pub fn peers(&self) -> impl Iterator<Item = &str> {
-        let systems = self.systems.iter().map(String::as_str);
-        systems.filter(|name| self.role(name) == Role::Peer)
-    }
-}
-
-/// What a system is in a case, which decides where it is shown. Headlines, guides and the best peer
-/// know only peers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// `dyno` in the mode that the case is about.
-    Ours,
-    /// `dyno` in another mode, which may do less work.
-    Variant,
-    /// Another project's library inside `dyno`, in place of our own code.
-    Baseline,
-    /// A program of its own.
-    Peer,
 }
 
 /// Which direction of a metric is better.

@@ -34,7 +34,7 @@ pub struct Span {
 
 impl Span {
     /// Of numbers in any order; `None` without one.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Span> {
+    pub fn from_values(values: impl IntoIterator<Item = f64>) -> Option<Span> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_unstable_by(f64::total_cmp);
         Some(Span {
@@ -47,9 +47,9 @@ impl Span {
     /// All spans together: the lowest of them, the middle one of their medians, and the highest.
     pub fn over(spans: &[Span]) -> Option<Span> {
         Some(Span {
-            min: Span::of(spans.iter().map(|span| span.min))?.min,
-            median: Span::of(spans.iter().map(|span| span.median))?.median,
-            max: Span::of(spans.iter().map(|span| span.max))?.max,
+            min: Span::from_values(spans.iter().map(|span| span.min))?.min,
+            median: Span::from_values(spans.iter().map(|span| span.median))?.median,
+            max: Span::from_values(spans.iter().map(|span| span.max))?.max,
         })
     }
 }
@@ -60,13 +60,13 @@ mod tests {
 
     #[test]
     fn a_span_holds_all_readings() {
-        assert_eq!(Span::of([]), None);
-        let span = Span::of([2_300.0, 3_100.0, 2_400.0]).expect("three");
+        assert_eq!(Span::from_values([]), None);
+        let span = Span::from_values([2_300.0, 3_100.0, 2_400.0]).expect("three");
         assert_eq!(
             (span.min, span.median, span.max),
             (2_300.0, 2_400.0, 3_100.0)
         );
-        let other = Span::of([1_200.0]).expect("one");
+        let other = Span::from_values([1_200.0]).expect("one");
         let both = Span::over(&[span, other]).expect("two");
         assert_eq!((both.min, both.max), (1_200.0, 3_100.0));
         assert_eq!(Span::over(&[]), None);

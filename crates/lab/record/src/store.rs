@@ -1,11 +1,13 @@
 //! What reading a run gives, and the reading of its samples.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
 
 use crate::error::RecordError;
+use crate::latencies::LatencyLog;
 use crate::schema::{Run, Sample};
 
 /// A run as it lies on disk.
@@ -15,6 +17,8 @@ pub struct StoredRun {
     pub run: Run,
     /// Every invocation that ended, in the order of the file.
     pub samples: Vec<Sample>,
+    /// The latency logs that samples name, by the name of their files.
+    pub latencies: BTreeMap<String, LatencyLog>,
     /// What was not in order and was passed over; show each to the reader.
     pub warnings: Vec<Warning>,
     /// Why the figures of this run must not be used any more, when they were withdrawn after it.

@@ -6,8 +6,9 @@ use serde::Serialize;
 use crate::lint::Severity;
 use crate::model::{
     CaseReport, Figure, OURS, Report, choice, deciding_ratio, noise_line, spread_text,
+    targets_summary,
 };
-use crate::units::{counted, quantity, ratio_range, ratio_text, share_text};
+use crate::units::{counted, quantity, ratio_range, ratio_text, share_text, verdict_word};
 
 /// Stands in a cell that has nothing to say.
 const NOTHING: &str = "–";
@@ -122,16 +123,22 @@ fn row(report: &Report, plan: &CasePlan) -> HeadlineRow {
         };
     };
     let decided = deciding_ratio(report, &plan.name, OURS);
+    let doubted = is_doubted(report, &plan.name);
     let unsteady = figure.steady.as_ref().filter(|steady| !steady.is_steady());
     let verdict = match (&decided, unsteady) {
-        (Some((_, ratio)), _) => ratio.verdict.to_owned(),
+        (Some((_, ratio)), _) => {
+            verdict_word(ratio.verdict, &figure.unit, &figure.metric).to_owned()
+        }
         (None, Some(steady)) => steady.verdict.to_owned(),
         (None, None) => nothing(),
     };
     HeadlineRow {
         cells: [
             plan.name.clone(),
-            ours_text(figure, troubles),
+            match doubted {
+                true => format!("{} (see findings)", ours_text(figure, troubles)),
+                false => ours_text(figure, troubles),
+            },
             peer_text(report, plan, decided.map(|(peer, _)| peer)),
             decided.map_or_else(nothing, |(_, ratio)| {
                 let range = ratio_range(ratio.low, ratio.high);
@@ -147,8 +154,22 @@ fn row(report: &Report, plan: &CasePlan) -> HeadlineRow {
         ],
         best_peer: decided.map(|(peer, _)| peer.to_owned()),
         compared,
-        loud: figure.n == 1 || troubles > 0 || unsteady.is_some(),
+        loud: figure.n == 1 || troubles > 0 || unsteady.is_some() || doubted,
     }
+}
+
+/// Whether the linter calls the figure of ours in a case an error: it must not be quoted without
+/// that.
+fn is_doubted(report: &Report, case: &str) -> bool {
+    let ours = [format!("{case}/{OURS}"), format!("{case} on {OURS}")];
+    let about = |subject: &str| {
+        ours.iter().any(|name| {
+            let rest = subject.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    let mut errors = report.findings.iter();
+    errors.any(|found| found.severity == Severity::Error && about(&found.subject))
 }
 
 fn ours_text(figure: &Figure, troubles: usize) -> String {
@@ -242,6 +263,7 @@ fn summary(report: &Report) -> String {
         text.push_str(&format!(" Without a peer: {cases}."));
     }
     text.push_str(&largest_share(report).unwrap_or_default());
+    text.push_str(&targets_summary(report).unwrap_or_default());
     text
 }
 
@@ -262,6 +284,18 @@ fn notes(report: &Report, was_run: impl Fn(&&CaseReport) -> bool) -> Vec<String>
         notes.push(format!("not to be published: {why}"));
     }
     notes.push(noise_line(report));
+    for case in &report.cases {
+        let name = &case.plan.name;
+        let cause = case
+            .cause
+            .as_ref()
+            .map(|cause| format!("what bounds {name}: {}", cause.text));
+        let target = case
+            .target
+            .as_ref()
+            .map(|target| format!("target of {name}: {}", target.text()));
+        notes.extend(cause.into_iter().chain(target));
+    }
     let left_out = report.cases.iter().filter(|case| !was_run(case));
     let left_out: Vec<&str> = left_out.map(|case| case.plan.name.as_str()).collect();
     if !left_out.is_empty() {

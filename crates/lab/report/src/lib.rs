@@ -37,8 +37,9 @@ pub use history::{
 };
 pub use lint::{Finding, Severity, lint, lint_markdown, lint_scope, lint_text};
 pub use model::{
-    Amount, CaseReport, Cell, Dot, Figure, FilledTable, Noise, OURS, Ratio, Report, Series, Steady,
-    Trouble, build, build_stored, figures_of, shell_word,
+    Amount, CaseReport, Cause, Cell, Dot, Figure, FilledTable, KeptLatencies, LatencyAt, Noise,
+    OURS, Ratio, Report, Series, Steady, TargetOutcome, Trial, Trouble, build, build_stored,
+    figures_of, shell_word,
 };
 pub use rank::{RankedCase, RankedRecord, RankedRow, Ranking, rank};
 pub use reproduction::{Agreement, Claim, Reproduction, reproduce};

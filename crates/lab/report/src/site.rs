@@ -54,9 +54,9 @@ pub fn write_site(
             }
         };
         let report = build_stored(&stored);
-        let place = Place::of(results, &dir);
-        write(out, &place.page, &print_page(&report, &place.home())?)?;
-        entries.push(entry(&report, &place, &engine_of));
+        let page = RecordPage::from_dir(results, &dir);
+        write(out, &page.page, &print_page(&report, &page.home())?)?;
+        entries.push(entry(&report, &page, &engine_of));
     }
     if entries.is_empty() {
         return Err(ReportError::NoRecord {
@@ -99,15 +99,15 @@ fn refuse_foreign(index: &Path) -> Result<(), ReportError> {
 }
 
 /// Where a record lies below the results, and its page below the site.
-struct Place {
+struct RecordPage {
     /// The folders above the record; empty when it lies directly below the results.
     machine: String,
     name: String,
     page: PathBuf,
 }
 
-impl Place {
-    fn of(results: &Path, dir: &Path) -> Place {
+impl RecordPage {
+    fn from_dir(results: &Path, dir: &Path) -> RecordPage {
         let below = dir.strip_prefix(results).unwrap_or(dir);
         let text = |path: Option<&Path>| path.map_or(String::new(), |p| p.display().to_string());
         // A folder that is itself a record has the name that it was called by.
@@ -116,7 +116,7 @@ impl Place {
         let above = below.parent().unwrap_or(Path::new(""));
         let mut page = PathBuf::from("records").join(above);
         page.push(format!("{name}.html"));
-        Place {
+        RecordPage {
             machine: text(below.parent()),
             name,
             page,
@@ -142,14 +142,14 @@ fn write(out: &Path, page: &Path, text: &str) -> Result<(), ReportError> {
     Ok(())
 }
 
-fn entry(report: &Report, place: &Place, engine_of: impl Fn(&str) -> String) -> Entry {
+fn entry(report: &Report, page: &RecordPage, engine_of: impl Fn(&str) -> String) -> Entry {
     let run = &report.run;
     let headline = headline(report);
     let workloads = run.plan.cases.iter().map(|case| case.workload.as_str());
     Entry {
-        page: link(&place.page),
-        name: place.name.clone(),
-        machine: match place.machine.as_str() {
+        page: link(&page.page),
+        name: page.name.clone(),
+        machine: match page.machine.as_str() {
             "" => processor(report),
             machine => machine.to_owned(),
         },
@@ -163,7 +163,7 @@ fn entry(report: &Report, place: &Place, engine_of: impl Fn(&str) -> String) -> 
             Some(_) => "withdrawn",
             None => "older",
         },
-        withdrawn: WithdrawnView::of(report),
+        withdrawn: WithdrawnView::from_report(report),
         summary: headline.summary.clone(),
         columns: headline.columns,
         rows: rows(report, &headline),

@@ -17,7 +17,7 @@ pub enum Standing {
 
 impl Standing {
     /// Reads the heading of a withdrawal; `None` when that does not say how much is withdrawn.
-    pub fn of(withdrawal: Option<&Withdrawal>) -> Option<Standing> {
+    pub fn from_withdrawal(withdrawal: Option<&Withdrawal>) -> Option<Standing> {
         let Some(withdrawal) = withdrawal else {
             return Some(Standing::Whole);
         };
@@ -36,7 +36,7 @@ impl Report {
     pub fn standing(&self) -> Standing {
         // A heading that is not understood counts as a withdrawal of everything, because quoting a
         // figure that was taken back does more harm than leaving out one that stands.
-        Standing::of(self.withdrawn.as_ref()).unwrap_or(Standing::Nothing)
+        Standing::from_withdrawal(self.withdrawn.as_ref()).unwrap_or(Standing::Nothing)
     }
 
     /// Whether the figures of a case were not withdrawn.
@@ -61,13 +61,13 @@ mod tests {
         let standing = |what: &str| {
             let what = what.to_owned();
             let why = String::new();
-            Standing::of(Some(&Withdrawal { what, why }))
+            Standing::from_withdrawal(Some(&Withdrawal { what, why }))
         };
         let all = "Withdrawn: all rates and latencies of this record";
         assert_eq!(standing(all), Some(Standing::Nothing));
         let some = "Withdrawn: the rates and latencies of stores and faults in this record";
         assert_eq!(standing(some), Some(Standing::Jobs));
         assert_eq!(standing("something"), None);
-        assert_eq!(Standing::of(None), Some(Standing::Whole));
+        assert_eq!(Standing::from_withdrawal(None), Some(Standing::Whole));
     }
 }

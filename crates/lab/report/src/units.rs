@@ -13,24 +13,55 @@ pub(crate) fn unit_of(case: &CasePlan, metric: &str) -> (String, Better) {
     (unit.to_owned(), better)
 }
 
+/// Latencies by operation that are in seconds.
+const IN_SECONDS: [&str; 2] = ["first-token", "between-tokens"];
+
+/// The operation of a latency by percentile: `write` of `write-p99`.
+fn percentile_of(metric: &str) -> Option<&str> {
+    let (what, percentile) = metric.rsplit_once("-p")?;
+    let digits = !percentile.is_empty() && percentile.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then_some(what)
+}
+
 /// The unit and direction of a metric that ranks nothing.
 fn beside(metric: &str) -> (&'static str, Better) {
     match metric {
         "throughput" => ("1/s", Better::Higher),
         "compression" => ("x", Better::Higher),
         "io-rate" | "scan-rate" | "effective-write" => ("B/s", Better::Higher),
-        "reads" => ("", Better::Higher),
+        "reads" => ("1/s", Better::Higher),
         "peak-rss" | "bytes" => ("B", Better::Lower),
         "time" | "cpu" => ("s", Better::Lower),
         "latency-count" => ("requests", Better::Higher),
         name if name.starts_with("latency-") || name.starts_with("generator-lag") => {
             ("s", Better::Lower)
         }
+        "memory-per-warehouse" => ("B", Better::Lower),
+        name if percentile_of(name).is_some_and(|what| IN_SECONDS.contains(&what)) => {
+            ("s", Better::Lower)
+        }
+        // Engines that report a latency by its operation do so in milliseconds.
+        name if percentile_of(name).is_some() => ("ms", Better::Lower),
+        name if name.ends_with("-us") => ("µs", Better::Lower),
         name if name.ends_with("-bytes") => ("B", Better::Lower),
         name if name.ends_with("-per-s") => ("1/s", Better::Higher),
-        name if name.ends_with("-rate") => ("", Better::Higher),
+        name if name.ends_with("-rate") => ("1/s", Better::Higher),
         name if name.ends_with("-s") || name.ends_with("-time") => ("s", Better::Lower),
         _ => ("", Better::Lower),
+    }
+}
+
+/// A verdict in the word that fits its metric: memory and bytes are smaller or larger, and what has
+/// no direction in time is better or worse.
+pub(crate) fn verdict_word(verdict: &'static str, unit: &str, metric: &str) -> &'static str {
+    let size = unit == "B";
+    let timed = metric == "throughput" || unit.ends_with("/s") || in_seconds(1.0, unit).is_some();
+    match verdict {
+        "faster" if size => "smaller",
+        "slower" if size => "larger",
+        "faster" if !timed => "better",
+        "slower" if !timed => "worse",
+        other => other,
     }
 }
 
@@ -49,6 +80,11 @@ pub fn quantity(value: f64, unit: &str) -> String {
     }
     match unit {
         "" => number(value),
+        "1/s" => {
+            let (scaled, prefix) = scale(value, &["", "k", "M", "G", "T", "P"]);
+            let gap = if prefix.is_empty() { "" } else { " " };
+            format!("{}{gap}{prefix}/s", significant(scaled))
+        }
         "x" => format!("{}×", significant(value)),
         "B" | "B/s" => {
             let (scaled, prefix) = scale(value, &["", "k", "M", "G", "T", "P"]);
@@ -169,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_is_better_of_rates_and_less_of_times_and_of_what_nobody_knows() {
+    fn a_metric_has_the_unit_and_the_direction_that_its_name_says() {
         for metric in [
             "reads",
             "record-rate",
@@ -189,6 +225,26 @@ mod tests {
         ] {
             assert_eq!(beside(metric).1, Better::Lower, "{metric}");
         }
+        for (metric, unit) in [
+            ("write-p99", "ms"),
+            ("new-order-p50", "ms"),
+            ("first-token-p95", "s"),
+            ("latency-p999", "s"),
+            ("server-cpu-us", "µs"),
+            ("top-pages", ""),
+        ] {
+            assert_eq!(beside(metric).0, unit, "{metric}");
+        }
+    }
+
+    #[test]
+    fn a_verdict_has_the_word_of_its_metric() {
+        assert_eq!(verdict_word("faster", "B", "page-bytes"), "smaller");
+        assert_eq!(verdict_word("slower", "B", "peak-rss"), "larger");
+        assert_eq!(verdict_word("faster", "x", "compression"), "better");
+        assert_eq!(verdict_word("slower", "ms", "write-p99"), "slower");
+        assert_eq!(verdict_word("faster", "rows/s", "throughput"), "faster");
+        assert_eq!(verdict_word("not judged", "B", "bytes"), "not judged");
     }
 
     #[test]
@@ -197,6 +253,8 @@ mod tests {
             (6.1e6, "rows/s", "6.10 M rows/s"),
             (999_600.0, "rows/s", "1.00 M rows/s"),
             (12.0, "rows/s", "12 rows/s"),
+            (458_000.0, "1/s", "458 k/s"),
+            (12.0, "1/s", "12/s"),
             (850_123_456.0, "B", "850 MB"),
             (1.23e-5, "s", "12.3 µs"),
             (61.5, "us", "61.5 µs"),

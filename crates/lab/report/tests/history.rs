@@ -43,7 +43,7 @@ fn of_case(lines: Vec<HistoryLine>) -> History {
         cases,
         ..HistoryFilter::default()
     };
-    History::of(lines, &filter, Vec::new())
+    History::from_lines(lines, &filter, Vec::new())
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn notes_stand_where_they_belong() {
         cases: vec!["load-gz-2".into()],
         ..HistoryFilter::default()
     };
-    let history = History::of(course(3, 0.8), &filter, notes);
+    let history = History::from_lines(course(3, 0.8), &filter, notes);
     let text = history.to_markdown();
     let rows: Vec<&str> = text
         .lines()
@@ -147,7 +147,7 @@ fn the_newest_run_is_exported_to_bencher() {
     // A case that the newest run no longer has is not exported with an old figure.
     let last = lines.last_mut().unwrap();
     last.figures.retain(|figure| figure.case == "load-gz-2");
-    let history = History::of(lines, &HistoryFilter::default(), Vec::new());
+    let history = History::from_lines(lines, &HistoryFilter::default(), Vec::new());
     let told: serde_json::Value = serde_json::from_str(&history.to_bencher().unwrap()).unwrap();
     let benchmarks = told.as_object().unwrap();
     assert_eq!(benchmarks.len(), 1, "{told}");
@@ -161,7 +161,7 @@ fn the_newest_run_is_exported_to_bencher() {
 fn every_run_is_a_line_for_otava() {
     let mut lines = course(1, 1.0);
     lines[3].figures.retain(|figure| figure.case == "load-gz-2");
-    let history = History::of(lines, &HistoryFilter::default(), Vec::new());
+    let history = History::from_lines(lines, &HistoryFilter::default(), Vec::new());
     let table = history.to_otava().unwrap();
     assert_eq!(table.left_out, ["run-04"]);
     let rows: Vec<Vec<&str>> = table.csv.lines().map(|l| l.split(',').collect()).collect();
@@ -255,7 +255,7 @@ fn committed_records_have_lines() {
         }
         lines.push(line);
     }
-    let history = History::of(lines, &HistoryFilter::default(), Vec::new());
+    let history = History::from_lines(lines, &HistoryFilter::default(), Vec::new());
     assert!(history.series.len() > 20);
     assert!(history.to_html().unwrap().contains("Fewer") || !history.to_markdown().is_empty());
 }

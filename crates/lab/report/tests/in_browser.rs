@@ -7,7 +7,7 @@ mod made_up;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dyno_record::find_runs;
+use dyno_record::{Arm, LatencyLog, LatencySpan, StoredRun, find_runs};
 use dyno_report::{build_stored, write_site};
 
 /// The DOM of a page after its scripts ran; nothing when no Chromium is on the PATH. `query` is
@@ -48,11 +48,38 @@ fn site(out: &Path) -> PathBuf {
     write_site(&results(), out, engine).unwrap().index
 }
 
+/// The made-up run with a latency log in its open loop and the stages of one load.
+fn with_logs_and_stages() -> StoredRun {
+    let mut stored = made_up::stored();
+    for sample in &mut stored.samples {
+        if sample.case == "ask-open" && sample.arm == Arm::Main {
+            let file = format!("{}-{}.hdr", sample.system, sample.block);
+            let spans = (0..20).map(|second| LatencySpan {
+                middle_s: f64::from(second) + 0.5,
+                p99_s: 0.002 * f64::from(1 + (second + sample.block) % 5),
+            });
+            let log = LatencyLog {
+                spans: spans.collect(),
+                counts: (1..2_000).map(|us| (us * 1_000, 5_000 / us)).collect(),
+            };
+            stored.latencies.insert(file.clone(), log);
+            sample.histogram = Some(file);
+        }
+        if sample.case == "load-csv-2" && sample.system == "dyno" {
+            for (stage, seconds) in [("inflate", 0.7), ("parse", 0.5), ("write", 0.1)] {
+                let name = format!("stage-{stage}-s");
+                sample.metrics.insert(name, seconds);
+            }
+        }
+    }
+    stored
+}
+
 #[test]
 fn every_plot_is_drawn_and_hostile_text_does_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let page = dir.path().join("report.html");
-    let report = build_stored(&made_up::stored());
+    let report = build_stored(&with_logs_and_stages());
     std::fs::write(&page, report.to_html().unwrap()).unwrap();
     // For people: DYNO_KEEP_PAGE=/tmp/report.html keeps the page to look at.
     if let Some(kept) = std::env::var_os("DYNO_KEEP_PAGE") {
@@ -61,12 +88,19 @@ fn every_plot_is_drawn_and_hostile_text_does_nothing() {
     let Some(dom) = dom(&page, "#case-load-csv-2", &dir.path().join("profile")) else {
         return;
     };
-    // Seven strips, one sweep, one plot of percentiles.
+    // Seven strips, one sweep, one plot of percentiles, one of latency by time, one of stages.
     assert!(
-        dom.contains("data-plots-drawn=\"9\""),
+        dom.contains("data-plots-drawn=\"11\""),
         "the script did not run to its end"
     );
-    assert_eq!(dom.matches("<svg").count(), 9);
+    assert_eq!(dom.matches("<svg").count(), 11);
+    assert!(dom.contains("of all operations in the kept logs"));
+    for stage in ["inflate", "parse", "write"] {
+        assert!(
+            dom.contains(&format!(">{stage}</text>")),
+            "{stage} has no name"
+        );
+    }
     let dots = report
         .samples
         .iter()
@@ -88,7 +122,7 @@ fn every_plot_is_drawn_and_hostile_text_does_nothing() {
 
 /// Tells the frame around the page how it went: faults, what sticks out at the right with
 /// everything closed and with everything open, and how many plots there are without a drawing.
-const PROBE: &str = r#"<script>{
+const PROBE: &str = r##"<script>{
   const faults = [];
   addEventListener("error", (event) => faults.push(event.message));
   addEventListener("securitypolicyviolation", (event) => faults.push(event.violatedDirective));
@@ -102,9 +136,19 @@ const PROBE: &str = r#"<script>{
     const cut = [...document.querySelectorAll(".scroll:has(.answer)")];
     const clipped = cut.filter((part) => part.scrollWidth > part.clientWidth).length;
     const empty = document.querySelectorAll(".plot:not(:has(svg))").length;
-    parent.postMessage(`faults ${faults.join("; ")} closed ${closed} open ${beyond()} clipped ${clipped} empty ${empty}`, "*");
+    // On a desk no table but the raw one goes on beyond its edge.
+    const wide = [...document.querySelectorAll(".scroll")].filter((part) => !part.closest("#raw"));
+    const beside = innerWidth < 1000 ? [] : wide.filter((part) => part.scrollWidth > part.clientWidth);
+    const scrolls = beside.map((part) => part.ariaLabel).join(", ");
+    let [alike, bare] = [0, 0];
+    for (const plot of document.querySelectorAll(".plot svg:has(.mark)")) {
+      const fills = [...plot.querySelectorAll(".key, .bar")].map((part) => part.style.fill).filter((fill) => fill !== "none");
+      if (new Set(fills).size < fills.length) alike += 1;
+      if (plot.querySelectorAll(".tick").length < 2) bare += 1;
+    }
+    parent.postMessage(`faults ${faults.join("; ")} closed ${closed} open ${beyond()} clipped ${clipped} empty ${empty} scrolls ${scrolls} alike ${alike} bare ${bare}`, "*");
   });
-}</script>"#;
+}</script>"##;
 
 #[test]
 fn every_page_of_the_site_fits_a_desk_and_a_phone_without_a_fault() {
@@ -142,7 +186,7 @@ fn every_page_of_the_site_fits_a_desk_and_a_phone_without_a_fault() {
         for width in [1280, 390] {
             let name = format!("{number}/{width} ");
             let line = said.lines().find_map(|line| line.strip_prefix(&name));
-            let good = "faults  closed 0 open 0 clipped 0 empty 0";
+            let good = "faults  closed 0 open 0 clipped 0 empty 0 scrolls  alike 0 bare 0";
             assert_eq!(line, Some(good), "{} at {width}", page.display());
         }
     }
@@ -198,4 +242,50 @@ fn the_filter_is_in_the_address() {
     std::fs::write(&page, text.replace("</body>", by_hand)).unwrap();
     let dom = dom(&page, "?machine=epyc-2-cores", &dir.path().join("profile")).unwrap();
     assert!(dom.contains("<title>?machine=epyc-2-cores&amp;suite=wspr</title>"));
+}
+
+/// What a script says that runs behind those of the made-up report.
+fn said_by(script: &str) -> Option<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("report.html");
+    let text = build_stored(&with_logs_and_stages()).to_html().unwrap();
+    let asked =
+        format!("<script>document.body.dataset.said = (() => {{ {script} }})();</script></body>");
+    std::fs::write(&page, text.replace("</body>", &asked)).unwrap();
+    let dom = dom(&page, "", &dir.path().join("profile"))?;
+    let said = dom.split("data-said=\"").nth(1).unwrap();
+    Some(said.split('"').next().unwrap().to_owned())
+}
+
+#[test]
+fn axes_have_ticks_where_people_look_for_them() {
+    let Some(said) = said_by(
+        "const ticks = (scale) => scale.ticks.join(' '); return [
+           ticks(makeScale([1, 2], 0, 100)), ticks(makeScale([1, 5], 0, 100)),
+           ticks(makeScale([0.00012, 0.004], 0, 100, { log: true }))].join(' | ');",
+    ) else {
+        return;
+    };
+    // Nodes are counted in whole ones, and a latency axis below a second has ticks too.
+    assert_eq!(said, "1 2 | 1 2 3 4 5 | 0.0002 0.0005 0.001 0.002");
+}
+
+#[test]
+fn a_table_is_sorted_by_the_column_that_is_pressed() {
+    let Some(said) = said_by(
+        "const table = [...document.querySelectorAll('.table table')].find((t) => t.rows.length > 4);
+         const heads = [...table.tHead.rows[0].cells];
+         const head = heads.find((h) => h.textContent === 'throughput');
+         const column = heads.indexOf(head);
+         const read = () => [...table.tBodies[0].rows].map((row) => amount(row.cells[column].textContent) / 1e6).join(' ');
+         head.click(); const down = read();
+         head.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
+         return `${down} | ${read()} | ${head.ariaSort}`;",
+    ) else {
+        return;
+    };
+    assert_eq!(
+        said,
+        "6.11 6.11 1.45 1.15 1.15 | 1.15 1.15 1.45 6.11 6.11 | ascending"
+    );
 }

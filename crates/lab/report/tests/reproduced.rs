@@ -23,13 +23,13 @@ fn again(system: &str, factor: f64) -> StoredRun {
     run
 }
 
-fn of(new: &StoredRun) -> Reproduction {
+fn reproduction(new: &StoredRun) -> Reproduction {
     reproduce(&stored(), new, CASE).unwrap()
 }
 
 #[test]
 fn the_same_again_agrees() {
-    let found = of(&again("dyno", 1.0));
+    let found = reproduction(&again("dyno", 1.0));
     assert_eq!(found.agreement, Agreement::Agrees, "{}", found.to_text());
     assert!(found.claims.len() >= 2, "{}", found.to_text());
     assert!(found.to_text().ends_with("load-gz-2: agrees\n"));
@@ -38,7 +38,7 @@ fn the_same_again_agrees() {
 #[test]
 fn half_the_rate_disagrees_whichever_side_it_is_on() {
     for (system, factor) in [("dyno", 0.5), ("dyno", 2.0), ("duckdb", 0.5)] {
-        let found = of(&again(system, factor));
+        let found = reproduction(&again(system, factor));
         let text = found.to_text();
         assert_eq!(found.agreement, Agreement::Disagrees, "{system}: {text}");
     }
@@ -53,7 +53,7 @@ fn on_another_machine_ratios_alone_are_compared() {
         }
     }
     run.run.machine.fingerprint = "another".into();
-    let found = of(&run);
+    let found = reproduction(&run);
     assert_eq!(found.agreement, Agreement::Agrees, "{}", found.to_text());
     assert!(
         found
@@ -68,7 +68,7 @@ fn on_another_machine_ratios_alone_are_compared() {
 fn too_few_blocks_cannot_tell() {
     let mut run = again("dyno", 0.5);
     run.samples.retain(|sample| sample.block < 3);
-    let found = of(&run);
+    let found = reproduction(&run);
     assert_eq!(
         found.agreement,
         Agreement::CannotTell,

@@ -8,7 +8,9 @@ mod made_up;
 use std::path::Path;
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use dyno_record::{RUN_FILE, RunDir, SAMPLES_FILE, Sensed, Span, find_runs};
+use dyno_record::{
+    Around, Experiment, Gives, RUN_FILE, RunDir, SAMPLES_FILE, Sensed, Span, Target, find_runs,
+};
 use dyno_report::{JSON_SCHEMA, build, build_stored};
 use serde_json::{Value, json};
 
@@ -105,14 +107,32 @@ fn what_is_written_today_is_as_the_schema_says() {
     stored.run.command = Some("dyno txn bench".into());
     stored.run.plan.cases[0].no_limit = Some("none is known".into());
     stored.run.plan.cases[0].baselines = vec!["zstd".into()];
+    stored.run.plan.cases[0].target = Some(Target {
+        of: "limit".into(),
+        at_least: 0.5,
+    });
+    let case = &mut stored.run.plan.cases[0];
+    // The peer of the case stands for the program with a change, so that there are samples of it.
+    case.experiments.insert(
+        "duckdb".into(),
+        Experiment {
+            resource: "disk".into(),
+            change: "files in memory".into(),
+            gives: Gives::More,
+            around: Some(Around::ScratchInMemory),
+            keeps_nothing: true,
+        },
+    );
+    let untried = &mut case.untried;
+    untried.insert("batch size".into(), "the case has no parameter".into());
     stored.samples[0].window_s = Some(0.5);
     stored
         .run
         .unread
         .insert("temperature".into(), "no sensor".into());
     stored.samples[0].sensors = Sensed {
-        clock_mhz: Span::of([2_400.0]),
-        temperature_c: Span::of([60.0]),
+        clock_mhz: Span::from_values([2_400.0]),
+        temperature_c: Span::from_values([60.0]),
     };
     stored.run.plan.only = vec!["load-*".into()];
     stored.run.plan.skip = vec!["load-once".into()];
@@ -125,7 +145,11 @@ fn what_is_written_today_is_as_the_schema_says() {
         validator.check(&serde_json::to_value(sample).unwrap(), "sample");
     }
     let report = build(&stored.run, &stored.samples).to_json().unwrap();
-    validator.check(&serde_json::from_str(&report).unwrap(), "report");
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["cases"][0]["target"]["of"], "inflate-1");
+    let trial = &report["cases"][0]["cause"]["trials"][0];
+    assert_eq!(trial["ratio"]["verdict"], "slower");
+    validator.check(&report, "report");
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn clocks_and_their_absence_stand_among_the_conditions() {
     let mut stored = made_up::stored();
     for (index, sample) in stored.samples.iter_mut().enumerate() {
         let slowest = if index == 3 { 1_200.0 } else { 2_400.0 };
-        sample.sensors.clock_mhz = Span::of([slowest, 2_400.0, 3_500.0]);
+        sample.sensors.clock_mhz = Span::from_values([slowest, 2_400.0, 3_500.0]);
     }
     let reason = "no thermal zone".to_owned();
     stored.run.unread.insert("temperature".into(), reason);
@@ -28,7 +28,7 @@ fn clocks_and_their_absence_stand_among_the_conditions() {
     assert!(report.to_html().unwrap().contains("clock around samples"));
     // A processor whose clock is fixed, as a virtual machine shows it.
     for sample in &mut stored.samples {
-        sample.sensors.clock_mhz = Span::of([2_300.0]);
+        sample.sensors.clock_mhz = Span::from_values([2_300.0]);
     }
     let page = build_stored(&stored).to_markdown().unwrap();
     assert!(page.contains("2.30 GHz throughout"), "{page}");

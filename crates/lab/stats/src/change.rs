@@ -61,7 +61,7 @@ pub fn change_points(values: &[f64], seed: u64) -> Result<Vec<ChangePoint>, Stat
     // series give equal changes.
     let mut open = vec![whole];
     while let Some(part) = open.pop() {
-        let distances = Distances::of(&values[part.clone()]);
+        let distances = Distances::from_values(&values[part.clone()]);
         let Some(cut) = distances.best_cut() else {
             continue;
         };
@@ -116,7 +116,7 @@ struct Distances {
 }
 
 impl Distances {
-    fn of(values: &[f64]) -> Distances {
+    fn from_values(values: &[f64]) -> Distances {
         let pairs = values
             .iter()
             .flat_map(|a| values.iter().map(move |b| (a - b).abs()));
@@ -196,9 +196,15 @@ mod tests {
     fn the_energy_is_that_of_its_definition() {
         // Of 1, 2 | 5, 6: four distances across of 4 in the mean, one of 1 within each part, so
         // 2 * 4 - 1 - 1 = 6, weighed by 2 * 2 / 4.
-        let cut = Distances::of(&[1.0, 2.0, 5.0, 6.0]).best_cut().unwrap();
+        let cut = Distances::from_values(&[1.0, 2.0, 5.0, 6.0])
+            .best_cut()
+            .unwrap();
         assert_eq!((cut.at, cut.energy), (2, 6.0));
-        assert!(Distances::of(&[1.0, 2.0, 3.0]).best_cut().is_none());
+        assert!(
+            Distances::from_values(&[1.0, 2.0, 3.0])
+                .best_cut()
+                .is_none()
+        );
     }
 
     #[test]

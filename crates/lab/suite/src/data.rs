@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use twox_hash::XxHash3_128;
 
 use crate::clock::Clock;
-use crate::estimate::Estimate;
+use crate::data_plan::DataPlan;
 use crate::executor::{Executor, Exit};
 use crate::invoke::{self, DataDirs};
 use crate::plan::Planned;
@@ -21,25 +21,6 @@ use crate::protocol::Phase;
 use crate::stop::Stop;
 use crate::system::System;
 use crate::{DYNO, Error};
-
-/// One `[[data]]` section of a plan.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DataPlan {
-    /// The name by which cases and later data refer to it, as `${data.NAME}`.
-    pub name: String,
-    /// The workload that a child is asked for, with the phase `prepare`.
-    pub workload: String,
-    /// `dyno`, a peer's name, or `each`.
-    pub by: String,
-    /// With references to earlier data still in place.
-    pub params: BTreeMap<String, Value>,
-    /// A child that takes longer is killed.
-    pub time_limit_s: f64,
-    /// Those it is made by in this plan.
-    pub systems: Vec<String>,
-    /// Time, disk and memory that making it once takes.
-    pub estimate: Estimate,
-}
 
 /// Knows where data lies, and makes what is missing.
 #[derive(Debug)]

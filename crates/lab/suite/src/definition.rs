@@ -125,6 +125,7 @@ pub(crate) struct CaseDef {
     pub(crate) limit_all: Option<String>,
     /// Why no limit is known, of a case that names none.
     pub(crate) no_limit: Option<String>,
+    pub(crate) target: Option<TargetDef>,
     pub(crate) seed_figure: Option<SeedFigure>,
     pub(crate) analysis: String,
     pub(crate) in_flight: Option<f64>,
@@ -142,6 +143,14 @@ pub(crate) struct SweepDef {
     /// seed figure, which was measured with all that its machine had, stands beside the last point.
     #[serde(default)]
     pub(crate) workers: bool,
+}
+
+/// What the figure of a case is meant to reach: a share of a peer or of the case's limit.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TargetDef {
+    pub(crate) of: String,
+    pub(crate) at_least: f64,
 }
 
 /// What a case or data section needs, for the plan; the verify pass replaces the time by what it
@@ -164,6 +173,26 @@ impl CaseDef {
     /// Variants and library baselines: all that runs inside `dyno` beside its own way.
     pub(crate) fn own_ways(&self) -> impl Iterator<Item = (&String, &BTreeMap<String, Value>)> {
         self.variants.iter().chain(&self.baselines)
+    }
+
+    /// Why its target could never be judged, if it states one that could not.
+    fn target_fault(&self) -> Option<String> {
+        let target = self.target.as_ref()?;
+        let known = match target.of.as_str() {
+            "peer" => !self.peers.is_empty(),
+            "limit" => self.limit.is_some(),
+            name => self.peers.iter().any(|peer| peer == name),
+        };
+        if !known {
+            return Some(format!(
+                "its target is of `{}`, which is neither one of its peers nor `limit`, nor `peer` \
+                 for the best of them",
+                target.of
+            ));
+        }
+        let share = target.at_least;
+        (share <= 0.0 || !share.is_finite())
+            .then(|| format!("its target is at_least {share}, which is not above 0"))
     }
 }
 
@@ -336,6 +365,10 @@ impl Definition {
             _ if case.limit.is_some() && case.no_limit.is_some() => {
                 fail(format!("case `{name}` states both limit and no_limit"))
             }
+            _ if case.target_fault().is_some() => {
+                let fault = case.target_fault().unwrap_or_default();
+                fail(format!("case `{name}`: {fault}"))
+            }
             _ if case
                 .own_ways()
                 .any(|(v, _)| v == crate::DYNO || case.peers.contains(v)) =>
@@ -454,6 +487,18 @@ estimate = { units_per_s = { other = 1e6 } }
             "repeats = 3\nlimit = \"copy-1\"\nno_limit = \"none\"",
             12,
             "both limit and no_limit",
+        );
+        check(
+            "repeats = 3",
+            "repeats = 3\ntarget = { of = \"other\", at_least = 0.5 }",
+            12,
+            "neither one of its peers nor `limit`",
+        );
+        check(
+            "repeats = 3",
+            "repeats = 3\nlimit = \"copy-1\"\ntarget = { of = \"limit\", at_least = 0 }",
+            12,
+            "which is not above 0",
         );
         check("title = \"T\"", "title = T", 2, "");
     }

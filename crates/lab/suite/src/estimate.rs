@@ -1,11 +1,8 @@
-//! About how long a plan takes and what it needs, and whether this machine can hold it.
+//! About how long a case takes, and what it needs.
 
 use std::collections::BTreeMap;
 
 use dyno_record::{CasePlan, Load};
-
-use crate::Error;
-use crate::plan::{Planned, samples_of};
 
 /// What the suite's file says about one case or data section, with its numbers filled in.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,11 +81,11 @@ impl CaseEstimate {
         self.total_s = total_s(case, &self.invocation_s, &self.verify_s, self.beside);
     }
 
-    /// Keeps the times of the systems that `keep` names; `case` has no others any more.
-    pub(crate) fn keep_systems(&mut self, case: &CasePlan, keep: &[bool]) {
+    /// Takes over a case whose systems have changed: the times of each are those that stood at its
+    /// entry of `places` before.
+    pub(crate) fn take_systems(&mut self, case: &CasePlan, places: &[usize]) {
         for times in [&mut self.invocation_s, &mut self.verify_s] {
-            let mut kept = keep.iter().copied();
-            times.retain(|_| kept.next().unwrap_or(true));
+            *times = places.iter().map(|place| times[*place]).collect();
         }
         self.sum(case);
     }
@@ -127,28 +124,11 @@ fn total_s(case: &CasePlan, invocation_s: &[f64], verify_s: &[f64], beside: bool
     verify_s.iter().sum::<f64>() + f64::from(case.repeats) * (block + control)
 }
 
-/// What a whole plan needs.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Needs {
-    /// Seconds to make data that is not there yet.
-    pub prepare_s: f64,
-    /// Seconds to verify and time all cases.
-    pub run_s: f64,
-    /// Bytes of data to make, and the largest scratch directory.
-    pub disk_bytes: f64,
-    /// Bytes of memory of the hungriest invocation.
-    pub memory_bytes: f64,
-}
-
-/// What a run may use of the machine that it is planned for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Room {
-    /// Bytes free where data and scratch directories go; `None` when that cannot be read.
-    pub disk_bytes: Option<u64>,
-    /// Bytes of disk that the user grants, where the user says.
-    pub granted_disk_bytes: Option<u64>,
-    /// Bytes of memory that programs may still take; `None` when that cannot be read.
-    pub memory_bytes: Option<u64>,
+/// Invocations of a case that will be timed; `beside` says whether each system runs a second time
+/// in each block.
+pub(crate) fn samples_of(case: &CasePlan, beside: bool) -> u32 {
+    let arms = if beside { 2 } else { 1 };
+    case.repeats * (arms * case.systems.len() as u32 + u32::from(case.control))
 }
 
 impl Planned {
@@ -167,123 +147,11 @@ impl Planned {
         }
         corrected
     }
-
-    /// What the plan needs, given the (data, system) pairs that lie ready.
-    pub fn needs(&self, ready: &dyn Fn(&str, &str) -> bool) -> Needs {
-        let (mut prepare_s, mut disk_bytes, mut memory_bytes) = (0.0, 0.0, 0.0f64);
-        for data in &self.data {
-            for system in data.systems.iter().filter(|s| !ready(&data.name, s)) {
-                prepare_s += data.estimate.invocation_s(system);
-                disk_bytes += data.estimate.disk_bytes;
-                memory_bytes = memory_bytes.max(data.estimate.memory_bytes);
-            }
-        }
-        let scratch = self.estimates.iter().map(|e| e.disk_bytes);
-        let memory = self.estimates.iter().map(|e| e.memory_bytes);
-        Needs {
-            prepare_s,
-            run_s: self.estimates.iter().map(|e| e.total_s).sum(),
-            disk_bytes: disk_bytes + scratch.fold(0.0, f64::max),
-            memory_bytes: memory.fold(memory_bytes, f64::max),
-        }
-    }
-}
-
-impl Needs {
-    /// Refuses a plan that the machine cannot hold. What cannot be read does not refuse.
-    ///
-    /// # Errors
-    /// [`Error::TooBig`] with the numbers.
-    pub fn check(&self, room: &Room) -> Result<(), Error> {
-        // A disk that is filled to the brim spoils the figures long before it refuses a write.
-        const DISK_MARGIN: f64 = 1.1;
-        let disk_bytes = self.disk_bytes * DISK_MARGIN;
-        for (most, there) in [
-            (room.granted_disk_bytes, "--max-disk allows"),
-            (room.disk_bytes, "the disk has free"),
-        ] {
-            if let Some(most) = most
-                && disk_bytes > most as f64
-            {
-                return Err(Error::TooBig(format!(
-                    "it needs {} of disk, and {there} {}",
-                    show_bytes(disk_bytes),
-                    show_bytes(most as f64)
-                )));
-            }
-        }
-        if let Some(free) = room.memory_bytes
-            && self.memory_bytes > free as f64
-        {
-            return Err(Error::TooBig(format!(
-                "it needs {} of memory, and {} are available",
-                show_bytes(self.memory_bytes),
-                show_bytes(free as f64)
-            )));
-        }
-        Ok(())
-    }
-}
-
-/// Bytes for people, in the unit that leaves a small number: `2.1 MB`.
-pub fn show_bytes(bytes: f64) -> String {
-    for (factor, unit) in [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")] {
-        if bytes >= factor {
-            return format!("{:.1} {unit}", bytes / factor);
-        }
-    }
-    format!("{bytes:.0} B")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_small_machine_is_refused_in_numbers() {
-        let needs = Needs {
-            prepare_s: 0.0,
-            run_s: 1.0,
-            disk_bytes: 10e9,
-            memory_bytes: 2e9,
-        };
-        let room = |disk, memory| Room {
-            disk_bytes: disk,
-            granted_disk_bytes: None,
-            memory_bytes: memory,
-        };
-        assert!(
-            needs
-                .check(&room(Some(12_000_000_000), Some(3_000_000_000)))
-                .is_ok()
-        );
-        assert!(needs.check(&room(None, None)).is_ok());
-        let e = needs
-            .check(&room(Some(5_000_000_000), None))
-            .expect_err("disk");
-        assert!(
-            e.to_string()
-                .contains("11.0 GB of disk, and the disk has free 5.0 GB"),
-            "{e}"
-        );
-        let little = Room {
-            granted_disk_bytes: Some(1_000),
-            ..room(Some(12_000_000_000), None)
-        };
-        let e = needs.check(&little).expect_err("granted");
-        assert!(
-            e.to_string()
-                .contains("11.0 GB of disk, and --max-disk allows 1.0 kB"),
-            "{e}"
-        );
-        let e = needs
-            .check(&room(None, Some(1_000_000_000)))
-            .expect_err("memory");
-        assert!(
-            e.to_string().contains("2.0 GB of memory, and 1.0 GB"),
-            "{e}"
-        );
-    }
 
     #[test]
     fn time_is_units_over_rate() {

@@ -26,6 +26,18 @@ pub struct Invocation {
     pub time_limit: Duration,
 }
 
+impl Invocation {
+    /// Has the child, and all that it starts, run on these logical processors alone.
+    pub(crate) fn keep_to(&mut self, cores: &[u32]) {
+        // taskset replaces itself by the program, so that the process that is watched and killed is
+        // the child and not one around it.
+        let list: Vec<String> = cores.iter().map(u32::to_string).collect();
+        let program = std::mem::replace(&mut self.program, PathBuf::from("taskset"));
+        let before = ["-c".into(), list.join(",").into(), program.into_os_string()];
+        self.args.splice(0..0, before);
+    }
+}
+
 /// How a child ended and what it left.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ended {

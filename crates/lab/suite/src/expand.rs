@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dyno_record::{CasePlan, Size};
+use dyno_record::{CasePlan, Size, Target};
 use toml::{Spanned, Value};
 
-use crate::data::DataPlan;
+use crate::data_plan::DataPlan;
 use crate::definition::{CaseDef, DataDef, Definition, EstimateDef, SweepDef, is_kebab};
 use crate::estimate::{CaseEstimate, Estimate};
 use crate::substitute::Scope;
@@ -128,6 +128,8 @@ impl<'a> Expander<'a> {
             systems,
             variants: self.variants(def, scope)?,
             baselines: def.baselines.keys().cloned().collect(),
+            experiments: BTreeMap::new(),
+            untried: BTreeMap::new(),
             metric: def.metric.clone(),
             unit: def.unit.clone(),
             better: def.better,
@@ -138,6 +140,10 @@ impl<'a> Expander<'a> {
             limit,
             limit_per_unit,
             no_limit: def.no_limit.clone(),
+            target: def.target.as_ref().map(|target| Target {
+                of: target.of.clone(),
+                at_least: target.at_least,
+            }),
             seed_figure: def.seed_figure.clone().filter(|_| has_seed_figure),
             analysis: match &def.no_expected_count {
                 None => def.analysis.trim().to_string(),

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use dyno_record::{CasePlan, LeftOut, Plan, Role, Size};
 
 use crate::beside::LoadCommand;
-use crate::data::DataPlan;
+use crate::data_plan::DataPlan;
 use crate::definition::{CaseDef, Definition};
-use crate::estimate::CaseEstimate;
+use crate::estimate::{CaseEstimate, samples_of};
 use crate::expand::{Expander, number};
 use crate::{DYNO, Error, size};
 
@@ -154,19 +154,16 @@ impl Planned {
     /// Leaves `dyno`, library baselines and peers in each case.
     fn drop_variants(&mut self) {
         for (case, estimate) in self.plan.cases.iter_mut().zip(&mut self.estimates) {
-            let keep: Vec<bool> = case
-                .systems
-                .iter()
-                .map(|system| case.role(system) != Role::Variant)
-                .collect();
-            let names = case.systems.iter().zip(&keep).filter(|(_, keep)| !**keep);
-            let dropped: Vec<String> = names.map(|(name, _)| name.clone()).collect();
+            let is_variant = |place: &usize| case.role(&case.systems[*place]) == Role::Variant;
+            let (out, kept): (Vec<usize>, Vec<usize>) =
+                (0..case.systems.len()).partition(is_variant);
+            let dropped: Vec<String> = out.iter().map(|at| case.systems[*at].clone()).collect();
             if dropped.is_empty() {
                 continue;
             }
             case.systems.retain(|system| !dropped.contains(system));
             case.variants.retain(|name, _| !dropped.contains(name));
-            estimate.keep_systems(case, &keep);
+            estimate.take_systems(case, &kept);
             let left_out = &mut self.plan.left_out.variants;
             left_out.insert(case.name.clone(), dropped);
         }
@@ -201,13 +198,6 @@ impl Planned {
         }
         self.data.retain(|data| !data.systems.is_empty());
     }
-}
-
-/// Invocations of a case that will be timed; `beside` says whether each system runs a second time
-/// in each block.
-pub(crate) fn samples_of(case: &CasePlan, beside: bool) -> u32 {
-    let arms = if beside { 2 } else { 1 };
-    case.repeats * (arms * case.systems.len() as u32 + u32::from(case.control))
 }
 
 /// Whether some parameter refers to the data section.

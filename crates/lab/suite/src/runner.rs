@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use dyno_machine::Readings;
-use dyno_record::{Answer, Arm, CasePlan, Outcome, Plan, RunDir, Sample};
+use dyno_record::{Answer, Arm, CasePlan, Outcome, Plan, Role, RunDir, Sample};
 
 use crate::Error;
 use crate::beside::LoadCommand;
 use crate::clock::Clock;
 use crate::data::Preparer;
-use crate::estimate::CaseEstimate;
+use crate::estimate::{CaseEstimate, samples_of};
 use crate::executor::Executor;
 use crate::order::{self, Slot};
-use crate::plan::{Planned, samples_of};
+use crate::plan::Planned;
 use crate::progress::{Event, Observer};
 use crate::stop::Stop;
 use crate::system::System;
@@ -42,6 +42,8 @@ pub struct Setup<'a> {
     pub data_root: PathBuf,
     /// Scratch directories go here and are removed.
     pub scratch_root: PathBuf,
+    /// Scratch directories of experiments that want them in memory go here and are removed.
+    pub memory_scratch_root: PathBuf,
     /// The record, made already; this finishes it.
     pub record: RunDir,
     /// Samples that the record has already, of a run that is continued. Blocks that they complete
@@ -78,6 +80,7 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
         stop,
         data_root,
         scratch_root,
+        memory_scratch_root,
         record,
         done,
     } = setup;
@@ -99,6 +102,7 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
         observer,
         stop,
         scratch_root,
+        memory_scratch_root,
         record,
         beside: planned.beside,
         preparer,
@@ -166,6 +170,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) observer: &'a mut dyn Observer,
     pub(crate) stop: Stop,
     pub(crate) scratch_root: PathBuf,
+    pub(crate) memory_scratch_root: PathBuf,
     pub(crate) record: RunDir,
     /// What runs beside the second invocation of each system in each block.
     pub(crate) beside: Option<LoadCommand>,
@@ -259,9 +264,9 @@ impl Runner<'_> {
                 if *failures >= FAILURES_MAX {
                     continue;
                 }
-                let place = self.place(block as u32, position, slot.arm);
+                let at = self.schedule_position(block as u32, position, slot.arm);
                 self.announce(index, case, slot);
-                let Some(sample) = self.sample(case, slot, place, agreed)? else {
+                let Some(sample) = self.sample(case, slot, at, agreed)? else {
                     self.summary.stopped = true;
                     return Ok(());
                 };
@@ -321,16 +326,16 @@ impl Runner<'_> {
 
     fn keep(&mut self, case: &CasePlan, sample: &Sample) -> Result<(), Error> {
         self.record.append(sample)?;
-        match &sample.outcome {
-            Outcome::Done => self.summary.done += 1,
-            Outcome::Failed(why) => {
-                let reason = format!("{}: {why}", sample.system);
-                self.summary.failures.push((case.name.clone(), reason));
+        let reason = match &sample.outcome {
+            Outcome::Done => {
+                self.summary.done += 1;
+                None
             }
-            Outcome::Hung(why) => {
-                let reason = format!("{} hung: {why}", sample.system);
-                self.summary.failures.push((case.name.clone(), reason));
-            }
+            Outcome::Failed(why) => Some(format!("{}: {why}", sample.system)),
+            Outcome::Hung(why) => Some(format!("{} hung: {why}", sample.system)),
+        };
+        if let Some(reason) = reason.filter(|_| counts_as_failure(case, &sample.system)) {
+            self.summary.failures.push((case.name.clone(), reason));
         }
         self.observer.event(&Event::Sampled {
             sample,
@@ -340,12 +345,15 @@ impl Runner<'_> {
         Ok(())
     }
 
-    pub(crate) fn fail(&mut self, case: &CasePlan, reason: String) {
+    /// Tells of a system that takes no part in a case.
+    pub(crate) fn fail(&mut self, case: &CasePlan, system: &str, reason: String) {
         self.observer.event(&Event::CaseFailed {
             case: &case.name,
             reason: &reason,
         });
-        self.summary.failures.push((case.name.clone(), reason));
+        if counts_as_failure(case, system) {
+            self.summary.failures.push((case.name.clone(), reason));
+        }
     }
 
     fn cut(&mut self, left: u32) {
@@ -356,4 +364,10 @@ impl Runner<'_> {
             left,
         });
     }
+}
+
+/// A change that cannot be made on this machine is a part of the answer of `--why`, and does not
+/// make the run a failure.
+fn counts_as_failure(case: &CasePlan, system: &str) -> bool {
+    case.role(system) != Role::Experiment
 }

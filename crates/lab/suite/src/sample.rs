@@ -1,6 +1,6 @@
 //! One invocation of one system, from a fresh scratch directory to a sample.
 
-use dyno_record::{Answer, Arm, CasePlan, Outcome, Sample, Sensed, Usage};
+use dyno_record::{Answer, Arm, Around, CasePlan, Outcome, Sample, Sensed, Usage};
 
 use crate::beside::RunningLoad;
 use crate::executor::{Ended, Exit};
@@ -13,7 +13,7 @@ use crate::{DYNO, Error};
 
 /// A place in the order of a run, for the sample.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct SchedulePosition {
     pub(crate) block: u32,
     pub(crate) position: u32,
     pub(crate) arm: Arm,
@@ -29,7 +29,7 @@ impl Runner<'_> {
         &mut self,
         case: &CasePlan,
         slot: &Slot,
-        place: Place,
+        at: SchedulePosition,
         agreed: &Answer,
     ) -> Result<Option<Sample>, Error> {
         let name = case.systems[slot.system].clone();
@@ -61,7 +61,7 @@ impl Runner<'_> {
                 return Ok(Some(failed_sample(
                     case,
                     system,
-                    place,
+                    at,
                     Outcome::Failed(reason),
                 )));
             }
@@ -71,29 +71,45 @@ impl Runner<'_> {
             return Ok(None);
         }
         let (reply, outcome) = invoke::judge(&ended, case.time_limit_s);
-        let mut sample = failed_sample(case, system, place, outcome);
+        let mut sample = failed_sample(case, system, at, outcome);
         sample.wall_s = ended.wall_s;
         sample.usage = ended.usage;
         sample.sensors = sensors;
         if let Some(reply) = reply {
-            let wrong = missing_part(case, &reply)
-                .or_else(|| invoke::wrong_answer(case, reply.answer.as_ref(), Some(agreed)));
-            if let Some(reason) = wrong {
-                sample.outcome = Outcome::Failed(reason);
-            }
-            if let Some(log) = &reply.histogram {
-                let name = format!("{}-{system}-{}-{}", case.name, place.block, place.position);
-                let file = invoke::keep_histogram(log, self.record.path(), &name)?;
-                sample.histogram = Some(file);
-            }
-            sample.answer = reply.answer;
-            sample.metrics = reply.metrics;
-            sample.facts = reply.facts;
-            sample.windows = reply.windows;
-            sample.window_s = reply.window_s;
+            self.take_reply(case, agreed, reply, &mut sample)?;
         }
         scratch.remove()?;
         Ok(Some(sample))
+    }
+
+    /// Fills in what the child said, and keeps its histogram log before its directory is removed.
+    fn take_reply(
+        &self,
+        case: &CasePlan,
+        agreed: &Answer,
+        reply: Reply,
+        sample: &mut Sample,
+    ) -> Result<(), Error> {
+        let system = sample.system.as_str();
+        let wrong = missing_part(case, &reply)
+            .or_else(|| invoke::wrong_answer(case, system, reply.answer.as_ref(), Some(agreed)));
+        // The figures of a wrong answer are kept: a reader who looks for the cause needs them, and
+        // the outcome keeps them out of every median.
+        if let Some(reason) = wrong {
+            sample.outcome = Outcome::Failed(reason);
+        }
+        if let Some(log) = &reply.histogram {
+            let (block, position) = (sample.block, sample.position);
+            let name = format!("{}-{}-{block}-{position}", case.name, sample.system);
+            let file = invoke::keep_histogram(log, self.record.path(), &name)?;
+            sample.histogram = Some(file);
+        }
+        sample.answer = reply.answer;
+        sample.metrics = reply.metrics;
+        sample.facts = reply.facts;
+        sample.windows = reply.windows;
+        sample.window_s = reply.window_s;
+        Ok(())
     }
 
     /// Starts the load of the run in a directory of its own.
@@ -146,7 +162,7 @@ impl Runner<'_> {
             Ok(params) => params,
             Err(reason) => return Ok(Err(reason)),
         };
-        let invocation = invoke::invocation(
+        let mut invocation = invoke::invocation(
             system,
             &case.workload,
             params,
@@ -154,6 +170,11 @@ impl Runner<'_> {
             scratch.path(),
             case.time_limit_s,
         );
+        // The child inherits the processors that it may run on and passes them on, so a server that
+        // it starts is kept to them too.
+        if let Some(Around::Cores { cores }) = around(case, name) {
+            invocation.keep_to(cores);
+        }
         self.executor.execute(&invocation, &self.stop).map(Ok)
     }
 
@@ -163,14 +184,20 @@ impl Runner<'_> {
         } else {
             "measure"
         };
-        Scratch::fresh(
-            &self.scratch_root,
-            &format!("{}-{system}-{phase}", case.name),
-        )
+        let root = match around(case, system) {
+            Some(Around::ScratchInMemory) => &self.memory_scratch_root,
+            Some(Around::Cores { .. }) | None => &self.scratch_root,
+        };
+        Scratch::fresh(root, &format!("{}-{system}-{phase}", case.name))
     }
 
-    pub(crate) fn place(&self, block: u32, position: usize, arm: Arm) -> Place {
-        Place {
+    pub(crate) fn schedule_position(
+        &self,
+        block: u32,
+        position: usize,
+        arm: Arm,
+    ) -> SchedulePosition {
+        SchedulePosition {
             block,
             position: position as u32,
             arm,
@@ -182,17 +209,22 @@ impl Runner<'_> {
         &mut self,
         case: &CasePlan,
         system: &str,
-        place: Place,
+        at: SchedulePosition,
         ended: Option<&Ended>,
         outcome: Outcome,
     ) -> Result<(), Error> {
-        let mut sample = failed_sample(case, system, place, outcome);
+        let mut sample = failed_sample(case, system, at, outcome);
         if let Some(ended) = ended {
             sample.wall_s = ended.wall_s;
             sample.usage = ended.usage.clone();
         }
         Ok(self.record.append(&sample)?)
     }
+}
+
+/// What an experiment changes around its child.
+fn around<'a>(case: &'a CasePlan, system: &str) -> Option<&'a Around> {
+    case.experiments.get(system)?.around.as_ref()
 }
 
 /// What a reply lacks that the case needs, if something.
@@ -215,16 +247,16 @@ pub(crate) fn missing_part(case: &CasePlan, reply: &Reply) -> Option<String> {
 pub(crate) fn failed_sample(
     case: &CasePlan,
     system: &str,
-    place: Place,
+    at: SchedulePosition,
     outcome: Outcome,
 ) -> Sample {
     Sample {
         case: case.name.clone(),
         system: system.to_string(),
-        arm: place.arm,
-        block: place.block,
-        position: place.position,
-        at_s: place.at_s,
+        arm: at.arm,
+        block: at.block,
+        position: at.position,
+        at_s: at.at_s,
         outcome,
         wall_s: 0.0,
         answer: None,

@@ -1,6 +1,7 @@
 //! A whole run with a mock executor: the order of children, and what becomes of bad ones.
 
 mod beside;
+mod why;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -240,6 +241,7 @@ fn run_planned(planned: Planned, script: &Script) -> Result<Ran, Error> {
         stop: Stop::default(),
         data_root: root.path().join("data"),
         scratch_root: root.path().join("scratch"),
+        memory_scratch_root: root.path().join("memory"),
         record,
         done: Vec::new(),
     });

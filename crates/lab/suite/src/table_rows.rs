@@ -46,7 +46,12 @@ impl Planned {
                 )));
             }
         }
-        // A row about a system that takes no part would be an empty line.
+        self.retain_rows();
+        Ok(())
+    }
+
+    /// Drops the rows of tables whose system takes no part: each would be an empty line.
+    pub(crate) fn retain_rows(&mut self) {
         for table in &mut self.plan.tables {
             table.rows.retain(|row| {
                 self.plan.cases.iter().any(|case| {
@@ -55,7 +60,6 @@ impl Planned {
                 })
             });
         }
-        Ok(())
     }
 
     /// A row as it is printed. One whose case is named by `${axis.label}` stands for all points of

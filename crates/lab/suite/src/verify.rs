@@ -1,15 +1,15 @@
 //! The verify pass of a case: every system answers once, and all answers agree, or nothing is
 //! timed.
 
-use dyno_record::{Answer, Arm, CasePlan, Outcome};
+use dyno_record::{Answer, Arm, CasePlan, Outcome, Role};
 
-use crate::Error;
 use crate::executor::Exit;
 use crate::invoke::{self, wrong_answer};
 use crate::progress::Event;
 use crate::protocol::Phase;
 use crate::runner::Runner;
 use crate::sample::{failed_sample, missing_part};
+use crate::{DYNO, Error};
 
 /// What one system came to in the verify pass.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +39,11 @@ pub(crate) fn compare(case: &CasePlan, answers: &[Verified]) -> Verdict {
         let Verified::Answered(answer, _) = verified else {
             continue;
         };
-        if let Some(reason) = wrong_answer(case, Some(answer), None) {
+        // A change that makes a program do other work must not stop the case: it is put out of it.
+        if case.role(system) == Role::Experiment {
+            continue;
+        }
+        if let Some(reason) = wrong_answer(case, system, Some(answer), None) {
             return Verdict::Disagreed(format!("{system}: {reason}"));
         }
         match agreed {
@@ -56,6 +60,26 @@ pub(crate) fn compare(case: &CasePlan, answers: &[Verified]) -> Verdict {
     Verdict::Agreed(agreed.map(|(_, answer)| answer.clone()))
 }
 
+/// The experiments that answer otherwise than `dyno` unchanged, which comes before them: they did
+/// other work, and their time says nothing about a resource. Each is given by its place in the case
+/// and the reason.
+fn of_other_work(case: &CasePlan, verified: &[Verified]) -> Vec<(usize, String)> {
+    let answer = |verified: &Verified| match verified {
+        Verified::Answered(answer, _) => Some(answer.clone()),
+        Verified::Out(_) => None,
+    };
+    let unchanged = verified.first().and_then(answer);
+    let places = case.systems.iter().zip(verified).enumerate();
+    places
+        .filter(|(_, (system, _))| case.role(system) == Role::Experiment)
+        .filter_map(|(place, (system, verified))| {
+            let given = answer(verified)?;
+            let wrong = wrong_answer(case, system, Some(&given), unchanged.as_ref())?;
+            Some((place, format!("the change makes it do other work: {wrong}")))
+        })
+        .collect()
+}
+
 impl Runner<'_> {
     /// Runs every system of a case once and compares. Answers what they agree on and which
     /// systems can be timed; nothing when the case must not be.
@@ -70,7 +94,7 @@ impl Runner<'_> {
                 case: &case.name,
                 system: name,
             });
-            let place = self.place(0, position, Arm::Main);
+            let at = self.schedule_position(0, position, Arm::Main);
             let ended = self.invoke(case, name, Phase::Verify)?;
             let (ended, reply, outcome) = match ended {
                 Ok(ended) if ended.exit == Exit::Stopped => {
@@ -101,22 +125,29 @@ impl Runner<'_> {
                         Outcome::Hung(why) => Outcome::Hung(format!("before timing: {why}")),
                         _ => Outcome::Failed(format!("before timing: {reason}")),
                     };
-                    self.keep_failure(case, name, place, ended.as_ref(), outcome)?;
+                    self.keep_failure(case, name, at, ended.as_ref(), outcome)?;
                     verified.push(Verified::Out(reason));
                 }
             }
         }
-        self.conclude_verification(case, &verified)
+        self.conclude_verification(case, &mut verified)
     }
 
     fn conclude_verification(
         &mut self,
         case: &CasePlan,
-        verified: &[Verified],
+        verified: &mut [Verified],
     ) -> Result<Option<(Answer, Vec<bool>)>, Error> {
-        for (name, verified) in case.systems.iter().zip(verified) {
+        for (position, reason) in of_other_work(case, verified) {
+            let place = self.place(0, position, Arm::Main);
+            let outcome = Outcome::Failed(format!("before timing: {reason}"));
+            let system = case.systems[position].clone();
+            self.keep_failure(case, &system, place, None, outcome)?;
+            verified[position] = Verified::Out(reason);
+        }
+        for (name, verified) in case.systems.iter().zip(verified.iter()) {
             if let Verified::Out(reason) = verified {
-                self.fail(case, format!("{name}: {reason}"));
+                self.fail(case, name, format!("{name}: {reason}"));
             }
         }
         match compare(case, verified) {
@@ -136,19 +167,22 @@ impl Runner<'_> {
             Verdict::Disagreed(reason) => {
                 // The answers are kept as failed samples, because a reader who looks for the cause
                 // needs to see who answered what.
-                for (position, (name, verified)) in case.systems.iter().zip(verified).enumerate() {
+                for (position, (name, verified)) in
+                    case.systems.iter().zip(verified.iter()).enumerate()
+                {
                     let Verified::Answered(answer, wall_s) = verified else {
                         continue;
                     };
-                    let place = self.place(0, position, Arm::Main);
+                    let at = self.schedule_position(0, position, Arm::Main);
                     let reason = format!("before timing: answers disagree: {reason}");
-                    let mut sample = failed_sample(case, name, place, Outcome::Failed(reason));
+                    let mut sample = failed_sample(case, name, at, Outcome::Failed(reason));
                     sample.wall_s = *wall_s;
                     sample.answer = Some(answer.clone());
                     self.record.append(&sample)?;
                 }
                 self.fail(
                     case,
+                    DYNO,
                     format!("answers disagree, nothing is timed: {reason}"),
                 );
                 Ok(None)

@@ -45,7 +45,7 @@ impl FrameWriter {
     }
 
     /// Appends bytes, split over as many frames as they need.
-    pub fn put(&mut self, mut bytes: &[u8]) {
+    pub fn write(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.used == FRAME_BYTES {
                 self.seal();
@@ -162,8 +162,8 @@ mod tests {
                     if whole {
                         writer.room(len).copy_from_slice(&piece);
                     } else {
-                        writer.put(&piece);
-                        writer.put(&piece);
+                        writer.write(&piece);
+                        writer.write(&piece);
                         expected.extend_from_slice(&piece);
                     }
                     expected.extend_from_slice(&piece);

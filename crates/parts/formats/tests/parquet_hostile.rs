@@ -118,7 +118,7 @@ fn open(bytes: &[u8]) -> Result<ParquetFile, ReadError> {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(bytes).unwrap();
     file.rewind().unwrap();
-    ParquetFile::of(Path::new("hostile.parquet"), file)
+    ParquetFile::from_file(Path::new("hostile.parquet"), file)
 }
 
 /// A file of one REQUIRED column.

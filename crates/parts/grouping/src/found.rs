@@ -99,7 +99,7 @@ impl Found {
         let layout = &self.layout;
         let partitions = by_tag.into_iter().map(|groups| {
             let mut partition = Partition::new(layout, whole.totals.fresh());
-            partition.take(layout, &whole, groups.into_iter(), |group| {
+            partition.add_groups(layout, &whole, groups.into_iter(), |group| {
                 whole.key(layout, group)
             });
             partition

@@ -132,7 +132,7 @@ impl Groups {
 
 impl ColumnGroups {
     /// Adds one value to each of the groups, which may repeat.
-    pub(crate) fn take(&mut self, numbers: &[u32], values: &[i64]) {
+    pub(crate) fn add(&mut self, numbers: &[u32], values: &[i64]) {
         // A loop for each result, so that what is wanted is not looked up for each row.
         if self.wants.sum && self.unsigned {
             for (number, value) in numbers.iter().zip(values) {
@@ -205,7 +205,7 @@ mod tests {
         ] {
             let mut groups = Groups::new(&[value], &[unsigned]);
             groups.resize(2);
-            groups.columns[0].take(&[1; 4], &stored);
+            groups.columns[0].add(&[1; 4], &stored);
             assert_eq!(groups.columns[0].sums, [0, sum]);
             assert_eq!(groups.columns[0].least(1), least);
             assert_eq!(groups.columns[0].most(1), most);

@@ -96,11 +96,11 @@ impl Other {
         match (self.found.partitions(), &self.by_tag) {
             ([whole], Some(by_tag)) => {
                 let groups = by_tag[tag].iter().copied();
-                partition.take(layout, whole, groups, |group| key(whole, group));
+                partition.add_groups(layout, whole, groups, |group| key(whole, group));
             }
             (partitions, _) => {
                 let theirs = &partitions[tag];
-                partition.take(layout, theirs, theirs.held(from), |group| {
+                partition.add_groups(layout, theirs, theirs.held(from), |group| {
                     key(theirs, group)
                 });
             }

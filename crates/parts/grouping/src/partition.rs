@@ -138,7 +138,7 @@ impl Partition {
         let fresh = Self::new(to, self.totals.fresh());
         let old = std::mem::replace(self, fresh);
         let narrow = self.totals.is_narrow();
-        self.take(to, &old, old.held(from), |group| {
+        self.add_groups(to, &old, old.held(from), |group| {
             to.pack(from.unpack(old.key(from, group)))
         });
         if narrow && !self.totals.is_narrow() {
@@ -147,7 +147,7 @@ impl Partition {
     }
 
     /// Adds groups of another partition. `key` returns the combination that each of them has here.
-    pub(crate) fn take(
+    pub(crate) fn add_groups(
         &mut self,
         layout: &Layout,
         other: &Partition,
@@ -172,7 +172,7 @@ impl Partition {
                 if slots {
                     self.totals.take_slot(*to as usize, &other.totals, *from);
                 } else {
-                    self.totals.take(*to as usize, &other.totals, *from);
+                    self.totals.add_group(*to as usize, &other.totals, *from);
                 }
             }
         }

@@ -189,7 +189,7 @@ impl Selected {
             };
             let count = self.choice.choose(&mut self.columns, rows, left)?;
             if count > 0 {
-                self.take(rows, count)?;
+                self.read_chosen(rows, count)?;
                 found += count;
             }
             self.pass(rows);
@@ -223,7 +223,7 @@ impl Selected {
     }
 
     /// Reads the wanted columns of the chosen rows of a block.
-    fn take(&mut self, rows: usize, count: usize) -> Result<(), Failure> {
+    fn read_chosen(&mut self, rows: usize, count: usize) -> Result<(), Failure> {
         for index in 0..self.wanted.len() {
             let wanted = self.wanted[index];
             self.open(wanted)?;

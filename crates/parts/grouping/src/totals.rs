@@ -82,7 +82,7 @@ impl Totals {
             self.wide.count_rows(numbers);
             for (column, values) in self.wide.columns.iter_mut().zip(columns) {
                 if let Values::Each(values) = values {
-                    column.take(numbers, values);
+                    column.add(numbers, values);
                 }
             }
             return;
@@ -134,7 +134,7 @@ impl Totals {
     }
 
     /// Adds group `from` of `other` to group `to`. These totals are wide.
-    pub(crate) fn take(&mut self, to: usize, other: &Totals, from: usize) {
+    pub(crate) fn add_group(&mut self, to: usize, other: &Totals, from: usize) {
         if from < other.wide.counts.len() {
             self.wide.add(to, &other.wide, from);
         }

@@ -418,7 +418,7 @@ impl<'a> Worker<'a> {
         self.found.fit()?;
         if let Some((_, whole)) = self.found.whole() {
             for (code, number) in codes.iter().zip(numbers) {
-                whole.totals.take(number as usize, by_code, *code);
+                whole.totals.add_group(number as usize, by_code, *code);
             }
         }
         by_code.clear();

@@ -15,7 +15,7 @@
 //! });
 //! // Nothing listens there.
 //! let error = agent.get("http://127.0.0.1:9/").call().unwrap_err();
-//! let failure = dyno_http::Failure::of(&error);
+//! let failure = dyno_http::Failure::from_error(&error);
 //! assert!(!failure.lasting, "{}", failure.reason);
 //! ```
 
@@ -92,7 +92,7 @@ pub struct Failure {
 impl Failure {
     /// Reads what an error of the client means for another attempt.
     #[must_use]
-    pub fn of(error: &Error) -> Self {
+    pub fn from_error(error: &Error) -> Self {
         let (lasting, reason) = match error {
             Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => (
                 false,
@@ -124,10 +124,10 @@ mod tests {
     fn what_no_other_attempt_would_mend_is_told_apart() {
         let untrusted = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
         let handshake = std::io::Error::new(ErrorKind::InvalidData, untrusted);
-        let failure = Failure::of(&Error::Io(handshake));
+        let failure = Failure::from_error(&Error::Io(handshake));
         assert!(failure.lasting, "{failure:?}");
         assert!(failure.reason.starts_with("TLS: "), "{failure:?}");
-        let cut = Failure::of(&Error::Io(ErrorKind::ConnectionReset.into()));
+        let cut = Failure::from_error(&Error::Io(ErrorKind::ConnectionReset.into()));
         assert!(!cut.lasting, "{cut:?}");
     }
 }

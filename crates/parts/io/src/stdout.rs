@@ -46,7 +46,7 @@ impl StdoutSink {
         }
     }
 
-    fn put(&mut self, bytes: &[u8]) -> Result<(), IoError> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), IoError> {
         let _lock = self.shared.then(|| io::stdout().lock());
         let put = self.stream.write_all(bytes);
         put.map_err(|e| match e.kind() {
@@ -61,7 +61,7 @@ impl StdoutSink {
 
     fn flush(&mut self) -> Result<(), IoError> {
         let mut buffer = std::mem::take(&mut self.buffer);
-        let flushed = self.put(&buffer);
+        let flushed = self.write(&buffer);
         // The buffer is emptied even if the write failed, because part of it may have gone out, and
         // a second attempt would repeat that part.
         buffer.clear();
@@ -76,7 +76,7 @@ impl Sink for StdoutSink {
             self.flush()?;
         }
         if bytes.len() >= self.buffer_bytes {
-            return self.put(bytes);
+            return self.write(bytes);
         }
         self.buffer.extend_from_slice(bytes);
         Ok(())

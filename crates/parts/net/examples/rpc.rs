@@ -33,14 +33,14 @@ fn main() -> Result<(), Failure> {
         return serve(address, ring_bytes.parse()?);
     }
     let seconds: f64 = args.first().map_or(Ok(2.0), |text| text.parse())?;
-    let carriers = match args.get(1..) {
+    let transports = match args.get(1..) {
         None | Some([]) => vec!["ring", "unix", "tcp"],
         Some(named) => named.iter().map(String::as_str).collect(),
     };
     pin(0);
-    for carrier in carriers {
+    for transport in transports {
         for window in WINDOWS {
-            measure(carrier, window, Duration::from_secs_f64(seconds))?;
+            measure(transport, window, Duration::from_secs_f64(seconds))?;
         }
     }
     Ok(())
@@ -69,20 +69,20 @@ fn serve(address: &str, ring_bytes: u32) -> Result<(), Failure> {
     }
 }
 
-fn measure(carrier: &str, window: usize, duration: Duration) -> Result<(), Failure> {
+fn measure(transport: &str, window: usize, duration: Duration) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
-    let (carrier, ring_bytes) = match carrier.split_once(':') {
-        Some((carrier, bytes)) => (carrier, bytes.parse()?),
-        None => (carrier, ReactorOptions::default().ring_bytes),
+    let (transport, ring_bytes) = match transport.split_once(':') {
+        Some((transport, bytes)) => (transport, bytes.parse()?),
+        None => (transport, ReactorOptions::default().ring_bytes),
     };
-    let place = match carrier {
+    let place = match transport {
         "unix" => format!("unix:{}", folder.path().join("s").display()),
         _ => "127.0.0.1:0".to_owned(),
     };
     let (mut server, address) = start(&place, ring_bytes)?;
     let options = ClientOptions {
         port: PortOptions {
-            ring: carrier == "ring",
+            ring: transport == "ring",
             most_ring_bytes: 64 << 20,
             ..PortOptions::default()
         },
@@ -112,7 +112,7 @@ fn measure(carrier: &str, window: usize, duration: Duration) -> Result<(), Failu
     println!(
         "{{\"carrier\":\"{}\",\"ring_bytes\":{ring_bytes},\"window\":{window},\"calls\":{},\"calls_per_s\":{:.0},\
          \"p50_us\":{:.3},\"p99_us\":{:.3},\"p999_us\":{:.3},\"load\":\"{}\"}}",
-        client.carrier().kind,
+        client.transport().kind,
         done.answers,
         done.answers as f64 / done.elapsed.as_secs_f64(),
         at(0.5),

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use crate::port::{CoarseInstant, coarse_now};
-use crate::{Address, Carrier, Closed, FrameRef, Head, NetError, Port, PortOptions, SendError};
+use crate::{Address, Closed, FrameRef, Head, NetError, Port, PortOptions, SendError, Transport};
 
 /// How often deadlines are checked: a late answer may be reported this much later.
 const TICK: Duration = Duration::from_millis(20);
@@ -153,8 +153,8 @@ impl Client {
     }
 
     /// What the connection travels on, and why.
-    pub fn carrier(&self) -> &Carrier {
-        self.port.carrier()
+    pub fn transport(&self) -> &Transport {
+        self.port.transport()
     }
 
     /// The server's address, for messages.

@@ -17,7 +17,6 @@
 //! bytes is bounded, and a peer that is dead or lies ends its own connection only.
 
 mod address;
-mod carrier;
 mod client;
 mod closed;
 mod discovery;
@@ -31,16 +30,16 @@ mod share;
 mod shared;
 mod threaded;
 mod tls;
+mod transport;
 mod unix;
 
 pub use address::Address;
-pub use carrier::{Listener, Stream};
 pub use client::{Answered, Client, ClientOptions};
 pub use closed::Closed;
 pub use discovery::FIRST_RESERVED;
 pub use error::{FrameError, NetError};
 pub use frame::{Decoder, Frame, HEADER_BYTES, Head, MAGIC, VERSION, encode, header};
-pub use port::{Carrier, CarrierKind, FrameRef, Outbound, Port, PortOptions, SendError};
+pub use port::{FrameRef, Outbound, Port, PortOptions, SendError, Transport, TransportKind};
 pub use reactor::{Handler, PortId, Reactor, ReactorOptions, Waker};
 pub use rustls;
 pub use share::{Charge, Share, carried};
@@ -48,4 +47,5 @@ pub use shared::{SharedClient, Ticket};
 pub use threaded::{
     Answer, CallOptions, Caller, Connection, Outbox, ServeCounts, ServeOptions, Server, Service,
 };
+pub use transport::{Listener, Stream};
 pub use unix::BoundListener;

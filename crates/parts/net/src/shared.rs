@@ -14,7 +14,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::client::Answered;
 use crate::port::sleep::wait_one;
-use crate::{Address, Answer, Carrier, Client, ClientOptions, Frame, NetError};
+use crate::{Address, Answer, Client, ClientOptions, Frame, NetError, Transport};
 
 /// The longest single sleep, so that deadlines are checked.
 const MOST_SLEEP: Duration = Duration::from_millis(50);
@@ -36,7 +36,7 @@ struct Shared {
     senders: AtomicUsize,
     /// A duplicate of the client's descriptor, so that a thread can sleep on it without the lock.
     descriptor: OwnedFd,
-    carrier: Carrier,
+    transport: Transport,
     address: String,
     answer_wait: Option<Duration>,
     spin: Duration,
@@ -84,7 +84,7 @@ impl SharedClient {
             .map_err(|error| NetError::io("share the connection to", client.address(), error))?;
         Ok(SharedClient(Arc::new(Shared {
             descriptor,
-            carrier: client.carrier().clone(),
+            transport: client.transport().clone(),
             address: client.address().to_owned(),
             answer_wait: options.answer_wait,
             spin: options.spin,
@@ -99,8 +99,8 @@ impl SharedClient {
     }
 
     /// What the connection travels on, and why.
-    pub fn carrier(&self) -> &Carrier {
-        &self.0.carrier
+    pub fn transport(&self) -> &Transport {
+        &self.0.transport
     }
 
     /// The server's address, for messages.

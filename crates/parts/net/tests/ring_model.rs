@@ -38,7 +38,7 @@ impl<const N: usize> Ring<N> {
     }
 
     /// Writes one byte, sleeping while there is no room.
-    fn put(&self, writer: &mut Writer, byte: u8) {
+    fn push(&self, writer: &mut Writer, byte: u8) {
         while writer.room(&self.control, 1).expect("an honest reader") == 0 {
             let sleeps = writer.announce_sleep(&self.control, 1, ON_FUTEX);
             if sleeps.expect("an honest reader") {
@@ -99,7 +99,7 @@ fn check<const N: usize>(bytes: u8, per_batch: u8, preemptions: usize) {
         let writer = thread::spawn(move || {
             let mut writer = Writer::new(N as u64);
             for byte in 1..=bytes {
-                writing.put(&mut writer, byte);
+                writing.push(&mut writer, byte);
                 // A full ring must be shown, or nobody ever empties it.
                 if byte % per_batch == 0 || byte == bytes {
                     writing.publish(&mut writer);
@@ -138,7 +138,7 @@ fn a_lost_wake_up_would_be_found() {
         let writing = Arc::clone(&ring);
         let writer = thread::spawn(move || {
             let mut writer = Writer::new(1);
-            writing.put(&mut writer, 1);
+            writing.push(&mut writer, 1);
             writing.publish(&mut writer);
         });
         let mut reader = Reader::new(1);

@@ -235,8 +235,8 @@ fn a_long_frame_is_refused_until_the_client_is_admitted() {
         [0, 0, 16, 0]
     );
     // Another request before the first one that admits ends the connection.
-    let stranger = Caller::connect(server.address(), CallOptions::default()).unwrap();
-    assert!(stranger.call(COUNT, 0, &[]).is_err());
+    let unauthenticated = Caller::connect(server.address(), CallOptions::default()).unwrap();
+    assert!(unauthenticated.call(COUNT, 0, &[]).is_err());
     until(|| guarded.ended("service") == 1);
 }
 

@@ -132,13 +132,13 @@ impl ObjectSink {
                 part_bytes: self.part_bytes,
             });
         }
-        self.part = workers.put(std::mem::take(&mut self.part))?;
+        self.part = workers.push(std::mem::take(&mut self.part))?;
         Ok(())
     }
 
     fn complete(&mut self) -> Result<u64, ObjectError> {
         if self.upload.is_none() {
-            self.object.put(&self.part)?;
+            self.object.write_whole(&self.part)?;
             return Ok(self.written_bytes);
         }
         self.send_part()?;

@@ -175,9 +175,9 @@ impl Store {
                 .map_err(ureq::Error::Http)
                 .and_then(|request| self.agent.run(request)),
         };
-        let (head, mut body) = answer.map_err(|e| Failure::of(&e))?.into_parts();
+        let (head, mut body) = answer.map_err(|e| Failure::from_error(&e))?.into_parts();
         let text = body.with_config().limit(MOST_ANSWER_BYTES).read_to_vec();
-        let text = text.map_err(|e| Failure::of(&e))?;
+        let text = text.map_err(|e| Failure::from_error(&e))?;
         Ok(Reply {
             status: head.status.as_u16(),
             text: String::from_utf8_lossy(&text).into_owned(),

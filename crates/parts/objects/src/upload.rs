@@ -71,7 +71,7 @@ impl Object {
     }
 
     /// Writes the whole object in one request, and compares what the store then has with `bytes`.
-    pub fn put(&self, bytes: &[u8]) -> Result<(), ObjectError> {
+    pub fn write_whole(&self, bytes: &[u8]) -> Result<(), ObjectError> {
         const ACTION: &str = "write";
         let store = &*self.store;
         let md5: [u8; 16] = Md5::digest(bytes).into();

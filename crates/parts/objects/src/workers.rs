@@ -63,7 +63,7 @@ impl Workers {
     }
 
     /// Queues a part and returns memory for the next one. Waits while every worker is busy.
-    pub fn put(&mut self, bytes: Vec<u8>) -> Result<Vec<u8>, ObjectError> {
+    pub fn push(&mut self, bytes: Vec<u8>) -> Result<Vec<u8>, ObjectError> {
         self.digests.push(None);
         let number = self.digests.len() as u16;
         let jobs = self.jobs.as_ref().expect("jobs are taken until the end");

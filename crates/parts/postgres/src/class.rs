@@ -34,7 +34,7 @@ pub struct Class {
 
 impl Class {
     /// Classifies an error of a statement on an open connection.
-    pub fn of(error: &postgres::Error) -> Self {
+    pub fn from_error(error: &postgres::Error) -> Self {
         if let Some(refusal) = error.as_db_error() {
             let state = refusal.code().code();
             let (code, retry) = meaning(state);

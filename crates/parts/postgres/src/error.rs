@@ -222,7 +222,7 @@ impl PgError {
         let action = action.into();
         move |source| Self::Statement {
             action,
-            class: Class::of(&source),
+            class: Class::from_error(&source),
             source: Box::new(source),
         }
     }

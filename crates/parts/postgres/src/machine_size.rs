@@ -31,7 +31,7 @@ const UNKNOWN_MEMORY_BYTES: u64 = 1 << 30;
 
 impl MachineSize {
     /// This machine, with the disk that `data` (or the nearest parent that exists) lies on.
-    pub fn of(data: &Path) -> Self {
+    pub fn with_disk_of(data: &Path) -> Self {
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let kib = |name| field(&meminfo, name).map(|kib| kib * 1024);
         let total = kib("MemTotal:").unwrap_or(UNKNOWN_MEMORY_BYTES);
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_memory_and_a_disk() {
-        let size = MachineSize::of(Path::new("/tmp/no/such/place"));
+        let size = MachineSize::with_disk_of(Path::new("/tmp/no/such/place"));
         assert!(size.memory_bytes > 1 << 26 && size.cores > 0);
         assert!(size.disk_free_bytes.is_some() && size.kernel.is_some());
         assert_eq!(

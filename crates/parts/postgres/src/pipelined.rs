@@ -112,14 +112,14 @@ mod tests {
 
     use super::*;
 
-    fn of(dsn: &str) -> Config {
+    fn from_dsn(dsn: &str) -> Config {
         let dsn = Dsn::parse(dsn).expect("a connection string");
         config(&dsn, &Session::default())
     }
 
     #[test]
     fn a_dead_server_is_noticed_as_soon_as_on_a_blocking_connection() {
-        let config = of("host=db");
+        let config = from_dsn("host=db");
         assert!(config.get_keepalives());
         assert_eq!(config.get_keepalives_idle(), Duration::from_secs(30));
         let probes = (
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_connection_strings_own_keepalives_are_kept() {
-        let config = of(
+        let config = from_dsn(
             "host=db keepalives=1 keepalives_idle=60 keepalives_interval=7 \
                          keepalives_retries=2 tcp_user_timeout=9",
         );
@@ -143,6 +143,6 @@ mod tests {
         );
         let seconds = |count| Some(Duration::from_secs(count));
         assert_eq!(probes, (seconds(7), Some(2), seconds(9)));
-        assert!(!of("host=db keepalives=0").get_keepalives());
+        assert!(!from_dsn("host=db keepalives=0").get_keepalives());
     }
 }

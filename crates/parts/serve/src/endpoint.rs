@@ -138,20 +138,24 @@ struct Server {
 
 /// The connections that are open, the oldest first.
 #[derive(Default)]
-struct Places {
+struct ConnectionSlots {
     open: Mutex<VecDeque<(u64, TcpStream)>>,
 }
 
 /// A place among the connections, free again when it is dropped.
-struct Place {
+struct ConnectionSlot {
     number: u64,
-    places: Arc<Places>,
+    slots: Arc<ConnectionSlots>,
 }
 
-impl Places {
+impl ConnectionSlots {
     /// Takes a place for the connection of this number, at the cost of the oldest when all are
     /// taken.
-    fn take(self: &Arc<Self>, number: u64, socket: &TcpStream) -> std::io::Result<Place> {
+    fn acquire(
+        self: &Arc<Self>,
+        number: u64,
+        socket: &TcpStream,
+    ) -> std::io::Result<ConnectionSlot> {
         let socket = socket.try_clone()?;
         let mut open = self.lock();
         if open.len() >= CONNECTIONS
@@ -161,9 +165,9 @@ impl Places {
             let _ = oldest.shutdown(Shutdown::Both);
         }
         open.push_back((number, socket));
-        Ok(Place {
+        Ok(ConnectionSlot {
             number,
-            places: Arc::clone(self),
+            slots: Arc::clone(self),
         })
     }
 
@@ -172,16 +176,16 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.places
+        self.slots
             .lock()
             .retain(|(number, _)| *number != self.number);
     }
 }
 
 fn accept(listener: &TcpListener, server: &Arc<Server>, stopping: &AtomicBool) {
-    let places = Arc::new(Places::default());
+    let slots = Arc::new(ConnectionSlots::default());
     for number in 0.. {
         let accepted = listener.accept();
         // The connection that wakes this thread is made after the flag was set, so the flag is read
@@ -189,8 +193,8 @@ fn accept(listener: &TcpListener, server: &Arc<Server>, stopping: &AtomicBool) {
         if stopping.load(Ordering::Acquire) {
             return;
         }
-        let taken = accepted.and_then(|(socket, _)| Ok((places.take(number, &socket)?, socket)));
-        let Ok((place, socket)) = taken else {
+        let taken = accepted.and_then(|(socket, _)| Ok((slots.acquire(number, &socket)?, socket)));
+        let Ok((slot, socket)) = taken else {
             // Without a pause, a lack of descriptors would make this loop use a whole processor.
             thread::sleep(PAUSE);
             continue;
@@ -198,7 +202,7 @@ fn accept(listener: &TcpListener, server: &Arc<Server>, stopping: &AtomicBool) {
         let server = server.clone();
         let work = move || {
             // The place is free again when this closure ends, also by a panic.
-            let _place = place;
+            let _slot = slot;
             server.serve(socket);
         };
         // A thread that cannot start drops the connection, which tells the client enough.

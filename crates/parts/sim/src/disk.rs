@@ -98,7 +98,7 @@ impl Disk {
     }
 
     /// Puts a file there that is stable already. This is not a step.
-    pub fn put(&self, path: &Path, bytes: &[u8]) {
+    pub fn write(&self, path: &Path, bytes: &[u8]) {
         let mut state = self.state();
         let file = state.files.len();
         state.files.push(Content {

@@ -12,11 +12,11 @@ use dyno_random::Random;
 pub struct Rare {
     seed: Option<u64>,
     one_in: usize,
-    places: BTreeMap<&'static str, Place>,
+    points: BTreeMap<&'static str, RarePoint>,
 }
 
 #[derive(Debug, Clone)]
-struct Place {
+struct RarePoint {
     on: bool,
     random: Random,
     fired: u64,
@@ -28,7 +28,7 @@ impl Rare {
         Self {
             seed: None,
             one_in: 0,
-            places: BTreeMap::new(),
+            points: BTreeMap::new(),
         }
     }
 
@@ -37,7 +37,7 @@ impl Rare {
         Self {
             seed: Some(seed),
             one_in: 16,
-            places: BTreeMap::new(),
+            points: BTreeMap::new(),
         }
     }
 
@@ -49,16 +49,16 @@ impl Rare {
     }
 
     /// Whether to take the rare path at the place called `place`.
-    pub fn fires(&mut self, place: &'static str) -> bool {
+    pub fn fires(&mut self, point: &'static str) -> bool {
         let Some(seed) = self.seed else {
             return false;
         };
-        let found = self.places.entry(place).or_insert_with(|| {
+        let found = self.points.entry(point).or_insert_with(|| {
             // Each place has numbers of its own, so that a new place in the code does not change
             // what the others do under a known seed.
-            let mut random = Random::fork(seed, place);
+            let mut random = Random::fork(seed, point);
             let on = random.one_in(4);
-            Place {
+            RarePoint {
                 on,
                 random,
                 fired: 0,
@@ -71,7 +71,7 @@ impl Rare {
 
     /// Places that were passed, and how often each fired: what a seed exercised.
     pub fn fired(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        self.places.iter().map(|(&name, place)| (name, place.fired))
+        self.points.iter().map(|(&name, point)| (name, point.fired))
     }
 }
 

@@ -54,7 +54,7 @@ impl Job {
     fn disk(&self, faults: Faults) -> Disk {
         let disk = Disk::new(self.seed, faults);
         if self.existing == Existing::Replace {
-            disk.put(&target(), OLD);
+            disk.write(&target(), OLD);
         }
         disk
     }

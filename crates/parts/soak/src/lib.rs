@@ -6,9 +6,11 @@
 //! ```
 //! use dyno_soak::{Trend, is_long};
 //!
-//! let memory = Trend::of("memory of server, bytes", &[50e6, 52e6, 51e6, 53e6, 52e6, 54e6], 8e6);
+//! let bytes = [50e6, 52e6, 51e6, 53e6, 52e6, 54e6];
+//! let memory = Trend::from_values("memory of server, bytes", &bytes, 8e6);
 //! assert!(memory.flat);
-//! let latency = Trend::of("p99 of a minute, ms", &[4.0, 5.0, 9.0, 14.0, 20.0, 31.0], 5.0);
+//! let milliseconds = [4.0, 5.0, 9.0, 14.0, 20.0, 31.0];
+//! let latency = Trend::from_values("p99 of a minute, ms", &milliseconds, 5.0);
 //! assert!(!latency.flat);
 //! assert!(!is_long(120.0), "two minutes show no growth");
 //! ```
@@ -39,7 +41,7 @@ pub struct Trend {
 impl Trend {
     /// Compares the medians of the first and the last third. A rise below `grain`, in the unit of
     /// the values, does not count as growth.
-    pub fn of(name: impl Into<String>, values: &[f64], grain: f64) -> Trend {
+    pub fn from_values(name: impl Into<String>, values: &[f64], grain: f64) -> Trend {
         let third = values.len().div_ceil(3);
         let begin = median(&values[..third.min(values.len())]);
         let end = median(&values[values.len() - third.min(values.len())..]);
@@ -90,10 +92,10 @@ mod tests {
                 .map(|at| 100.0 + by * f64::from(at))
                 .collect::<Vec<_>>()
         };
-        assert!(Trend::of("x", &rising(0.1), 1.0).flat);
-        assert!(!Trend::of("x", &rising(3.0), 1.0).flat);
-        assert!(Trend::of("x", &rising(3.0), 1000.0).flat);
-        assert!(Trend::of("nothing", &[], 1.0).flat);
+        assert!(Trend::from_values("x", &rising(0.1), 1.0).flat);
+        assert!(!Trend::from_values("x", &rising(3.0), 1.0).flat);
+        assert!(Trend::from_values("x", &rising(3.0), 1000.0).flat);
+        assert!(Trend::from_values("nothing", &[], 1.0).flat);
     }
 
     #[test]

@@ -214,7 +214,7 @@ fn is_text(column: &Column) -> bool {
 impl Share {
     /// The range of `whole` that this share has. All shares together have all of it, without
     /// overlap.
-    fn of(self, whole: u64) -> std::ops::Range<u64> {
+    fn range_of(self, whole: u64) -> std::ops::Range<u64> {
         let at =
             |number: u64| (u128::from(whole) * u128::from(number) / u128::from(self.of)) as u64;
         at(self.number)..at(self.number + 1)
@@ -225,7 +225,7 @@ impl Share {
 mod tests {
     use super::*;
     use dyno_tpch::Scale;
-    use dyno_tpch_files::{Format, Job, Place, Progress, run};
+    use dyno_tpch_files::{Destination, Format, Job, Progress, run};
 
     /// Of the files of tpchgen-cli 4.0.0 at scale factor 0.01, read by pyarrow 26 in
     /// `peers/tpch.py`.
@@ -238,7 +238,7 @@ mod tests {
     fn every_format_reads_back_as_what_others_wrote() {
         for format in Format::ALL {
             let folder = tempfile::tempdir().expect("a directory");
-            let place = Place::Folder(folder.path().to_path_buf());
+            let place = Destination::Folder(folder.path().to_path_buf());
             let job = Job::new(Scale::new(0.01).expect("a scale"), format, place);
             run(&job, &Progress::default()).expect("it writes");
             let read = tables(folder.path(), &job.tables, format.name(), Texts::Bytes);

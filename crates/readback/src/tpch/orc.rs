@@ -13,7 +13,7 @@ use super::{Sum, Wanted, factor, is_bare, key_columns, text_value, weight};
 pub(super) fn sum(path: &Path, wanted: Wanted) -> Result<Sum, String> {
     let file = File::open(path).map_err(|e| e.to_string())?;
     let length = file.metadata().map_err(|e| e.to_string())?.len();
-    let bytes = wanted.share.of(length);
+    let bytes = wanted.share.range_of(length);
     let reader = ArrowReaderBuilder::try_new(file)
         .map_err(|e| e.to_string())?
         .with_file_byte_range(bytes.start as usize..bytes.end as usize)

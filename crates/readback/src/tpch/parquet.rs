@@ -20,7 +20,7 @@ pub(super) fn sum(path: &Path, wanted: Wanted) -> Result<Sum, String> {
 fn read(path: &Path, wanted: Wanted) -> Result<Sum, ParquetError> {
     let reader = SerializedFileReader::new(File::open(path)?)?;
     let mut sum = Sum::default();
-    for index in wanted.share.of(reader.num_row_groups() as u64) {
+    for index in wanted.share.range_of(reader.num_row_groups() as u64) {
         let group = reader.get_row_group(index as usize)?;
         let weights = weights(group.as_ref(), wanted.table)?;
         sum.rows += weights.len() as u64;

@@ -85,7 +85,7 @@ fn read(
 /// The offsets of the first line that begins in the share and of the first one in the next share. A
 /// line end always ends a row, because no text of TPC-H has one in it.
 fn lines_of(file: &mut File, wanted: Wanted) -> io::Result<(u64, u64)> {
-    let bytes = wanted.share.of(file.metadata()?.len());
+    let bytes = wanted.share.range_of(file.metadata()?.len());
     let mut next_line = |at: u64| -> io::Result<u64> {
         if at == 0 {
             return Ok(0);

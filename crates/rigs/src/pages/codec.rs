@@ -21,7 +21,7 @@ enum Tool {
 }
 
 impl Tool {
-    fn of(name: &str) -> Result<Tool, PagesError> {
+    fn from_name(name: &str) -> Result<Tool, PagesError> {
         let lz4 = |codec| Ok(Tool::Lz4(Box::new(lz4::Encoder::new(codec))));
         match name {
             "lz4" => lz4(Codec::Page),
@@ -63,7 +63,7 @@ impl Tool {
 /// before did not leave in a near cache. Every block is decoded again, and compared with its page.
 pub(crate) fn codec(params: &mut Params<'_>, _request: &Request) -> Result<Reply, RigError> {
     let corpus = corpus::read(Path::new(params.text("corpus")?), params.text("class")?)?;
-    let mut tool = Tool::of(params.text("codec")?)?;
+    let mut tool = Tool::from_name(params.text("codec")?)?;
     let direction = params.text("direction")?;
     let rounds = params.count("rounds")?.max(1);
     let mut blocks: Vec<Block> = vec![[0; BLOCK_BOUND]; corpus.count()];

@@ -10,7 +10,7 @@ use dyno_pages::{PAGE_BYTES, Page};
 use dyno_record::Answer;
 use dyno_suite::protocol::{Reply, Request};
 use dyno_tpch::{Scale, Table};
-use dyno_tpch_files::{Format, Job, Place, Progress, SinkKind, run};
+use dyno_tpch_files::{Destination, Format, Job, Progress, SinkKind, run};
 
 use super::PagesError;
 use super::passes::shuffled;
@@ -88,7 +88,7 @@ fn places(folder: &Path) -> Result<Made, RigError> {
     let parquet = folder.join("parquet");
     fs::create_dir_all(&parquet).map_err(|e| RigError::io(&parquet, e))?;
     let scale = Scale::new(PARQUET_SCALE).map_err(|e| PagesError::Wrong(e.to_string()))?;
-    let mut job = Job::new(scale, Format::Parquet, Place::Folder(parquet.clone()));
+    let mut job = Job::new(scale, Format::Parquet, Destination::Folder(parquet.clone()));
     job.tables = vec![Table::Orders, Table::Customer, Table::Part];
     job.sink = SinkKind::Std;
     run(&job, &Progress::default())?;

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use super::fio::{self, Target, VERIFYING};
 use super::passes::SLICE;
-use super::place::{Worker, aligned};
 use super::source::{Source, hash_of};
+use super::system::{Worker, aligned};
 use super::zram::Zram;
 use super::{PagesError, bytes_of, files, store};
 use crate::{Params, RigError};

@@ -127,17 +127,17 @@ fn region(source: &Source, touch: Touch, lasts: Duration) -> Result<Vec<u64>, Pa
         pages,
         bytes_of(pages) + (32 << 20),
     ))?);
-    let mut lane = store.lane()?;
+    let mut handle = store.handle()?;
     let mut page = [0; PAGE_BYTES];
     // One word of each page, at an offset that differs from page to page.
     let place = |number: usize| 8 * (number % (PAGE_BYTES / 8));
     let mut words = Vec::with_capacity(pages as usize);
     for number in 0..pages {
         source.fill(number, &mut page);
-        lane.write(number, &page)?;
+        handle.write(number, &page)?;
         words.push(word(&page, place(number as usize)));
     }
-    drop(lane);
+    drop(handle);
     let mut region = Region::new(Arc::clone(&store), LEAST_RESIDENT_PAGES).map_err(failed)?;
     let count = pages as usize;
     let times = match touch {

@@ -8,11 +8,11 @@ mod fault;
 mod files;
 mod fio;
 mod passes;
-mod place;
 mod repetition;
 mod source;
 mod space;
 mod store;
+mod system;
 mod zram;
 
 use std::io;
@@ -62,6 +62,12 @@ pub enum PagesError {
     /// A worker thread panicked, so its part of the result is missing.
     #[error("a thread of the load panicked")]
     Panicked,
+}
+
+impl From<PagesError> for crate::RigError {
+    fn from(error: PagesError) -> crate::RigError {
+        crate::RigError::Workload(error.into())
+    }
 }
 
 impl PagesError {

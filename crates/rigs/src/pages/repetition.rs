@@ -8,9 +8,9 @@ use dyno_pages::{PAGE_BYTES, Page};
 
 use super::PagesError;
 use super::passes::{SLICE, Times, shuffled};
-use super::place::{Place, Worker, aligned};
 use super::source::Source;
 use super::store::{Op, StoreParams, fill};
+use super::system::{PageSystem, Worker, aligned};
 
 /// The warm-up, which is not counted, lasts this fraction (1/5) of the measured time.
 const WARM_UP: u32 = 5;
@@ -31,12 +31,12 @@ pub(super) struct Ran {
 
 /// Runs passes until their number or the time that was asked for is reached. Passes of the warm-up
 /// are not counted.
-pub(super) fn repeat(place: &Place, params: &StoreParams) -> Result<Ran, PagesError> {
+pub(super) fn repeat(system: &PageSystem, params: &StoreParams) -> Result<Ran, PagesError> {
     let mut pass = 0;
     if let Some(lasts) = params.lasts {
         let warming = Instant::now();
         while warming.elapsed() < lasts / WARM_UP {
-            one_pass(place, params, pass)?;
+            one_pass(system, params, pass)?;
             pass += 1;
         }
     }
@@ -49,7 +49,7 @@ pub(super) fn repeat(place: &Place, params: &StoreParams) -> Result<Ran, PagesEr
     };
     // Whole passes only, because all of them do the same work and so their rates can be compared.
     while goes_on(rates.len(), measured_s) {
-        let of_pass = one_pass(place, params, pass)?;
+        let of_pass = one_pass(system, params, pass)?;
         pass += 1;
         // Threads of a pass run at once, so the pass lasts as long as the slowest of them; their
         // rates add up.
@@ -95,13 +95,13 @@ fn calls_of(params: &StoreParams, thread: usize, pass: u64) -> Vec<u64> {
 
 /// Runs one pass on all threads and returns their times.
 pub(super) fn one_pass(
-    place: &Place,
+    system: &PageSystem,
     params: &StoreParams,
     pass: u64,
 ) -> Result<Vec<Times>, PagesError> {
     if params.op == Op::Fill {
         let mut times = Times::default();
-        fill(place, &params.source, &mut times)?;
+        fill(system, &params.source, &mut times)?;
         return Ok(vec![times]);
     }
     let barrier = Barrier::new(params.threads);
@@ -111,7 +111,7 @@ pub(super) fn one_pass(
                 let barrier = &barrier;
                 scope.spawn(move || {
                     let starts = calls_of(params, thread, pass);
-                    let worker = place.worker();
+                    let worker = system.worker();
                     // All threads pass the barrier before the result is looked at. One that left
                     // early with an error would leave the others waiting for ever.
                     barrier.wait();
@@ -192,8 +192,12 @@ fn compare(
 /// zeros, which are noted in the device's table and not packed. The system call and the block layer
 /// are in it, and the kernel's clearing of the page, or its look at it, which it does for other
 /// pages as well.
-pub(super) fn call_time(place: &Place, params: &StoreParams, from: u64) -> Result<f64, PagesError> {
-    let mut worker = place.worker()?;
+pub(super) fn call_time(
+    system: &PageSystem,
+    params: &StoreParams,
+    from: u64,
+) -> Result<f64, PagesError> {
+    let mut worker = system.worker()?;
     let mut times = Times::default();
     let calls = (SLICE / params.batch).max(1);
     let buffer = aligned(calls * params.batch);

@@ -8,8 +8,8 @@ use dyno_pages::PAGE_BYTES;
 use dyno_suite::protocol::{Reply, Request};
 
 use super::passes::{SLICE, Times, shuffled};
-use super::place::{Place, aligned};
 use super::source::Source;
+use super::system::{PageSystem, aligned};
 use super::{PagesError, bytes_of, corpus, store};
 use crate::{Params, RigError};
 
@@ -33,22 +33,22 @@ pub(crate) fn space(
     let tiers = store::tiers(params)?;
     let source = store::source(params)?;
     let before = own_bytes()?;
-    let place = Place::open(peer, source.count(), tiers)?;
-    store::fill(&place, &source, &mut Times::default())?;
-    overwrite(&place, &source, churn)?;
+    let system = PageSystem::open(peer, source.count(), tiers)?;
+    store::fill(&system, &source, &mut Times::default())?;
+    overwrite(&system, &source, churn)?;
     let mut facts = BTreeMap::from([("corpus".to_string(), corpus::told(source.corpus()))]);
     if packed {
-        store::note_unpacked(place.pack()?, &mut facts);
+        store::note_unpacked(system.pack()?, &mut facts);
     }
     // A thread's buffers live as long as the thread, so they count.
-    let worker = place.worker()?;
+    let worker = system.worker()?;
     // Measured after everything that the store allocates for good, and before the answer is read
     // back, whose buffers are not the store's.
     let process = match peer {
         None => own_bytes()?.saturating_sub(before + buffers(churn)),
         Some(_) => 0,
     };
-    let held = place.held_bytes_with(source.count(), process)? as f64;
+    let held = system.held_bytes_with(source.count(), process)? as f64;
     drop(worker);
     let pages = source.count() as f64;
     let count = source.count();
@@ -57,7 +57,7 @@ pub(crate) fn space(
         passes => store::overwritten_with(number, passes - 1, count),
     };
     Ok(Reply {
-        answer: Some(store::answer(&place, &source, last)?),
+        answer: Some(store::answer(&system, &source, last)?),
         metrics: BTreeMap::from([
             ("bytes".to_string(), held),
             ("process-bytes".to_string(), process as f64),
@@ -70,11 +70,11 @@ pub(crate) fn space(
 }
 
 /// Overwrites every page with another one, in random order, `passes` times.
-fn overwrite(place: &Place, source: &Source, passes: u64) -> Result<(), PagesError> {
+fn overwrite(system: &PageSystem, source: &Source, passes: u64) -> Result<(), PagesError> {
     if passes == 0 {
         return Ok(());
     }
-    let mut worker = place.worker()?;
+    let mut worker = system.worker()?;
     let page = aligned(1);
     for pass in 0..passes {
         for number in shuffled(source.count() as usize, 11 + pass) {
@@ -86,7 +86,7 @@ fn overwrite(place: &Place, source: &Source, passes: u64) -> Result<(), PagesErr
         }
     }
     drop(worker);
-    place.compact()
+    system.compact()
 }
 
 /// Bytes of this process that belong to the measurement itself: page buffers that are never freed.

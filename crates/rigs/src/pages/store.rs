@@ -10,9 +10,9 @@ use dyno_record::Answer;
 use dyno_suite::protocol::{Phase, Reply, Request};
 
 use super::passes::{SLICE, Times};
-use super::place::{Place, aligned};
 use super::repetition::{Ran, call_time, one_pass, repeat};
 use super::source::{Source, hash_of};
+use super::system::{PageSystem, aligned};
 use super::{PagesError, corpus};
 use crate::{Params, RigError};
 
@@ -83,14 +83,14 @@ pub(crate) fn store(
     if request.phase == Phase::Verify {
         parsed.lasts = parsed.lasts.map(|lasts| lasts.min(VERIFYING));
     }
-    let place = open(peer, &parsed)?;
+    let system = open(peer, &parsed)?;
     if parsed.op != Op::Fill {
-        fill(&place, &parsed.source, &mut Times::default())?;
+        fill(&system, &parsed.source, &mut Times::default())?;
     }
     let mut facts = BTreeMap::from([("corpus".to_string(), corpus::told(parsed.source.corpus()))]);
-    match (parsed.tier, &place) {
-        (Tier::Packed, place) => note_unpacked(place.pack()?, &mut facts),
-        (Tier::Gathered, Place::Store(store)) => drop(store.gather()),
+    match (parsed.tier, &system) {
+        (Tier::Packed, system) => note_unpacked(system.pack()?, &mut facts),
+        (Tier::Gathered, PageSystem::Store(store)) => drop(store.gather()),
         _ => {}
     }
     let Ran {
@@ -98,13 +98,13 @@ pub(crate) fn store(
         rates,
         window_s,
         mut last_pass,
-    } = repeat(&place, &parsed)?;
+    } = repeat(&system, &parsed)?;
     let mean = rates.len() as f64 / rates.iter().map(|rate| rate.recip()).sum::<f64>();
     let page_time = parsed.threads as f64 / mean;
-    let held = place.held_bytes(parsed.source.count())? as f64;
-    let call = match place.never_written(parsed.source.count()) {
+    let held = system.held_bytes(parsed.source.count())? as f64;
+    let call = match system.never_written(parsed.source.count()) {
         Some(from) if matches!(parsed.op, Op::Read | Op::Write) => {
-            Some(call_time(&place, &parsed, from)?)
+            Some(call_time(&system, &parsed, from)?)
         }
         _ => None,
     };
@@ -124,14 +124,14 @@ pub(crate) fn store(
         // How many passes fit into the time differs between systems. What the last one left is
         // compared here; one more, the same for all, then leaves bytes whose checksum can be
         // compared between systems.
-        answer(&place, &parsed.source, |number| {
+        answer(&system, &parsed.source, |number| {
             parsed.content_after(number, last_pass)
         })?;
         last_pass = 0;
-        one_pass(&place, &parsed, last_pass)?;
+        one_pass(&system, &parsed, last_pass)?;
     }
     Ok(Reply {
-        answer: Some(answer(&place, &parsed.source, |number| {
+        answer: Some(answer(&system, &parsed.source, |number| {
             parsed.content_after(number, last_pass)
         })?),
         metrics,
@@ -144,18 +144,18 @@ pub(crate) fn store(
 
 /// Opens the place under test. One that is to be nearly full gets its limit from what the pages
 /// take in a store with room.
-fn open(peer: Option<&str>, params: &StoreParams) -> Result<Place, PagesError> {
+fn open(peer: Option<&str>, params: &StoreParams) -> Result<PageSystem, PagesError> {
     let pages = params.source.count();
-    let place = Place::open(peer, pages, params.tiers)?;
+    let system = PageSystem::open(peer, pages, params.tiers)?;
     if params.full_percent == 0 {
-        return Ok(place);
+        return Ok(system);
     }
-    fill(&place, &params.source, &mut Times::default())?;
+    fill(&system, &params.source, &mut Times::default())?;
     // What the pages take is known only when they are in a store. A limit in bytes by guess would
     // be another share of memory for each class of pages.
-    let held = place.held_bytes(pages)?;
-    drop(place);
-    Place::limited(pages, params.tiers, held * 100 / params.full_percent)
+    let held = system.held_bytes(pages)?;
+    drop(system);
+    PageSystem::limited(pages, params.tiers, held * 100 / params.full_percent)
 }
 
 impl StoreParams {
@@ -281,8 +281,12 @@ pub(super) fn source(params: &mut Params<'_>) -> Result<Source, RigError> {
 }
 
 /// Writes every page, in order.
-pub(super) fn fill(place: &Place, source: &Source, times: &mut Times) -> Result<(), PagesError> {
-    let mut worker = place.worker()?;
+pub(super) fn fill(
+    system: &PageSystem,
+    source: &Source,
+    times: &mut Times,
+) -> Result<(), PagesError> {
+    let mut worker = system.worker()?;
     let buffer = aligned(SLICE);
     let mut first = 0;
     while first < source.count() {
@@ -301,11 +305,11 @@ pub(super) fn fill(place: &Place, source: &Source, times: &mut Times) -> Result<
 /// Reads every page and compares it with the source: page `number` must hold the bytes of page
 /// `content(number)`.
 pub(super) fn answer(
-    place: &Place,
+    system: &PageSystem,
     source: &Source,
     content: impl Fn(u64) -> u64,
 ) -> Result<Answer, PagesError> {
-    let mut worker = place.worker()?;
+    let mut worker = system.worker()?;
     let buffer = aligned(1);
     let mut failure = Ok(());
     // All pages are hashed as they are read and again as they should be, so one comparison covers

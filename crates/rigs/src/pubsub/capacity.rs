@@ -68,7 +68,7 @@ pub(crate) fn capacity(
         ))
         .into());
     };
-    let mut metrics = metrics::of(&probed.flow, &measured);
+    let mut metrics = metrics::from_flow(&probed.flow, &measured);
     metrics.insert("capacity".to_string(), rate);
     metrics.insert("probes".to_string(), f64::from(search.probes()));
     Ok(Reply {

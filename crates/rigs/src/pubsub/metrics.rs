@@ -14,7 +14,7 @@ const MS: f64 = 1e-3;
 
 /// All metrics. Rates are per second, latencies in milliseconds, processor time in microseconds per
 /// message.
-pub(super) fn of(flow: &Flow, measured: &Measured) -> BTreeMap<String, f64> {
+pub(super) fn from_flow(flow: &Flow, measured: &Measured) -> BTreeMap<String, f64> {
     let Measured { flowed, used, .. } = measured;
     let start_ns = flowed.writes.started_ns;
     let seconds = |until_ns: u64| (until_ns.saturating_sub(start_ns)) as f64 / 1e9;

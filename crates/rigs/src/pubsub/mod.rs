@@ -66,6 +66,12 @@ pub enum FlowError {
     Panicked,
 }
 
+impl From<FlowError> for RigError {
+    fn from(error: FlowError) -> RigError {
+        RigError::Workload(error.into())
+    }
+}
+
 /// `pubsub-flow`: `messages`, or as many as go through in `seconds`, of `payload` bytes from
 /// `writers` to `groups` of `readers`, in the `way` asked for, on `nodes` servers; `peer` is the
 /// name of the peer whose protocol is spoken.
@@ -100,7 +106,7 @@ fn reply(params: &FlowParams, request: &Request) -> Result<Reply, RigError> {
         _ => params.clone(),
     };
     let measured = params.measure(&request.scratch)?;
-    let metrics = metrics::of(&params.flow, &measured);
+    let metrics = metrics::from_flow(&params.flow, &measured);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let bottleneck = metrics::bottleneck(&params.flow, &measured, cores);
     let Measured { flowed, server, .. } = measured;

@@ -17,10 +17,10 @@ use crate::used;
 /// The server of one invocation.
 pub(crate) struct Server {
     dsn: Dsn,
-    place: Place,
+    instance: Instance,
 }
 
-enum Place {
+enum Instance {
     /// Servers in the scratch directory, with standbys if there are several. Dropping this stops
     /// all of them.
     Private {
@@ -34,15 +34,15 @@ enum Place {
     },
     /// A server that is running already. This invocation creates a database there and drops it at
     /// the end.
-    Given { _database: Box<OwnDatabase> },
+    Existing { _database: Box<OwnDatabase> },
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         // The data is removed too, so nothing has to be flushed before the processes end.
-        if let Place::Private {
+        if let Instance::Private {
             standbys, cluster, ..
-        } = &mut self.place
+        } = &mut self.instance
         {
             for cluster in standbys.iter_mut().chain([&mut **cluster]) {
                 // An error is ignored here, because dropping the cluster stops what is left.
@@ -148,7 +148,7 @@ impl Server {
         }
         let mut server = Server {
             dsn,
-            place: Place::Private {
+            instance: Instance::Private {
                 standbys,
                 cluster: Box::new(cluster),
                 files: place.join("server"),
@@ -161,9 +161,9 @@ impl Server {
 
     /// Waits until all standbys follow, then makes commits wait for any one of them.
     fn wait_for_standbys(&mut self) -> Result<(), FlowError> {
-        let Place::Private {
+        let Instance::Private {
             standbys, cluster, ..
-        } = &mut self.place
+        } = &mut self.instance
         else {
             return Ok(());
         };
@@ -190,7 +190,7 @@ impl Server {
         connect(&admin)?.batch_execute(&format!("CREATE DATABASE {name}"))?;
         Ok(Server {
             dsn: admin.with_database(&name),
-            place: Place::Given {
+            instance: Instance::Existing {
                 _database: Box::new(OwnDatabase { admin, name }),
             },
         })
@@ -201,7 +201,7 @@ impl Server {
     /// # Errors
     /// When it does not come back, or was not started by us.
     pub fn crash(&mut self) -> Result<(), FlowError> {
-        let Place::Private { cluster, .. } = &mut self.place else {
+        let Instance::Private { cluster, .. } = &mut self.instance else {
             let reason = "a server that was not started by the rig is not killed";
             return Err(FlowError::Way(reason.to_string()));
         };
@@ -211,9 +211,9 @@ impl Server {
 
     /// The directory of a private server; `None` for one that was running already.
     pub fn files(&self) -> Option<&Path> {
-        match &self.place {
-            Place::Private { files, .. } => Some(files),
-            Place::Given { .. } => None,
+        match &self.instance {
+            Instance::Private { files, .. } => Some(files),
+            Instance::Existing { .. } => None,
         }
     }
 
@@ -241,9 +241,9 @@ impl Server {
 
     /// The server's version, where its files are, and how many servers hold them.
     pub fn describe(&self) -> Result<String, FlowError> {
-        let Place::Private {
+        let Instance::Private {
             standbys, cluster, ..
-        } = &self.place
+        } = &self.instance
         else {
             let row = connect(&self.dsn)?.query_one("SHOW server_version", &[])?;
             return Ok(format!(
@@ -263,9 +263,9 @@ impl Server {
     /// Processor seconds of all processes of a private server and its standbys, ended ones
     /// included.
     pub(crate) fn cpu_s(&self) -> Option<f64> {
-        let Place::Private {
+        let Instance::Private {
             standbys, cluster, ..
-        } = &self.place
+        } = &self.instance
         else {
             return None;
         };

@@ -48,3 +48,9 @@ pub enum TpccError {
     #[error("there is no throughput: {0}")]
     Wrong(String),
 }
+
+impl From<TpccError> for crate::RigError {
+    fn from(error: TpccError) -> crate::RigError {
+        crate::RigError::Workload(error.into())
+    }
+}

@@ -136,7 +136,7 @@ fn way(params: &mut Params<'_>) -> Result<Which, RigError> {
 fn population(params: &mut Params<'_>) -> Result<Population, RigError> {
     let warehouses = within(params, "warehouses")?;
     let scale = match params.text("population")? {
-        "full" => Scale::of(warehouses),
+        "full" => Scale::specified(warehouses),
         "small" => Scale::small(warehouses),
         other => {
             let reason = format!("`{other}` is neither full nor small");

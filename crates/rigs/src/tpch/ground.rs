@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dyno_tpch_files::Place;
+use dyno_tpch_files::Destination;
 
 /// The tmpfs that every Linux mounts.
 const MEMORY: &str = "/dev/shm";
@@ -41,10 +41,10 @@ impl Ground {
         }
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Destination {
         match &self.folder {
-            Some(folder) => Place::Folder(folder.clone()),
-            None => Place::Nowhere,
+            Some(folder) => Destination::Folder(folder.clone()),
+            None => Destination::Nowhere,
         }
     }
 

@@ -19,7 +19,7 @@ use dyno_net::Address;
 use dyno_record::Answer;
 use dyno_suite::protocol::{Reply, Request};
 
-use super::k2::{Carrier, K2Error, size};
+use super::k2::{K2Error, Transport, size};
 use crate::{Params, RigError, Windows, quantiles};
 use apart::Servers;
 pub(crate) use apart::serve;
@@ -35,7 +35,7 @@ const WARM_UP: u32 = 5;
 /// The parsed parameters of `txn-rpc` and `txn-transport`.
 #[derive(Debug, Clone, Copy)]
 struct CallParams {
-    carrier: Carrier,
+    transport: Transport,
     request_bytes: usize,
     answer_bytes: usize,
     connections: usize,
@@ -58,7 +58,7 @@ struct Seen {
     /// Messages by the time of their answers.
     windows: Windows,
     /// The transport that the connections used.
-    carrier: String,
+    transport: String,
 }
 
 /// `txn-rpc`: requests and answers, with `window` requests in flight on each connection.
@@ -85,7 +85,7 @@ pub(crate) fn transport(params: &mut Params<'_>, request: &Request) -> Result<Re
 impl CallParams {
     fn read(params: &mut Params<'_>, every: usize) -> Result<CallParams, RigError> {
         let parsed = CallParams {
-            carrier: Carrier::read(params)?,
+            transport: Transport::read(params)?,
             request_bytes: size(params.count("request")?),
             answer_bytes: size(params.count("answer")?),
             connections: size(params.count("connections")?),
@@ -152,7 +152,7 @@ fn reply(params: &CallParams, request: &Request, run: Run) -> Result<Reply, RigE
         ("latency-count".to_owned(), seen.latencies.count() as f64),
     ]);
     quantiles::insert(&mut metrics, "latency", &seen.latencies, 1.0);
-    let mut facts = BTreeMap::from([("carrier".to_owned(), seen.carrier.clone())]);
+    let mut facts = BTreeMap::from([("carrier".to_owned(), seen.transport.clone())]);
     if let Ok(load) = std::fs::read_to_string("/proc/loadavg") {
         let first = load.split(' ').next().unwrap_or_default();
         facts.insert("load".to_owned(), first.to_owned());
@@ -213,7 +213,7 @@ mod tests {
 
     fn params(every: usize) -> CallParams {
         CallParams {
-            carrier: Carrier::Unix,
+            transport: Transport::Unix,
             request_bytes: 1024,
             answer_bytes: 10,
             connections: if every == 1 { 2 } else { 1 },
@@ -226,20 +226,24 @@ mod tests {
     }
 
     #[test]
-    fn every_carrier_carries_both_and_every_answer_is_right() {
-        for carrier in [Carrier::Ring, Carrier::Unix, Carrier::Tcp] {
+    fn every_transport_carries_both_and_every_answer_is_right() {
+        for transport in [Transport::Ring, Transport::Unix, Transport::Tcp] {
             for (every, run) in [(1, rpc::run as Run), (4, stream::run)] {
                 let folder = tempfile::tempdir().expect("a folder");
                 let params = CallParams {
-                    carrier,
+                    transport,
                     ..params(every)
                 };
                 let seen: Seen = run_all(&params, folder.path(), run).expect("it runs");
                 assert!(
                     seen.messages > 0 && seen.latencies.count() > 0,
-                    "{carrier:?}"
+                    "{transport:?}"
                 );
-                assert!(seen.carrier.contains(carrier.name()), "{}", seen.carrier);
+                assert!(
+                    seen.transport.contains(transport.name()),
+                    "{}",
+                    seen.transport
+                );
             }
         }
     }

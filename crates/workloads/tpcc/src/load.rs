@@ -84,7 +84,7 @@ pub fn load(
     // The mark comes before the first row. If the load is interrupted, a run on the partial
     // database is refused, and only the same population can be loaded again.
     mark(db, &tables, population, false)?;
-    let parts = parts(&population.scale);
+    let tasks = load_tasks(&population.scale);
     // Loaders take the next part as they become free, because parts take different times.
     let next = AtomicUsize::new(0);
     let wrong = Mutex::new(None);
@@ -95,8 +95,8 @@ pub fn load(
                     Ok(loader) => loader,
                     Err(error) => return keep(&wrong, progress, error),
                 };
-                while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(error) = loader.part(&population, *part) {
+                while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(error) = loader.task(&population, *task) {
                         return keep(&wrong, progress, error);
                     }
                 }
@@ -182,23 +182,23 @@ fn mark(db: &dyn Database, tables: &Tables, population: Population, complete: bo
 
 /// A part of the population that one loader writes.
 #[derive(Debug, Clone, Copy)]
-enum Part {
+enum LoadTask {
     Items,
     Warehouse(u32),
     Customers(u32, u32),
     Orders(u32, u32),
 }
 
-fn parts(scale: &Scale) -> Vec<Part> {
-    let mut parts = vec![Part::Items];
+fn load_tasks(scale: &Scale) -> Vec<LoadTask> {
+    let mut tasks = vec![LoadTask::Items];
     for warehouse in 1..=scale.warehouses {
-        parts.push(Part::Warehouse(warehouse));
+        tasks.push(LoadTask::Warehouse(warehouse));
         for district in 1..=scale.districts {
-            parts.push(Part::Customers(warehouse, district));
-            parts.push(Part::Orders(warehouse, district));
+            tasks.push(LoadTask::Customers(warehouse, district));
+            tasks.push(LoadTask::Orders(warehouse, district));
         }
     }
-    parts
+    tasks
 }
 
 /// One thread that writes rows into the database.
@@ -228,14 +228,14 @@ impl<'a> Loader<'a> {
         })
     }
 
-    fn part(&mut self, population: &Population, part: Part) -> Result<()> {
-        match part {
-            Part::Items => {
+    fn task(&mut self, population: &Population, task: LoadTask) -> Result<()> {
+        match task {
+            LoadTask::Items => {
                 for item in population.items() {
                     self.add(&item)?;
                 }
             }
-            Part::Warehouse(id) => {
+            LoadTask::Warehouse(id) => {
                 self.add(&population.warehouse(id))?;
                 for district in 1..=population.scale.districts {
                     self.add(&population.district(id, district))?;
@@ -244,13 +244,13 @@ impl<'a> Loader<'a> {
                     self.add(&stock)?;
                 }
             }
-            Part::Customers(warehouse, district) => {
+            LoadTask::Customers(warehouse, district) => {
                 for (customer, history) in population.customers(warehouse, district) {
                     self.add(&customer)?;
                     self.add(&history)?;
                 }
             }
-            Part::Orders(warehouse, district) => {
+            LoadTask::Orders(warehouse, district) => {
                 for placed in population.orders(warehouse, district) {
                     self.add(&placed.order)?;
                     for line in &placed.lines {

@@ -12,7 +12,7 @@ impl Random {
     }
 
     /// A separate stream for one part; `path` identifies it, as (table, warehouse, district).
-    pub fn of(seed: u64, path: &[u64]) -> Random {
+    pub fn stream(seed: u64, path: &[u64]) -> Random {
         let mut random = Random(seed);
         for step in path {
             // The multiplication spreads the numbers of parts, so the streams of parts with similar
@@ -69,7 +69,7 @@ pub struct Skew {
 impl Skew {
     /// The constants that the population is drawn with.
     pub fn of_load(seed: u64) -> Skew {
-        let mut random = Random::of(seed, &[0xC0]);
+        let mut random = Random::stream(seed, &[0xC0]);
         Skew {
             last_name: random.within(0, 255),
             customer: random.within(0, 1023),
@@ -80,7 +80,7 @@ impl Skew {
     /// The constants of a run. By clause 2.1.6.1 the one of last names differs from that of the
     /// load by 65 to 119, and by neither 96 nor 112.
     pub fn of_run(seed: u64, load: Skew) -> Skew {
-        let mut random = Random::of(seed, &[0xC1]);
+        let mut random = Random::stream(seed, &[0xC1]);
         let allowed: Vec<u32> = (0..=255u32)
             .filter(|c| {
                 let delta = c.abs_diff(load.last_name);
@@ -162,8 +162,8 @@ mod tests {
 
     #[test]
     fn parts_have_streams_of_their_own() {
-        let first = Random::of(5, &[1, 2, 3]).bits();
-        assert_eq!(first, Random::of(5, &[1, 2, 3]).bits());
-        assert_ne!(first, Random::of(5, &[1, 3, 2]).bits());
+        let first = Random::stream(5, &[1, 2, 3]).bits();
+        assert_eq!(first, Random::stream(5, &[1, 2, 3]).bits());
+        assert_ne!(first, Random::stream(5, &[1, 3, 2]).bits());
     }
 }

@@ -16,7 +16,7 @@ pub struct Scale {
 
 impl Scale {
     /// The numbers of the specification (clause 4.3.3.1).
-    pub fn of(warehouses: u32) -> Scale {
+    pub fn specified(warehouses: u32) -> Scale {
         Scale {
             warehouses,
             districts: 10,

@@ -20,7 +20,7 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
 
 /// The settings that a private server is run with.
 fn advise(args: &DoctorArgs) -> anyhow::Result<Exit> {
-    let size = MachineSize::of(args.data_dir.as_deref().unwrap_or(Path::new(".")));
+    let size = MachineSize::with_disk_of(args.data_dir.as_deref().unwrap_or(Path::new(".")));
     let found = Installation::find(None);
     let lz4 = found.as_ref().is_ok_and(Installation::has_lz4);
     let settings = advice::settings(&size, lz4);
@@ -70,7 +70,7 @@ fn compare(args: &DoctorArgs, dsn: &Dsn) -> anyhow::Result<Exit> {
     let mut connection = Connection::open(dsn)?;
     let data = data_directory(&mut connection);
     let folder = args.data_dir.clone().or(data).unwrap_or(PathBuf::from("."));
-    let size = MachineSize::of(&folder);
+    let size = MachineSize::with_disk_of(&folder);
     let differences = advice::compare(connection.client(), &size).map_err(Error::from)?;
     let endangered = differences
         .iter()

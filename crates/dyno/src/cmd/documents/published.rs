@@ -23,7 +23,7 @@ impl Record {
         let stored = RunDir::open(folder)?;
         // A withdrawal that cannot be understood is an error: taking it for none would publish
         // figures that were taken back.
-        let standing = Standing::of(stored.withdrawn.as_ref()).with_context(|| {
+        let standing = Standing::from_withdrawal(stored.withdrawn.as_ref()).with_context(|| {
             let folder = folder.display();
             format!("the heading of WITHDRAWN.md in {folder} does not say how much is withdrawn")
         })?;

@@ -56,7 +56,7 @@ fn as_text(snapshot: &Snapshot, path: &Path) -> String {
     let files = manifest
         .archives
         .iter()
-        .filter(|(name, _)| Span::of(name).is_none());
+        .filter(|(name, _)| Span::from_identity(name).is_none());
     for (name, archive) in files {
         let earliest = archive.files.iter().map(|file| file.time_min_s).min();
         let latest = archive.files.iter().map(|file| file.time_max_s).max();

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use dyno_pages::{KindCount, PAGE_BYTES, Schedule, Stats, Work};
+use dyno_pages::{BackgroundProgress, KindCount, PAGE_BYTES, Schedule, Stats};
 use dyno_pages_disk::Disk;
 use dyno_pages_hold::Client;
 use dyno_pages_nbd::Server;
@@ -13,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use super::device;
-use super::place::Place;
+use super::store_dir::StoreDir;
 
 /// Answers requests on the control socket. Shared with the metrics, which show the same figures.
 #[derive(Debug)]
@@ -22,12 +22,12 @@ pub struct StatusService(pub Arc<About>);
 /// A store with everything that serves it, for reports.
 #[derive(Debug)]
 pub struct About {
-    pub place: Place,
+    pub store_dir: StoreDir,
     pub front: Front,
     pub codec: String,
     pub level: i32,
     pub schedule: Schedule,
-    pub work: Arc<Work>,
+    pub progress: Arc<BackgroundProgress>,
     pub disk: Arc<Disk>,
     pub metrics: Option<SocketAddr>,
     /// Whether the store may not give memory back, because the system swaps to it.
@@ -49,7 +49,7 @@ impl About {
             Front::Device(front) => front.word(),
         };
         json!({
-            "name": self.place.name(),
+            "name": self.store_dir.name(),
             "front": front,
             "process": { "pid": std::process::id(), "resident_bytes": resident_bytes() },
         })
@@ -77,6 +77,7 @@ impl About {
         let stats = store.stats()?;
         let settings = store.settings();
         let mut all = self.itself();
+        let log = self.store_dir.log();
         let parts = [
             json!({
                 "size_bytes": store.pages() * PAGE_BYTES as u64,
@@ -85,7 +86,7 @@ impl About {
                 "level": self.level,
                 "share": settings.share,
                 "metrics": self.metrics.map(|at| at.to_string()),
-                "log": self.place.log().exists().then(|| self.place.log().display().to_string()),
+                "log": log.exists().then(|| log.display().to_string()),
             }),
             self.of_front(),
             of_pages(&stats),
@@ -132,11 +133,11 @@ impl About {
                 })
             }
             Front::Device(_) => {
-                let device = device::of_place(&self.place);
+                let device = device::of_store(&self.store_dir);
                 json!({
                     "device": device.as_ref().map(|device| device.display().to_string()),
                     "mounted_at": device.as_deref().and_then(device::mounted_at),
-                    "holder": Client::connect(&self.place.hold()).is_ok(),
+                    "holder": Client::connect(&self.store_dir.hold()).is_ok(),
                 })
             }
         }
@@ -155,15 +156,15 @@ impl About {
     fn of_background(&self) -> Value {
         let schedule = &self.schedule;
         json!({
-            "running": self.work.is_running(),
+            "running": self.progress.is_running(),
             "idle_ms": (schedule.age_every * u32::from(schedule.idle)).as_millis() as u64,
             "cpu": schedule.cpu_share,
-            "passes": self.work.passes(),
-            "packed_pages": self.work.packed(),
-            "written_back_pages": self.work.written_back(),
-            "damaged_pages_met": self.work.damaged(),
-            "failures": self.work.failed(),
-            "last_failure": self.work.last_failure(),
+            "passes": self.progress.passes(),
+            "packed_pages": self.progress.packed(),
+            "written_back_pages": self.progress.written_back(),
+            "damaged_pages_met": self.progress.damaged(),
+            "failures": self.progress.failed(),
+            "last_failure": self.progress.last_failure(),
         })
     }
 }

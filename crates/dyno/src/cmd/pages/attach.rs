@@ -18,7 +18,7 @@ use dyno_pages_hold::{Client, start};
 use super::daemon::{CONNECTION, FILE, MEMORY};
 use super::device::{self, Front};
 use super::kept::Kept;
-use super::place::{self, Place};
+use super::store_dir::{self, StoreDir};
 use super::watch::{WAIT, log, start_daemon};
 use super::{control, store};
 use crate::args::{FrontArg, PagesAttachArgs, PagesNameArgs};
@@ -30,7 +30,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(20);
 
 pub fn run(args: &PagesAttachArgs) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.name)?;
+    let store_dir = StoreDir::from_name(&args.name)?;
     if args.swap {
         refuse_with_swap(args)?;
     }
@@ -38,23 +38,23 @@ pub fn run(args: &PagesAttachArgs) -> anyhow::Result<Exit> {
     // Checked before a front is chosen. Without root the choice would report drivers that cannot be
     // opened, which is not the reason.
     ensure!(
-        args.front != FrontArg::Auto || place::user()? == 0,
+        args.front != FrontArg::Auto || store_dir::user()? == 0,
         "attach needs root, as it makes a block device; `dyno pages serve` needs none"
     );
     let front = Front::choose(args)?;
     // The lock covers everything from looking at what is there to the finished device. Two commands
     // of one name could otherwise both find nothing, and the second would take over the first one's
     // folder.
-    let _lock = place.lock(LOCK_WAIT)?;
-    refuse_living(&place)?;
+    let _lock = store_dir.lock(LOCK_WAIT)?;
+    refuse_living(&store_dir)?;
     // A holder that answers has pages in it. Making a new store over them would lose data that
     // waits for a daemon.
-    if let Ok(holder) = Client::connect(&place.hold()) {
-        return attach_again(args, &place, &holder);
+    if let Ok(holder) = Client::connect(&store_dir.hold()) {
+        return attach_again(args, &store_dir, &holder);
     }
-    clear_remains(&place)?;
-    place.make()?;
-    let made = attach(args, front, &place).and_then(|device| {
+    clear_remains(&store_dir)?;
+    store_dir.make()?;
+    let made = attach(args, front, &store_dir).and_then(|device| {
         if args.swap {
             device::swap_on(&device)?;
         }
@@ -65,16 +65,16 @@ pub fn run(args: &PagesAttachArgs) -> anyhow::Result<Exit> {
     });
     if made.is_err() {
         // What was made so far goes again; the reason is the first error, not one of these.
-        let _ = end(&place);
+        let _ = end(&store_dir);
     }
     terminal::print(&made?.display().to_string())?;
     Ok(Exit::Done)
 }
 
 /// Refuses a name whose store a process serves.
-fn refuse_living(place: &Place) -> anyhow::Result<()> {
-    let name = place.name();
-    if let Ok(about) = control::ask(&place.control(), "about") {
+fn refuse_living(store_dir: &StoreDir) -> anyhow::Result<()> {
+    let name = store_dir.name();
+    if let Ok(about) = control::ask(&store_dir.control(), "about") {
         match about["front"].as_str() {
             Some("nbd") => bail!(
                 "{name} is served to NBD clients by process {}: end that first, or take another --name",
@@ -83,10 +83,10 @@ fn refuse_living(place: &Place) -> anyhow::Result<()> {
             _ => bail!("{name} is attached already; `dyno pages detach --name {name}` ends it"),
         }
     }
-    if let Some(process) = place.server() {
+    if let Some(process) = store_dir.server() {
         bail!(
             "process {process} serves {name} and does not answer; see {}",
-            place.log().display()
+            store_dir.log().display()
         );
     }
     Ok(())
@@ -94,13 +94,17 @@ fn refuse_living(place: &Place) -> anyhow::Result<()> {
 
 /// Starts a daemon for a store whose daemon is gone but whose memory is held. Requests that wait on
 /// the device then continue.
-fn attach_again(args: &PagesAttachArgs, place: &Place, holder: &Client) -> anyhow::Result<Exit> {
+fn attach_again(
+    args: &PagesAttachArgs,
+    store_dir: &StoreDir,
+    holder: &Client,
+) -> anyhow::Result<Exit> {
     let memory = holder
         .get(MEMORY)
         .context("the holder is there, but no store in it")?;
     let kept = Kept::parse(&memory.note)?;
     drop(memory);
-    start_daemon(&own_program()?, place, true)?;
+    start_daemon(&own_program()?, store_dir, true)?;
     let differences = kept.differences(args);
     if !differences.is_empty() {
         eprintln!(
@@ -108,7 +112,7 @@ fn attach_again(args: &PagesAttachArgs, place: &Place, holder: &Client) -> anyho
             differences.join(", ")
         );
     }
-    let device = device::of_place(place).context("no device is noted")?;
+    let device = device::of_store(store_dir).context("no device is noted")?;
     let text = format!("{} again, with all its pages", device.display());
     terminal::print(&text)?;
     Ok(Exit::Done)
@@ -116,18 +120,18 @@ fn attach_again(args: &PagesAttachArgs, place: &Place, holder: &Client) -> anyho
 
 /// Removes what a dead holder and a dead daemon left behind. It is of no use, because the memory
 /// was lost with the holder, and it would be in the way of a new store.
-fn clear_remains(place: &Place) -> anyhow::Result<()> {
-    if !place.exists() {
+fn clear_remains(store_dir: &StoreDir) -> anyhow::Result<()> {
+    if !store_dir.exists() {
         return Ok(());
     }
-    if device::is_left(place)? {
+    if device::is_left(store_dir)? {
         eprintln!(
             "dyno: the holder and the daemon of {} are dead and its pages with them; what is left of it is taken away",
-            place.name()
+            store_dir.name()
         );
     }
-    device::end(place, WAIT)?;
-    place.remove()
+    device::end(store_dir, WAIT)?;
+    store_dir.remove()
 }
 
 /// Refuses options that allocate memory while pages are written: when the system swaps, it has none
@@ -148,78 +152,78 @@ fn own_program() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find this program's own file")
 }
 
-fn attach(args: &PagesAttachArgs, front: Front, place: &Place) -> anyhow::Result<PathBuf> {
+fn attach(args: &PagesAttachArgs, front: Front, store_dir: &StoreDir) -> anyhow::Result<PathBuf> {
     let file = store::file_of(&args.store)?;
     let store = Store::create(store::settings(&args.store, file.as_ref())?)?;
-    let holder = start_holder(place)?;
+    let holder = start_holder(store_dir)?;
     // The file is handed over before the memory: a daemon that finds the memory must find the file
     // that the memory's entries point into.
     if let Some(file) = &file {
         holder.put(FILE, b"", file.as_fd())?;
     }
-    let note = Kept::of(args, front, store.settings().limit_bytes)?.note();
+    let note = Kept::from_args(args, front, store.settings().limit_bytes)?.note();
     holder.put(MEMORY, &note, store.memory_file())?;
     // Dropped before a daemon opens the same memory, so that one process at a time has the store.
     drop(store);
     if front == Front::Ublk {
-        start_daemon(&own_program()?, place, false)?;
-        return device::of_place(place).context("the daemon noted no device");
+        start_daemon(&own_program()?, store_dir, false)?;
+        return device::of_store(store_dir).context("the daemon noted no device");
     }
-    fs::create_dir_all(place.mount())?;
-    let connection = mount(&place.mount())?;
+    fs::create_dir_all(store_dir.mount())?;
+    let connection = mount(&store_dir.mount())?;
     holder.put(CONNECTION, b"", connection.file())?;
     drop(connection);
-    start_daemon(&own_program()?, place, false)?;
+    start_daemon(&own_program()?, store_dir, false)?;
     // The loop device is attached last: attaching opens the file, which the daemon has to answer.
-    let device = LoopDevice::attach(&place.mount().join(DEVICE), LoopOptions::default())?;
+    let device = LoopDevice::attach(&store_dir.mount().join(DEVICE), LoopOptions::default())?;
     let path = device.path().to_path_buf();
-    device::note(place, &path)?;
+    device::note(store_dir, &path)?;
     Ok(path)
 }
 
 /// Starts a holder, which outlives this process. Its stderr is a file: a caller that reads a pipe
 /// to its end would otherwise wait for the holder too.
-pub fn start_holder(place: &Place) -> anyhow::Result<Client> {
+pub fn start_holder(store_dir: &StoreDir) -> anyhow::Result<Client> {
     let mut command = Command::new(own_program()?);
-    command.args(["pages", "hold"]).arg(place.hold());
-    command.stderr(log(place)?);
-    Ok(start(command, &place.hold(), WAIT)?)
+    command.args(["pages", "hold"]).arg(store_dir.hold());
+    command.stderr(log(store_dir)?);
+    Ok(start(command, &store_dir.hold(), WAIT)?)
 }
 
 pub fn detach(args: &PagesNameArgs) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.name)?;
+    let store_dir = StoreDir::from_name(&args.name)?;
     let name = &args.name;
-    ensure!(place.exists(), "{name} is not attached");
-    let _lock = place.lock(LOCK_WAIT)?;
-    let attached = place.hold().exists() || device::is_left(&place)?;
+    ensure!(store_dir.exists(), "{name} is not attached");
+    let _lock = store_dir.lock(LOCK_WAIT)?;
+    let attached = store_dir.hold().exists() || device::is_left(&store_dir)?;
     if !attached {
-        if let Some(process) = place.server() {
+        if let Some(process) = store_dir.server() {
             bail!(
                 "{name} is served to NBD clients by process {process}: Ctrl-C or SIGTERM ends it, and its pages"
             );
         }
         bail!("{name} is not attached");
     }
-    end(&place)?;
+    end(&store_dir)?;
     Ok(Exit::Done)
 }
 
 /// Ends the device, the mount, the daemon and the holder, in this order.
-fn end(place: &Place) -> anyhow::Result<()> {
-    device::end(place, WAIT)?;
+fn end(store_dir: &StoreDir) -> anyhow::Result<()> {
+    device::end(store_dir, WAIT)?;
     // The daemon ends after its device, and writes to its log until then. Removing the folder
     // before that would fail, or leave a log behind.
     let until = Instant::now() + WAIT;
-    while let Some(process) = place.server() {
+    while let Some(process) = store_dir.server() {
         ensure!(
             Instant::now() < until,
             "the daemon of {}, process {process}, does not end",
-            place.name()
+            store_dir.name()
         );
         thread::sleep(TICK);
     }
-    if let Ok(holder) = Client::connect(&place.hold()) {
+    if let Ok(holder) = Client::connect(&store_dir.hold()) {
         holder.end()?;
     }
-    place.remove()
+    store_dir.remove()
 }

@@ -110,8 +110,8 @@ impl StatusService {
                     bail!("no kind of page is called {kind}");
                 };
                 let most = bytes.parse::<u64>()? / PAGE_BYTES as u64;
-                let mut lane = store.lane()?;
-                let done = lane.write_back(0, most, store::write_back(kind))?;
+                let mut handle = store.handle()?;
+                let done = handle.write_back(0, most, store::write_back(kind))?;
                 Ok(json!({ "written_back_pages": done.pages }))
             }
             _ => bail!("there are: about, status, compact, reset, idle, writeback KIND BYTES"),
@@ -121,9 +121,9 @@ impl StatusService {
 
 /// Forgets every page, and returns how many there were.
 fn reset(store: &Store) -> anyhow::Result<Value> {
-    let mut lane = store.lane()?;
+    let mut handle = store.handle()?;
     let before = store.stats()?.stored_pages();
-    lane.discard_all()?;
+    handle.discard_all()?;
     Ok(json!({ "forgotten_pages": before }))
 }
 

@@ -11,7 +11,7 @@ use anyhow::Context;
 use dyno_pages::{Background, Store};
 use dyno_pages_disk::Disk;
 use dyno_pages_fuse::{Connection, Serving, Start, prepare_to_serve};
-use dyno_pages_hold::{Client, Held, Holder, ignore_hang_up};
+use dyno_pages_hold::{Client, HeldFile, Holder, ignore_hang_up};
 use dyno_pages_ublk::{Device, Settings, prepare_for_swap};
 use dyno_suite::Stop;
 use tracing::{error, warn};
@@ -20,7 +20,7 @@ use super::about::{self, About, StatusService};
 use super::attach::start_holder;
 use super::device::{self, Front};
 use super::kept::{Kept, word};
-use super::place::Place;
+use super::store_dir::StoreDir;
 use super::watch::watch;
 use super::{control, metrics};
 use crate::args::PagesDeviceArgs;
@@ -39,12 +39,12 @@ const LOOK: u32 = 50;
 /// that dies.
 pub fn hold(socket: &Path) -> anyhow::Result<Exit> {
     ignore_hang_up();
-    let place = Place::of_holder(socket)?;
+    let store_dir = StoreDir::from_holder_socket(socket)?;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let holder = Holder::bind(socket)?;
     thread::Builder::new()
         .name("pages-watch".to_string())
-        .spawn(move || watch(&place, program))?;
+        .spawn(move || watch(&store_dir, program))?;
     holder.run()?;
     Ok(Exit::Done)
 }
@@ -55,18 +55,18 @@ struct Holdings {
     note: Vec<u8>,
     store: Arc<Store>,
     connection: Option<Connection>,
-    file: Option<Held>,
+    file: Option<HeldFile>,
 }
 
 impl Holdings {
     /// Starts a new holder and gives it everything. Without a holder the memory would be lost with
     /// this process. Returns false if a command holds the lock of the name, because it may be
     /// ending the device; the next check tries again.
-    fn hold_again(&self, place: &Place) -> anyhow::Result<bool> {
-        let Ok(_lock) = place.lock(Duration::ZERO) else {
+    fn hold_again(&self, store_dir: &StoreDir) -> anyhow::Result<bool> {
+        let Ok(_lock) = store_dir.lock(Duration::ZERO) else {
             return Ok(false);
         };
-        let holder = start_holder(place)?;
+        let holder = start_holder(store_dir)?;
         holder.put(MEMORY, &self.note, self.store.memory_file())?;
         if let Some(connection) = &self.connection {
             holder.put(CONNECTION, b"", connection.file())?;
@@ -82,9 +82,9 @@ impl Holdings {
 /// it, so that two daemons never serve one memory.
 pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     ignore_hang_up();
-    let place = Place::of(&args.name)?;
-    let _serves = place.serve()?;
-    let holder = Client::connect(&place.hold())?;
+    let store_dir = StoreDir::from_name(&args.name)?;
+    let _serves = store_dir.serve()?;
+    let holder = Client::connect(&store_dir.hold())?;
     let memory = holder.get(MEMORY)?;
     let kept = Kept::parse(&memory.note)?;
     let file = kept.has_file().then(|| holder.get(FILE)).transpose()?;
@@ -105,15 +105,15 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         false => Disk::new(Arc::clone(&store)),
         true => Disk::null(Arc::clone(&store)),
     });
-    let serving = begin(&kept, &place, &holder, &disk, args.again)?;
+    let serving = begin(&kept, &store_dir, &holder, &disk, args.again)?;
     let background = Background::start(Arc::clone(&store), kept.schedule())?;
     let about = Arc::new(About {
-        place: place.clone(),
+        store_dir: store_dir.clone(),
         front: about::Front::Device(kept.front),
         codec: word(kept.codec),
         level: kept.level,
         schedule: kept.schedule(),
-        work: Arc::clone(background.work()),
+        progress: Arc::clone(background.progress()),
         disk,
         metrics: kept.metrics,
         fixed: kept.swap,
@@ -123,7 +123,7 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         .map(|at| metrics::endpoint(at, &about))
         .transpose()?;
     // Opened last, so that a command that gets an answer knows that the device is served.
-    control::listen(&place.control(), StatusService(about))?;
+    control::listen(&store_dir.control(), StatusService(about))?;
     let holdings = Holdings {
         note: memory.note,
         store,
@@ -142,7 +142,7 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         thread::sleep(TICK);
         ticks += 1;
         if ticks % LOOK == 0 {
-            look_around(&holdings, &place);
+            look_around(&holdings, &store_dir);
         }
     }
     // Its duplicate of the connection would keep the file system, and so the threads, alive.
@@ -152,28 +152,28 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
 }
 
 /// Logs damage that was found, and replaces a holder that has died.
-fn look_around(holdings: &Holdings, place: &Place) {
+fn look_around(holdings: &Holdings, store_dir: &StoreDir) {
     control::log_damage(&holdings.store);
     // A store whose folder is gone was detached, and needs no holder.
-    if Client::connect(&place.hold()).is_ok() || !place.exists() {
+    if Client::connect(&store_dir.hold()).is_ok() || !store_dir.exists() {
         return;
     }
-    match holdings.hold_again(place) {
+    match holdings.hold_again(store_dir) {
         Ok(false) => {}
         Ok(true) => warn!(
             "the holder of {} had died; another one holds its memory",
-            place.name()
+            store_dir.name()
         ),
         Err(error) => error!(
             "the holder of {} has died, and there is no other: the pages go with this process: {error:#}",
-            place.name()
+            store_dir.name()
         ),
     }
 }
 
 fn begin(
     kept: &Kept,
-    place: &Place,
+    store_dir: &StoreDir,
     holder: &Client,
     disk: &Arc<Disk>,
     again: bool,
@@ -193,7 +193,7 @@ fn begin(
             )?))
         }
         Front::Ublk if again => {
-            let path = device::of_place(place).context("no device is noted")?;
+            let path = device::of_store(store_dir).context("no device is noted")?;
             let number = Device::number_of(&path).context("no device of ublk is noted")?;
             Ok(Served::Ublk(Device::recover(number, disk)?))
         }
@@ -203,7 +203,7 @@ fn begin(
                 ..Settings::default()
             };
             let device = Device::create(disk, settings)?;
-            device::note(place, &device.path())?;
+            device::note(store_dir, &device.path())?;
             Ok(Served::Ublk(device))
         }
     }

@@ -12,7 +12,7 @@ use anyhow::{Context, bail, ensure};
 use dyno_pages_fuse::{LoopDevice, refuse_swap, unmount};
 use dyno_pages_ublk::{Device, delete, supported};
 
-use super::place::Place;
+use super::store_dir::StoreDir;
 use crate::args::{FrontArg, PagesAttachArgs};
 
 const TICK: Duration = Duration::from_millis(20);
@@ -70,36 +70,36 @@ impl Front {
     }
 }
 
-/// The device that a place says it has.
-pub fn of_place(place: &Place) -> Option<PathBuf> {
-    let text = fs::read_to_string(place.device()).ok()?;
+/// The device that a store has noted.
+pub fn of_store(store_dir: &StoreDir) -> Option<PathBuf> {
+    let text = fs::read_to_string(store_dir.device()).ok()?;
     Some(PathBuf::from(text.lines().next()?.trim()))
 }
 
 /// Writes down the device's path and its sequence number, which the kernel increments whenever a
 /// device name gets a new backing.
-pub fn note(place: &Place, device: &Path) -> anyhow::Result<()> {
+pub fn note(store_dir: &StoreDir, device: &Path) -> anyhow::Result<()> {
     let number = sequence(device).map_or_else(String::new, |number| number.to_string());
     let text = format!("{}\n{number}\n", device.display());
-    let at = place.device();
+    let at = store_dir.device();
     fs::write(&at, text).with_context(|| format!("cannot write to {}", at.display()))
 }
 
 /// Whether the noted device still belongs to this store. If another program detached it, its name
 /// may stand for another file by now.
-fn is_ours(place: &Place, device: &Path) -> bool {
+fn is_ours(store_dir: &StoreDir, device: &Path) -> bool {
     let backing = LoopDevice::of_path(device.to_path_buf()).backing_file();
     let stands = match Device::number_of(device) {
         Some(_) => device.exists(),
         None => backing.is_some(),
     };
-    let noted = fs::read_to_string(place.device()).unwrap_or_default();
+    let noted = fs::read_to_string(store_dir.device()).unwrap_or_default();
     let noted: Option<u64> = noted.lines().nth(1).and_then(|line| line.parse().ok());
     match (noted, sequence(device), backing) {
         // Linux 5.15 and later have the number. It decides alone, because a loop device of another
         // file has the same name and may even have a file of the same name behind it.
         (Some(noted), Some(now), _) => stands && noted == now,
-        (_, _, Some(file)) => place.has(&file),
+        (_, _, Some(file)) => store_dir.has(&file),
         _ => stands,
     }
 }
@@ -203,10 +203,10 @@ fn tool(program: &str, device: &Path) -> anyhow::Result<()> {
 
 /// Ends a device in whatever state it is, and waits at most `wait` for its file system. A device
 /// that no longer belongs to this store is left alone.
-pub fn end(place: &Place, wait: Duration) -> anyhow::Result<()> {
+pub fn end(store_dir: &StoreDir, wait: Duration) -> anyhow::Result<()> {
     let until = Instant::now() + wait;
-    match of_place(place) {
-        Some(device) if is_ours(place, &device) => {
+    match of_store(store_dir) {
+        Some(device) if is_ours(store_dir, &device) => {
             if is_swap(&device)? {
                 // Swapped pages come back into memory first. If they do not fit, swapoff fails and
                 // the device stays, because its pages are the only copy.
@@ -219,7 +219,7 @@ pub fn end(place: &Place, wait: Duration) -> anyhow::Result<()> {
             }
             // A process that opened it between the check and now keeps the device and its pages.
             // Then it is named, and the command fails instead of removing the store below it.
-            while is_ours(place, &device) {
+            while is_ours(store_dir, &device) {
                 if Instant::now() >= until {
                     refuse_used(&device)?;
                     bail!("{} does not end", device.display());
@@ -230,14 +230,14 @@ pub fn end(place: &Place, wait: Duration) -> anyhow::Result<()> {
         Some(device) => eprintln!(
             "dyno: {} is not {}'s any more, and is left alone",
             device.display(),
-            place.name()
+            store_dir.name()
         ),
         None => {}
     }
     // The loop device releases its file a moment after it was detached, so the first attempts may
     // find the file system busy.
-    while is_mounted(&place.mount())? {
-        match unmount(&place.mount()) {
+    while is_mounted(&store_dir.mount())? {
+        match unmount(&store_dir.mount()) {
             Err(error) if Instant::now() >= until => return Err(error.into()),
             _ => thread::sleep(TICK),
         }
@@ -246,9 +246,9 @@ pub fn end(place: &Place, wait: Duration) -> anyhow::Result<()> {
 }
 
 /// Whether a device or a mount of this store exists, alive or not.
-pub fn is_left(place: &Place) -> anyhow::Result<bool> {
-    let device = of_place(place).is_some_and(|device| is_ours(place, &device));
-    Ok(device || is_mounted(&place.mount())?)
+pub fn is_left(store_dir: &StoreDir) -> anyhow::Result<bool> {
+    let device = of_store(store_dir).is_some_and(|device| is_ours(store_dir, &device));
+    Ok(device || is_mounted(&store_dir.mount())?)
 }
 
 fn is_mounted(at: &Path) -> anyhow::Result<bool> {

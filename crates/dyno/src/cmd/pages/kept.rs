@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
-use dyno_pages::{PAGE_BYTES, Schedule, Settings};
-use dyno_pages_hold::Held;
+use dyno_pages::{BackingFile, PAGE_BYTES, Schedule, Settings};
+use dyno_pages_hold::HeldFile;
 use serde_json::{Value, json};
 
 use super::device::Front;
@@ -41,7 +41,7 @@ pub struct Kept {
 
 impl Kept {
     /// As `args` say, with the limit that the store was given.
-    pub fn of(args: &PagesAttachArgs, front: Front, limit: u64) -> anyhow::Result<Kept> {
+    pub fn from_args(args: &PagesAttachArgs, front: Front, limit: u64) -> anyhow::Result<Kept> {
         Ok(Kept {
             size: Some(args.store.size),
             limit: Some(limit),
@@ -176,13 +176,13 @@ impl Kept {
     }
 
     /// Settings of the store that is opened again, with the file for what left memory.
-    pub fn settings(&self, file: Option<&Held>) -> Settings {
+    pub fn settings(&self, file: Option<&HeldFile>) -> Settings {
         Settings {
             tiers: store::tiers(self.codec),
             level: self.level,
-            backing: file.zip(self.file_pages).map(|(held, pages)| {
-                let path = store::path_of(std::os::fd::AsFd::as_fd(&held.file));
-                (path, pages)
+            backing: file.zip(self.file_pages).map(|(held, pages)| BackingFile {
+                path: store::path_of(std::os::fd::AsFd::as_fd(&held.file)),
+                pages,
             }),
             // Size and limit are those of the memory, which a reopened store reads from it.
             ..Settings::new(1, 1)
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn another_size_limit_or_share_than_a_device_has_is_said() {
         let first = attach(&["--size", "32MiB"]);
-        let kept = Kept::of(&first, Front::Fuse, 64 << 20).expect("flags");
+        let kept = Kept::from_args(&first, Front::Fuse, 64 << 20).expect("flags");
         assert_eq!(kept.differences(&first), [""; 0]);
         let other = attach(&["--size", "64MiB", "--limit", "1MiB", "--share"]);
         assert_eq!(

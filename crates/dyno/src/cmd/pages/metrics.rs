@@ -82,17 +82,17 @@ const FIGURES: [(&str, &str, Figure); 25] = [
     (
         "pages_background_running",
         "1 when the work in the background goes on.",
-        |about, _| u64::from(about.work.is_running()),
+        |about, _| u64::from(about.progress.is_running()),
     ),
     (
         "pages_background_passes_total",
         "Passes of ageing and compaction.",
-        |about, _| about.work.passes(),
+        |about, _| about.progress.passes(),
     ),
     (
         "pages_background_failures_total",
         "Steps in the background that failed.",
-        |about, _| about.work.failed(),
+        |about, _| about.progress.failed(),
     ),
     ("pages_clients", "NBD connections now.", |about, _| {
         about.connected() as u64

@@ -10,11 +10,11 @@ mod device;
 mod kept;
 mod memory;
 mod metrics;
-mod place;
 mod serve;
 mod show;
 mod status;
 mod store;
+mod store_dir;
 mod watch;
 
 use dyno_suite::Stop;

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tracing::info;
 
 use super::about::{About, Front, StatusService};
-use super::place::{Place, Serves};
+use super::store_dir::{Serves, StoreDir};
 use super::{control, device, kept, metrics, store};
 use crate::args::{PagesServeArgs, PagesStoreArgs};
 use crate::exit::Exit;
@@ -30,18 +30,20 @@ const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 pub fn run(args: &PagesServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     logging::start(args.log);
-    let place = Place::of(&args.name)?;
+    let store_dir = StoreDir::from_name(&args.name)?;
     store::check_metrics(args.metrics)?;
     // Closing the terminal would otherwise end the process, and every page with it.
     ignore_hang_up();
-    let lock = place.lock(LOCK_WAIT)?;
-    refuse_others(&place)?;
-    place.make()?;
-    let served = place.serve().and_then(|serves| serve(args, &place, serves));
+    let lock = store_dir.lock(LOCK_WAIT)?;
+    refuse_others(&store_dir)?;
+    store_dir.make()?;
+    let served = store_dir
+        .serve()
+        .and_then(|serves| serve(args, &store_dir, serves));
     if served.is_err() {
         // The folder holds only what this call made. An error of the removal is ignored, because
         // the first error is the reason.
-        let _ = place.remove();
+        let _ = store_dir.remove();
     }
     let served = served?;
     terminal::print(&served.text)?;
@@ -54,24 +56,24 @@ pub fn run(args: &PagesServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     info!("stopping: the pages of {} are forgotten", args.name);
     // With the lock held the lock's own file is removed too. If another command holds it for longer
     // than the wait, the store still ends, and that command removes the file.
-    let _lock = place.lock(LOCK_WAIT);
-    served.end(&place)
+    let _lock = store_dir.lock(LOCK_WAIT);
+    served.end(&store_dir)
 }
 
 /// Refuses a name that is in use. The folder may be that of a device whose daemon is dead, and then
 /// it is the only way to the device's pages.
-fn refuse_others(place: &Place) -> anyhow::Result<()> {
-    let name = place.name();
-    if let Some(process) = place.server() {
+fn refuse_others(store_dir: &StoreDir) -> anyhow::Result<()> {
+    let name = store_dir.name();
+    if let Some(process) = store_dir.server() {
         bail!("{name}: process {process} serves it already; take another --name, or end it");
     }
-    if Client::connect(&place.hold()).is_ok() {
+    if Client::connect(&store_dir.hold()).is_ok() {
         bail!(
             "{name} is an attached device whose daemon has died: `dyno pages attach --name {name}` starts it again with \
              every page, `dyno pages detach --name {name}` forgets them; or take another --name"
         );
     }
-    if device::is_left(place)? {
+    if device::is_left(store_dir)? {
         bail!(
             "{name} is a device whose processes have died: `dyno pages detach --name {name}` takes it away; or take \
              another --name"
@@ -91,18 +93,18 @@ struct Served {
 }
 
 impl Served {
-    fn end(self, place: &Place) -> anyhow::Result<Exit> {
+    fn end(self, store_dir: &StoreDir) -> anyhow::Result<Exit> {
         // Clients are stopped before the background work, and the folder goes last, because
         // commands find the store through it.
         self.server.lock().stop();
         let background = self.background.stop();
-        place.remove()?;
+        store_dir.remove()?;
         background?;
         Ok(Exit::Done)
     }
 }
 
-fn serve(args: &PagesServeArgs, place: &Place, serves: Serves) -> anyhow::Result<Served> {
+fn serve(args: &PagesServeArgs, store_dir: &StoreDir, serves: Serves) -> anyhow::Result<Served> {
     let address = args.nbd.parse().context("--nbd")?;
     let file = store::file_of(&args.store)?;
     let store = Arc::new(Store::create(store::settings(&args.store, file.as_ref())?)?);
@@ -134,12 +136,12 @@ fn serve(args: &PagesServeArgs, place: &Place, serves: Serves) -> anyhow::Result
     let mut text = format!("listening at {}\n", server.address());
     let server = Arc::new(Mutex::new(server));
     let about = Arc::new(About {
-        place: place.clone(),
+        store_dir: store_dir.clone(),
         front: Front::Nbd(Arc::clone(&server)),
         codec: kept::word(args.store.codec),
         level: args.store.level,
         schedule,
-        work: Arc::clone(background.work()),
+        progress: Arc::clone(background.progress()),
         disk: Arc::clone(&disk),
         metrics: args.metrics,
         fixed: false,
@@ -148,7 +150,7 @@ fn serve(args: &PagesServeArgs, place: &Place, serves: Serves) -> anyhow::Result
         .metrics
         .map(|at| metrics::endpoint(at, &about))
         .transpose()?;
-    control::listen(&place.control(), StatusService(about))?;
+    control::listen(&store_dir.control(), StatusService(about))?;
     if let Some(endpoint) = &endpoint {
         // Writing to a text does not fail.
         let _ = writeln!(text, "metrics at http://{}/metrics", endpoint.address());

@@ -11,16 +11,16 @@ use dyno_suite::Stop;
 use serde_json::{Value, json};
 
 use super::memory::shown;
-use super::place::Place;
+use super::store_dir::StoreDir;
 use super::{control, device, show};
 use crate::args::{PagesAskArgs, PagesListArgs, PagesStatusArgs, PagesWritebackArgs};
 use crate::exit::Exit;
 use crate::terminal;
 
 pub fn run(args: &PagesStatusArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.name)?;
+    let store_dir = StoreDir::from_name(&args.name)?;
     loop {
-        let status = question(&place, "status")?;
+        let status = question(&store_dir, "status")?;
         match args.json {
             true => terminal::print(&serde_json::to_string_pretty(&status)?)?,
             false => terminal::print(&show::status(&status))?,
@@ -51,11 +51,11 @@ const LIST_WAIT: Duration = Duration::from_secs(5);
 
 pub fn list(args: &PagesListArgs) -> anyhow::Result<Exit> {
     let mut all = Vec::new();
-    for place in Place::all()? {
-        let answer = control::ask_within(&place.control(), "status", LIST_WAIT);
+    for store_dir in StoreDir::all()? {
+        let answer = control::ask_within(&store_dir.control(), "status", LIST_WAIT);
         all.push(match answer {
             Ok(status) => status,
-            Err(_) => json!({ "name": place.name(), "state": state(&place) }),
+            Err(_) => json!({ "name": store_dir.name(), "state": state(&store_dir) }),
         });
     }
     if args.json {
@@ -101,25 +101,28 @@ pub fn list(args: &PagesListArgs) -> anyhow::Result<Exit> {
 }
 
 /// What is known of a store whose process does not answer.
-fn state(place: &Place) -> String {
-    if let Some(process) = place.server() {
+fn state(store_dir: &StoreDir) -> String {
+    if let Some(process) = store_dir.server() {
         return format!("process {process} does not answer");
     }
-    match Client::connect(&place.hold()) {
+    match Client::connect(&store_dir.hold()) {
         Ok(_) => "its daemon is dead, its pages are held".to_string(),
         Err(_) => "its processes are dead".to_string(),
     }
 }
 
 /// Asks the process that has a store; where none answers, says what there is.
-fn question(place: &Place, question: &str) -> anyhow::Result<Value> {
-    let name = place.name();
-    let answer = control::ask(&place.control(), question);
+fn question(store_dir: &StoreDir, question: &str) -> anyhow::Result<Value> {
+    let name = store_dir.name();
+    let answer = control::ask(&store_dir.control(), question);
     let Err(error) = answer else {
         return answer;
     };
-    if !place.exists() {
-        let others = Place::all()?.iter().map(Place::name).collect::<Vec<_>>();
+    if !store_dir.exists() {
+        let others = StoreDir::all()?
+            .iter()
+            .map(StoreDir::name)
+            .collect::<Vec<_>>();
         if others.is_empty() {
             bail!(
                 "no store is served or attached here; `dyno pages serve` or `dyno pages attach` makes one"
@@ -130,35 +133,35 @@ fn question(place: &Place, question: &str) -> anyhow::Result<Value> {
             others.join(", ")
         );
     }
-    if place.server().is_some() {
-        return Err(error).context(format!("{name}: {}", state(place)));
+    if store_dir.server().is_some() {
+        return Err(error).context(format!("{name}: {}", state(store_dir)));
     }
-    match Client::connect(&place.hold()) {
+    match Client::connect(&store_dir.hold()) {
         Ok(_) => bail!(
             "{name}: {}; `dyno pages attach --name {name}` starts it again, if the holder does not",
-            state(place)
+            state(store_dir)
         ),
         Err(_) => bail!(
             "{name}: {}; `dyno pages detach --name {name}` clears what is left",
-            state(place)
+            state(store_dir)
         ),
     }
 }
 
 pub fn compact(args: &PagesAskArgs) -> anyhow::Result<Exit> {
-    ask(&Place::of(&args.name)?, "compact", args.json)
+    ask(&StoreDir::from_name(&args.name)?, "compact", args.json)
 }
 
 pub fn reset(args: &PagesAskArgs) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.name)?;
-    if let Some(device) = device::of_place(&place) {
+    let store_dir = StoreDir::from_name(&args.name)?;
+    if let Some(device) = device::of_store(&store_dir) {
         device::refuse_used(&device)?;
     }
-    ask(&place, "reset", args.json)
+    ask(&store_dir, "reset", args.json)
 }
 
 pub fn idle(args: &PagesAskArgs) -> anyhow::Result<Exit> {
-    ask(&Place::of(&args.name)?, "idle", args.json)
+    ask(&StoreDir::from_name(&args.name)?, "idle", args.json)
 }
 
 pub fn write_back(args: &PagesWritebackArgs) -> anyhow::Result<Exit> {
@@ -166,11 +169,15 @@ pub fn write_back(args: &PagesWritebackArgs) -> anyhow::Result<Exit> {
     let kind = kind.as_ref().map_or("", |kind| kind.get_name());
     let most = args.most.unwrap_or(u64::MAX);
     let question = format!("writeback {kind} {most}");
-    ask(&Place::of(&args.ask.name)?, &question, args.ask.json)
+    ask(
+        &StoreDir::from_name(&args.ask.name)?,
+        &question,
+        args.ask.json,
+    )
 }
 
-fn ask(place: &Place, question: &str, json: bool) -> anyhow::Result<Exit> {
-    show(&self::question(place, question)?, json)?;
+fn ask(store_dir: &StoreDir, question: &str, json: bool) -> anyhow::Result<Exit> {
+    show(&self::question(store_dir, question)?, json)?;
     Ok(Exit::Done)
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use dyno_pages::{MOST_LIMIT_BYTES, PAGE_BYTES, Schedule, Settings, Tiers, WriteBack};
+use dyno_pages::{BackingFile, MOST_LIMIT_BYTES, PAGE_BYTES, Schedule, Settings, Tiers, WriteBack};
 
 use super::memory;
 use crate::args::{CodecArg, PagesStoreArgs, WriteBackArg};
@@ -58,7 +58,10 @@ pub fn settings(args: &PagesStoreArgs, file: Option<&File>) -> anyhow::Result<Se
         tiers: tiers(args.codec),
         level: args.level,
         backing: match (file, file_pages(args)?) {
-            (Some(file), Some(pages)) => Some((path_of(std::os::fd::AsFd::as_fd(file)), pages)),
+            (Some(file), Some(pages)) => Some(BackingFile {
+                path: path_of(std::os::fd::AsFd::as_fd(file)),
+                pages,
+            }),
             _ => None,
         },
         ..Settings::new(pages, limit)

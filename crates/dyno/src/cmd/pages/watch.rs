@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use dyno_pages_hold::detached;
 use tracing::{error, warn};
 
-use super::place::Place;
+use super::store_dir::StoreDir;
 use super::{control, device};
 
 /// A daemon that dies this often within [`WITHIN`] is not started again without an operator.
@@ -27,24 +27,27 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Watches the daemon of `place` until its device has ended. `program` is the path of this program,
 /// at which a later version may lie when a daemon is started.
-pub fn watch(place: &Place, program: PathBuf) {
+pub fn watch(store_dir: &StoreDir, program: PathBuf) {
     let mut starts = VecDeque::new();
     let mut child = None;
-    while place.exists() {
-        if place.server().is_some()
-            && let Err(error) = place.wait_for_end()
+    while store_dir.exists() {
+        if store_dir.server().is_some()
+            && let Err(error) = store_dir.wait_for_end()
         {
-            error!("the daemon of {} is not watched: {error:#}", place.name());
+            error!(
+                "the daemon of {} is not watched: {error:#}",
+                store_dir.name()
+            );
             return;
         }
         // Waited for, so that a daemon that has ended does not stay as a zombie.
         let _ended = child.as_mut().map(Child::wait);
         // Tried even if no daemon was seen, because it may have died before the first check.
-        match restart(place, &program, &mut starts) {
+        match restart(store_dir, &program, &mut starts) {
             Ok(started) => child = started,
             Err(error) => {
                 error!("{error:#}");
-                wait_for_operator(place);
+                wait_for_operator(store_dir);
             }
         }
         thread::sleep(PAUSE);
@@ -52,22 +55,22 @@ pub fn watch(place: &Place, program: PathBuf) {
 }
 
 /// Waits until an operator has started a daemon, or the store is gone.
-fn wait_for_operator(place: &Place) {
-    while place.server().is_none() && place.exists() {
+fn wait_for_operator(store_dir: &StoreDir) {
+    while store_dir.server().is_none() && store_dir.exists() {
         thread::sleep(PAUSE);
     }
 }
 
 /// Starts the daemon again, unless a command has ended the device or started one meanwhile.
 fn restart(
-    place: &Place,
+    store_dir: &StoreDir,
     program: &PathBuf,
     starts: &mut VecDeque<Instant>,
 ) -> anyhow::Result<Option<Child>> {
-    let _lock = place.lock(COMMAND_WAIT)?;
+    let _lock = store_dir.lock(COMMAND_WAIT)?;
     // Decided under the lock of the name: `detach` may be ending the device right now, and a daemon
     // that is started then would serve a device that is gone.
-    if place.server().is_some() || !device::is_left(place)? {
+    if store_dir.server().is_some() || !device::is_left(store_dir)? {
         return Ok(None);
     }
     let now = Instant::now();
@@ -76,31 +79,31 @@ fn restart(
         bail!(
             "the daemon of {} died {MOST_STARTS} times within {WITHIN:?} and is not started any more; \
              `dyno pages attach --name {0}` does it",
-            place.name()
+            store_dir.name()
         );
     }
     starts.push_back(now);
     warn!(
         "the daemon of {} has died and is started again",
-        place.name()
+        store_dir.name()
     );
-    start_daemon(program, place, true).map(Some)
+    start_daemon(program, store_dir, true).map(Some)
 }
 
 /// Starts the daemon, and waits until it answers. One that does not is ended again.
-pub fn start_daemon(program: &PathBuf, place: &Place, again: bool) -> anyhow::Result<Child> {
+pub fn start_daemon(program: &PathBuf, store_dir: &StoreDir, again: bool) -> anyhow::Result<Child> {
     let mut command = Command::new(program);
-    command.args(["pages", "device", "--name", &place.name()]);
+    command.args(["pages", "device", "--name", &store_dir.name()]);
     if again {
         command.arg("--again");
     }
     let mut daemon = detached(&mut command)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(log(place)?)
+        .stderr(log(store_dir)?)
         .spawn()
         .with_context(|| format!("cannot start {}", program.display()))?;
-    let answered = wait_for_answer(place, &mut daemon);
+    let answered = wait_for_answer(store_dir, &mut daemon);
     if let Err(error) = answered {
         // It may hang in a system call. The signal takes effect when that call returns.
         let _ = daemon.kill();
@@ -109,21 +112,21 @@ pub fn start_daemon(program: &PathBuf, place: &Place, again: bool) -> anyhow::Re
     Ok(daemon)
 }
 
-fn wait_for_answer(place: &Place, daemon: &mut Child) -> anyhow::Result<()> {
+fn wait_for_answer(store_dir: &StoreDir, daemon: &mut Child) -> anyhow::Result<()> {
     let until = Instant::now() + WAIT;
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             bail!(
                 "the daemon of {} does not answer within {WAIT:?}",
-                place.name()
+                store_dir.name()
             );
         }
-        if control::ask_within(&place.control(), "about", left).is_ok() {
+        if control::ask_within(&store_dir.control(), "about", left).is_ok() {
             return Ok(());
         }
         if let Some(status) = daemon.try_wait()? {
-            let said = std::fs::read_to_string(place.log()).unwrap_or_default();
+            let said = std::fs::read_to_string(store_dir.log()).unwrap_or_default();
             bail!("the daemon ended ({status}): {}", said.trim());
         }
         thread::sleep(TICK);
@@ -131,8 +134,8 @@ fn wait_for_answer(place: &Place, daemon: &mut Child) -> anyhow::Result<()> {
 }
 
 /// Opens the file to which the processes of a device write their messages.
-pub fn log(place: &Place) -> anyhow::Result<File> {
-    let path = place.log();
+pub fn log(store_dir: &StoreDir) -> anyhow::Result<File> {
+    let path = store_dir.log();
     let opened = File::options().create(true).append(true).open(&path);
     opened.with_context(|| format!("cannot write to {}", path.display()))
 }

@@ -104,7 +104,7 @@ fn told(outcome: &Outcome, dir: &Path) -> String {
     let blows: Vec<String> = outcome
         .faults
         .iter()
-        .map(|(blow, n)| format!("{n} {blow}"))
+        .map(|(fault, n)| format!("{n} {fault}"))
         .collect();
     let mut lines = vec![
         format!(

@@ -82,7 +82,7 @@ impl Log {
         match self {
             Log::Server(connection) => connection.create_topic(name, options).map(|_| ()),
             Log::Broker(client) => {
-                client.ask(&CreateTopic::of(name, options))?;
+                client.ask(&CreateTopic::new(name, options))?;
                 // The request that creates a topic lacks these two options, so they follow in a
                 // second one. If that fails, the topic exists with their defaults.
                 let defaults = TopicOptions::default();
@@ -94,7 +94,7 @@ impl Log {
                 };
                 match changes == TopicChanges::default() {
                     true => Ok(()),
-                    false => client.ask(&AlterTopic::of(name, &changes)).map(|_| ()),
+                    false => client.ask(&AlterTopic::new(name, &changes)).map(|_| ()),
                 }
             }
         }
@@ -120,7 +120,7 @@ impl Log {
     pub fn alter_topic(&mut self, name: &str, changes: &TopicChanges) -> dyno_pubsub::Result<()> {
         match self {
             Log::Server(connection) => connection.alter_topic(name, changes),
-            Log::Broker(client) => client.ask(&AlterTopic::of(name, changes)).map(|_| ()),
+            Log::Broker(client) => client.ask(&AlterTopic::new(name, changes)).map(|_| ()),
         }
     }
 
@@ -176,7 +176,7 @@ impl Log {
     ) -> dyno_pubsub::Result<Vec<Moved>> {
         match self {
             Log::Server(connection) => connection.reset_group(topic, group, reset),
-            Log::Broker(client) => Ok(client.ask(&ResetGroup::of(topic, group, reset))?.read()),
+            Log::Broker(client) => Ok(client.ask(&ResetGroup::new(topic, group, reset))?.read()),
         }
     }
 

@@ -76,7 +76,7 @@ fn send_all(
     stop: &Stop,
 ) -> anyhow::Result<End> {
     let mut last_line = 0;
-    let mut turns = args.resume.is_some().then(Turns::default);
+    let mut turns = args.resume.is_some().then(LineAssignment::default);
     loop {
         if stop.asked() {
             return Ok(End::Asked { last_line });
@@ -104,7 +104,7 @@ fn send_all(
             })?;
             match &mut turns {
                 None => send(producer, receipts, last_line, &record, record.partition),
-                Some(turns) => match turns.place(producer, last_line, &record)? {
+                Some(turns) => match turns.partition_for(producer, last_line, &record)? {
                     Some(partition) => {
                         send(producer, receipts, last_line, &record, Some(partition))
                     }
@@ -121,22 +121,22 @@ fn send_all(
 /// Assigns lines to partitions in the same way in every run, and skips those that an earlier run
 /// has sent.
 #[derive(Default)]
-struct Turns {
-    given: BTreeMap<u32, Given>,
+struct LineAssignment {
+    assigned: BTreeMap<u32, AssignedLines>,
 }
 
 /// The lines that one partition has been assigned.
 #[derive(Default)]
-struct Given {
+struct AssignedLines {
     lines: u64,
     /// The last line that is known to be the one that was sent, like all before it.
     same_until: u64,
 }
 
-impl Turns {
+impl LineAssignment {
     /// The partition to send a line to; `None` if an earlier run has sent it. Fails if another line
     /// was sent in its place.
-    fn place(
+    fn partition_for(
         &mut self,
         producer: &Producer,
         line: u64,
@@ -150,7 +150,7 @@ impl Turns {
             // --resume: the assignment must not depend on timing, which batches do.
             (None, None) => u32::try_from((line - 1) % u64::from(partitions)).unwrap_or(0),
         };
-        let given = self.given.entry(partition).or_default();
+        let given = self.assigned.entry(partition).or_default();
         given.lines += 1;
         if given.lines > producer.sent_before(partition) {
             return Ok(Some(partition));
@@ -178,7 +178,7 @@ impl Turns {
     fn check_end(&self, producer: &Producer) -> anyhow::Result<()> {
         for partition in 0..producer.partitions() {
             let sent = producer.sent_before(partition);
-            let lines = self.given.get(&partition).map_or(0, |given| given.lines);
+            let lines = self.assigned.get(&partition).map_or(0, |given| given.lines);
             if lines < sent {
                 bail!(
                     "the input has {lines} lines for partition {partition}, and {sent} were sent under this name before: \

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dyno_pubsub::{Error, Place, Receipt, Result};
+use dyno_pubsub::{Error, Receipt, RecordPosition, Result};
 
 /// Lines whose outcome is not known yet, and counts of those whose outcome is.
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl Receipts {
         }
     }
 
-    fn front(&self) -> Option<(u64, Result<Place>)> {
+    fn front(&self) -> Option<(u64, Result<RecordPosition>)> {
         let (line, receipt) = self.waiting.front()?;
         Some((*line, receipt.outcome()?))
     }
@@ -44,13 +44,13 @@ impl Receipts {
         }
     }
 
-    fn count(&mut self, line: u64, outcome: Result<Place>) {
+    fn count(&mut self, line: u64, outcome: Result<RecordPosition>) {
         match outcome {
-            Ok(place) => {
+            Ok(position) => {
                 self.acknowledged += 1;
-                let (records, last) = self.partitions.entry(place.partition).or_insert((0, -1));
+                let (records, last) = self.partitions.entry(position.partition).or_insert((0, -1));
                 *records += 1;
-                *last = place.offset.max(*last);
+                *last = position.offset.max(*last);
             }
             Err(error) => self.refuse(line, error),
         }

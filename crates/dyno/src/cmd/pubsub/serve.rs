@@ -1,4 +1,7 @@
-//! `dyno pubsub serve`: a broker, and with `--data` the server under it.
+//! `dyno pubsub serve`: a broker, with `--data` the server under it, and with `--kafka` the server
+//! that Kafka's clients connect to.
+
+mod kafka;
 
 use std::fmt::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -30,11 +33,21 @@ pub fn run(args: &PubsubServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     logging::start(args.log);
     let token = token(args)?;
     let (mut cluster, dsn) = database(args)?;
-    let mut broker = Broker::start(options(args, dsn.clone(), token.as_ref())?).map_err(plain)?;
+    let mut options = options(args, dsn.clone(), token.as_ref())?;
+    let kafka = args.kafka.as_deref().map(|at| kafka::Front::new(at));
+    let kafka = kafka.transpose()?;
+    options
+        .listen
+        .extend(kafka.as_ref().map(kafka::Front::broker));
+    let mut broker = Broker::start(options).map_err(plain)?;
+    let registry = Registry::new();
+    let mut kafka = kafka
+        .map(|front| front.start(args, &dsn, &broker, token.as_ref(), &registry))
+        .transpose()?;
     let endpoint = args
         .metrics
         .as_deref()
-        .map(|at| metrics(args, at, &broker, token))
+        .map(|at| metrics(args, at, &broker, token, registry))
         .transpose()?;
     let scheme = if args.tls_cert.is_some() {
         "https"
@@ -43,14 +56,19 @@ pub fn run(args: &PubsubServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     };
     terminal::print(&greeting(
         &broker,
+        kafka.as_ref().map(kafka::Served::address),
         endpoint.as_ref().map(|endpoint| (scheme, endpoint)),
         cluster.is_some().then_some(&dsn),
     ))?;
     info!("serving, with at most {} bytes of memory", args.memory);
     let watched = watch(cluster.as_mut(), stop);
     info!("stopping: what was accepted is appended first");
-    // The broker stops first: it appends the records that it has accepted, and needs the server for
-    // that. An error of the watch is reported only after both have stopped.
+    // Clients of Kafka are let go first, because they need the broker. Then the broker stops: it
+    // appends the records that it has accepted, and needs the server for that. An error of the
+    // watch is reported only after all have stopped.
+    if let Some(kafka) = &mut kafka {
+        kafka.stop();
+    }
     broker.stop();
     drop(endpoint);
     if let Some(cluster) = &mut cluster {
@@ -110,27 +128,42 @@ fn metrics(
     at: &str,
     broker: &Broker,
     token: Option<Token>,
+    registry: Registry,
 ) -> anyhow::Result<Endpoint> {
-    let wrong = || format!("--metrics {at}: write HOST:PORT");
-    let mut places = at.to_socket_addrs().with_context(wrong)?;
-    let place: SocketAddr = places.next().ok_or_else(|| anyhow!(wrong()))?;
-    let registry = Registry::new();
+    let address = socket_address("--metrics", at)?;
     broker.show(&registry)?;
     let settings = Settings {
         token,
         tls: server_tls(args)?,
         ..Settings::default()
     };
-    Ok(Endpoint::start(place, registry, settings)?)
+    Ok(Endpoint::start(address, registry, settings)?)
+}
+
+/// The address that a flag names.
+fn socket_address(flag: &str, at: &str) -> anyhow::Result<SocketAddr> {
+    let wrong = || format!("{flag} {at}: write HOST:PORT");
+    let mut addresses = at.to_socket_addrs().with_context(wrong)?;
+    addresses.next().ok_or_else(|| anyhow!(wrong()))
 }
 
 /// The lines that a script waits for: one for each address of the broker, one for the metrics, one
 /// for the private server.
-fn greeting(broker: &Broker, endpoint: Option<(&str, &Endpoint)>, private: Option<&Dsn>) -> String {
+fn greeting(
+    broker: &Broker,
+    kafka: Option<SocketAddr>,
+    endpoint: Option<(&str, &Endpoint)>,
+    private: Option<&Dsn>,
+) -> String {
     let mut text = String::new();
-    for address in broker.addresses() {
+    // The last address is the private one of the front for Kafka's clients, if there is one.
+    let own = broker.addresses().len() - usize::from(kafka.is_some());
+    for address in broker.addresses().iter().take(own) {
         // Writing to a string does not fail, here and below.
         let _ = writeln!(text, "listening at {address}");
+    }
+    if let Some(address) = kafka {
+        let _ = writeln!(text, "clients of Kafka at {address}");
     }
     if let Some((scheme, endpoint)) = endpoint {
         let _ = writeln!(text, "metrics at {scheme}://{}/metrics", endpoint.address());

@@ -22,7 +22,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let db = databases::open_or_create(&args.on)?;
     let population = Population {
-        scale: Scale::of(args.warehouses),
+        scale: Scale::specified(args.warehouses),
         seed: args.seed,
     };
     let began = Instant::now();

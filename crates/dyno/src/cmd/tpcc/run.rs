@@ -93,7 +93,7 @@ fn plan(args: &TpccRunArgs, scale: Scale, loaded_with: u64, run: u64) -> Plan {
 /// `paid` so far does both: each payment adds to it, so no later run begins with the same sum.
 fn run_number(args: &TpccRunArgs, paid: u64) -> u64 {
     match args.transactions {
-        Some(_) => Random::of(args.seed, &[0x4B, paid]).bits(),
+        Some(_) => Random::stream(args.seed, &[0x4B, paid]).bits(),
         None => {
             let now = SystemTime::now().duration_since(UNIX_EPOCH);
             now.map_or(args.seed, |now| now.as_nanos() as u64)

@@ -9,7 +9,8 @@ use dyno_report::quantity;
 use dyno_suite::Stop;
 use dyno_tpch::{Generator, Scale, Table};
 use dyno_tpch_files::{
-    Error, FileReport, Job, Layout, Place, Progress, Report, SinkKind, Split, run as own, run_in,
+    Destination, Error, FileReport, Job, Layout, Progress, Report, SinkKind, Split, run as own,
+    run_in,
 };
 use serde_json::{Value, json};
 
@@ -50,10 +51,10 @@ pub fn job(args: &TpchWhatArgs) -> anyhow::Result<Job> {
     let scale = Scale::new(args.sf)?;
     let named = !matches!(args.sink, SinkKind::Null | SinkKind::Stdout);
     let place = match &args.out {
-        Some(out) if named => out.parse::<Place>()?,
+        Some(out) if named => out.parse::<Destination>()?,
         Some(_) => bail!("--out with --sink {}: nothing is written there", args.sink),
         None if named => bail!("--out DIR says where the files go; --sink null writes none"),
-        None => Place::Nowhere,
+        None => Destination::Nowhere,
     };
     let mut job = Job::new(scale, args.format, place);
     if !args.tables.is_empty() {

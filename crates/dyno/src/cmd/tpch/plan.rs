@@ -1,7 +1,7 @@
 //! `dyno tpch plan`: a job for a scheduler, whose tasks write a part each.
 
 use anyhow::{Context, bail};
-use dyno_tpch_files::{Job, Place, SinkKind};
+use dyno_tpch_files::{Destination, Job, SinkKind};
 
 use super::generate::job;
 use crate::args::{Scheduler, TpchPlanArgs, TpchWhatArgs};
@@ -44,7 +44,7 @@ impl Plan<'_> {
     }
 
     fn in_objects(&self) -> bool {
-        matches!(self.job.place, Place::Objects { .. })
+        matches!(self.job.destination, Destination::Objects { .. })
     }
 
     /// The command of a task, for a shell; `part` is how its scheduler says the part's number.
@@ -68,12 +68,12 @@ impl Plan<'_> {
 
     /// A comment that says what a relative path is relative to.
     fn relative(&self, from: &str) -> String {
-        match &self.job.place {
-            Place::Folder(path) if path.is_relative() => {
+        match &self.job.destination {
+            Destination::Folder(path) if path.is_relative() => {
                 format!("# --out is relative to {from}.\n")
             }
-            Place::Folder(_) | Place::Nowhere => String::new(),
-            Place::Objects { .. } => "# The AWS_* variables must be set there.\n".to_string(),
+            Destination::Folder(_) | Destination::Nowhere => String::new(),
+            Destination::Objects { .. } => "# The AWS_* variables must be set there.\n".to_string(),
         }
     }
 

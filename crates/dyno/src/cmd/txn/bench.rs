@@ -27,7 +27,7 @@ fn suite(args: &TxnBenchArgs) -> Value {
         args.writes,
         args.reads,
         form(args.form),
-        carrier(args.transport),
+        transport_name(args.transport),
         args.durability
     );
     let (metric, unit, better, load) = match (args.rate, in_flight) {
@@ -84,7 +84,7 @@ fn suite(args: &TxnBenchArgs) -> Value {
 
 fn params(args: &TxnBenchArgs) -> Value {
     let mut params = json!({
-        "carrier": carrier(args.transport),
+        "carrier": transport_name(args.transport),
         "durability": args.durability.name(),
         "form": form(args.form),
         "partitions": args.partitions,
@@ -109,7 +109,7 @@ fn params(args: &TxnBenchArgs) -> Value {
     params
 }
 
-fn carrier(transport: TransportArg) -> &'static str {
+fn transport_name(transport: TransportArg) -> &'static str {
     match transport {
         TransportArg::Ring => "ring",
         TransportArg::Unix => "unix",

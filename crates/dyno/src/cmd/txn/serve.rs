@@ -10,7 +10,7 @@ use dyno_serve::tls;
 use dyno_suite::Stop;
 use dyno_tpcc::transactions;
 use dyno_txn_api::Procedures;
-use dyno_txn_check::work;
+use dyno_txn_check::workload;
 use dyno_txn_node::{OpenOptions, Role, ServeOptions, Share, serve};
 use tracing::info;
 
@@ -114,7 +114,7 @@ fn procedures(workloads: &[ProceduresArg]) -> dyno_txn_api::Result<Procedures> {
         transactions::register(&mut procedures)?;
     }
     if workloads.contains(&ProceduresArg::Check) {
-        work::register_procedures(&mut procedures)?;
+        workload::register_procedures(&mut procedures)?;
     }
     Ok(procedures)
 }

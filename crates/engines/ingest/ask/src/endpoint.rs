@@ -271,7 +271,7 @@ impl Endpoint {
     }
 
     pub(crate) fn lost(&self, error: &ureq::Error) -> AskError {
-        self.unreachable(&Failure::of(error).reason)
+        self.unreachable(&Failure::from_error(error).reason)
     }
 
     pub(crate) fn unreachable(&self, reason: &str) -> AskError {

@@ -58,7 +58,7 @@ impl Endpoint {
             match line.trim_end().strip_prefix("data:").map(str::trim) {
                 None => {}
                 Some("[DONE]") => return Ok(streamed),
-                Some(event) => self.take(&self.json(event)?, came, &mut streamed)?,
+                Some(event) => self.apply(&self.json(event)?, came, &mut streamed)?,
             }
             // The limits on lines and on their number multiply to more than a machine has.
             if streamed.text.len() > MOST_TEXT_BYTES {
@@ -68,7 +68,7 @@ impl Endpoint {
         Err(self.odd("an answer without an end"))
     }
 
-    fn take(&self, event: &Value, came: Instant, into: &mut Streamed) -> Result<(), AskError> {
+    fn apply(&self, event: &Value, came: Instant, into: &mut Streamed) -> Result<(), AskError> {
         if let Some(error) = event.get("error") {
             return Err(self.odd(&format!("an error in mid-answer: {error}")));
         }

@@ -18,7 +18,7 @@ impl Exception {
     /// Parses code and message of an answer: `Code: 60, e.displayText() = DB::Exception: TEXT,
     /// e.what() = ...` of old servers, `Code: 60. DB::Exception: TEXT (UNKNOWN_TABLE) (version
     /// ...)` of newer ones.
-    pub fn of(header: Option<&str>, body: &str) -> Exception {
+    pub fn from_response(header: Option<&str>, body: &str) -> Exception {
         let stated = header.and_then(|code| code.trim().parse().ok());
         let written = body.split_once("Code: ").and_then(|(_, rest)| {
             let end = rest.find(|c: char| !c.is_ascii_digit())?;
@@ -122,7 +122,10 @@ mod tests {
             (None, "Code: 99999999999999.", 0, "Code: 99999999999999."),
         ] {
             let message = message.to_owned();
-            assert_eq!(Exception::of(header, body), Exception { code, message });
+            assert_eq!(
+                Exception::from_response(header, body),
+                Exception { code, message }
+            );
         }
     }
 

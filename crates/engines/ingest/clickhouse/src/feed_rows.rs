@@ -23,7 +23,7 @@ pub(crate) struct FeedRows {
 
 impl FeedRows {
     /// Makes an encoder whose `archive` column has this identity in every row.
-    pub fn of(layout: Layout, archive: &str) -> FeedRows {
+    pub fn new(layout: Layout, archive: &str) -> FeedRows {
         FeedRows {
             layout,
             archive: archive.to_owned(),
@@ -162,7 +162,7 @@ impl Encode for FeedRows {
                         nothing: field.nullable.then_some(nothing),
                     };
                     let text = text.unwrap_or(Text::Plain);
-                    self.texts.put(text, &words, order, out);
+                    self.texts.write(text, &words, order, out);
                 }
                 (Values::Texts { offsets, bytes }, _) => {
                     let places: Vec<Option<usize>> = places(field, values, rows.len()).collect();
@@ -302,7 +302,7 @@ mod tests {
                 .map(|(second, band, sender)| (second.map(|s| s >> spread), band, sender))
                 .collect();
             let rows = reports(format.fields, &list);
-            let sorted = FeedRows::of(format.layout, "psk/a").sorted(&rows, &[archive()], &mut |_| {});
+            let sorted = FeedRows::new(format.layout, "psk/a").sorted(&rows, &[archive()], &mut |_| {});
             let mut expected: Vec<u32> = (0..list.len() as u32).collect();
             expected.sort_by_key(|&row| {
                 let (second, band, sender) = &list[row as usize];

@@ -143,7 +143,7 @@ impl Client {
         if head.status == http::StatusCode::OK && code.is_none() && !failed_late {
             return Ok(text);
         }
-        let exception = Exception::of(code, &text);
+        let exception = Exception::from_response(code, &text);
         // ClickHouse gives each exception a code. Without one, a proxy or another service has
         // answered.
         if exception.code == 0 {
@@ -214,7 +214,7 @@ impl Failure {
 }
 
 fn reason(error: &ureq::Error) -> Failure {
-    match dyno_http::Failure::of(error) {
+    match dyno_http::Failure::from_error(error) {
         lost if !lost.lasting => Failure::Lost(lost.reason),
         hopeless => Failure::Hopeless(hopeless.reason),
     }

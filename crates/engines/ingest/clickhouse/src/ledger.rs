@@ -114,7 +114,7 @@ impl Entry {
         format!("INSERT INTO {ledger} ({names}) VALUES ({values})")
     }
 
-    fn of(values: &[String]) -> Option<Entry> {
+    fn from_values(values: &[String]) -> Option<Entry> {
         let number = |at: usize| values.get(at)?.parse::<u64>().ok();
         let text = |at: usize| values.get(at).cloned();
         let share = |line: &str| {
@@ -204,7 +204,7 @@ impl Ledger {
         let sql = format!("SELECT {names} FROM {table} ORDER BY generation");
         let mut ledger = Ledger::empty(table);
         for values in client.rows("read the ledger", &sql)? {
-            let entry = Entry::of(&values);
+            let entry = Entry::from_values(&values);
             let entry = entry.ok_or_else(|| {
                 wrong(format!("it has a row that is not one of ours: {values:?}"))
             })?;

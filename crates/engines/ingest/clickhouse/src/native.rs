@@ -36,15 +36,15 @@ pub(crate) fn column(out: &mut FrameWriter, name: &str, kind: &str) {
 /// Writes one string of a column of type String.
 pub(crate) fn string(out: &mut FrameWriter, bytes: &[u8]) {
     count(out, bytes.len());
-    out.put(bytes);
+    out.write(bytes);
 }
 
 fn count(out: &mut FrameWriter, mut value: usize) {
     while value >= 0x80 {
-        out.put(&[value as u8 | 0x80]);
+        out.write(&[value as u8 | 0x80]);
         value >>= 7;
     }
-    out.put(&[value as u8]);
+    out.write(&[value as u8]);
 }
 
 /// Encodes chunks of rows of one kind as blocks, which is the only difference between the feeds on
@@ -94,7 +94,7 @@ pub(crate) struct Texts {
 impl Texts {
     /// Writes name, type and values of the column for the rows `order`. Strings longer than their
     /// type are cut.
-    pub fn put(&mut self, text: Text, column: &Words<'_>, order: &[u32], out: &mut FrameWriter) {
+    pub fn write(&mut self, text: Text, column: &Words<'_>, order: &[u32], out: &mut FrameWriter) {
         let Words { words, codes, .. } = *column;
         let code = |row: u32| codes[row as usize] as usize;
         match text {
@@ -212,11 +212,11 @@ fn coded_column<'a>(
         0x101..=0x1_0000 => (Width::Two, 1),
         _ => (Width::Four, 2),
     };
-    out.put(&CODED_VERSION.to_le_bytes());
-    out.put(&(CODED_KEYS | tag).to_le_bytes());
-    out.put(&(keys.len() as u64).to_le_bytes());
+    out.write(&CODED_VERSION.to_le_bytes());
+    out.write(&(CODED_KEYS | tag).to_le_bytes());
+    out.write(&(keys.len() as u64).to_le_bytes());
     keys.for_each(|key| string(out, key));
-    out.put(&(rows as u64).to_le_bytes());
+    out.write(&(rows as u64).to_le_bytes());
     places(out, width);
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Order {
 
 impl Order {
     /// Row numbers of `columns` in the order of the key.
-    pub fn of(&mut self, columns: &Columns) -> &[u32] {
+    pub fn sorted_rows(&mut self, columns: &Columns) -> &[u32] {
         self.ranks.update(&columns.dictionaries.callsign);
         let hertz = columns.dictionaries.frequency.values();
         let bands: Vec<u64> = hertz.iter().map(|&hz| band_rank(hz)).collect();
@@ -203,7 +203,7 @@ mod tests {
             let rows: Vec<_> = rows.into_iter().map(|(t, hz, c)| (t >> spread, hz, c)).collect();
             let columns = columns(&rows);
             let mut order = Order::default();
-            let sorted = order.of(&columns).to_vec();
+            let sorted = order.sorted_rows(&columns).to_vec();
             let mut expected: Vec<u32> = (0..rows.len() as u32).collect();
             expected.sort_by_key(|&row| {
                 let (time, hertz, callsign) = &rows[row as usize];

@@ -23,7 +23,7 @@ pub(crate) struct Pressed {
 
 impl Pressure {
     /// Watches the stage `table` against the limit of its server.
-    pub fn of(limit: u64, database: &str, table: &str) -> Pressure {
+    pub fn new(limit: u64, database: &str, table: &str) -> Pressure {
         let count = format!(
             "SELECT max(parts) FROM (SELECT count() AS parts FROM system.parts \
              WHERE active AND database = {} AND table = {} GROUP BY partition_id)",

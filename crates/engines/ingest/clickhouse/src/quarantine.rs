@@ -115,7 +115,7 @@ impl<'a> Quarantine<'a> {
                 "line" => self
                     .lines
                     .iter()
-                    .for_each(|line| out.put(&line.to_le_bytes())),
+                    .for_each(|line| out.write(&line.to_le_bytes())),
                 "reason" => self
                     .reasons
                     .iter()
@@ -127,7 +127,7 @@ impl<'a> Quarantine<'a> {
                 _ => self
                     .raws
                     .iter()
-                    .for_each(|&(_, cut)| out.put(&[u8::from(cut)])),
+                    .for_each(|&(_, cut)| out.write(&[u8::from(cut)])),
             }
         }
         let frames = out.finish(Vec::new());

@@ -170,7 +170,7 @@ impl Wanted {
                 Also::Milliseconds => time() || kind == "Int64",
                 Also::Digits => (15..=18).any(|digits| kind == format!("Decimal({digits}, 3)")),
                 Also::Dictionary => kind == DICTIONARY,
-                Also::Strings(least) => match Text::of(kind) {
+                Also::Strings(least) => match Text::parse(kind) {
                     Some(Text::Fixed(len)) => len >= least,
                     other => other.is_some(),
                 },
@@ -202,7 +202,7 @@ pub(crate) enum Text {
 }
 
 impl Text {
-    fn of(kind: &str) -> Option<Text> {
+    fn parse(kind: &str) -> Option<Text> {
         let fixed = || kind.strip_prefix("FixedString(")?.strip_suffix(')');
         match kind {
             "String" => Some(Text::Plain),
@@ -318,7 +318,7 @@ pub(crate) fn columns(
             true => Ok(Column {
                 name,
                 kind: kind.clone(),
-                text: Text::of(&inner),
+                text: Text::parse(&inner),
                 nullable,
             }),
             false => Err(wrong(format!(

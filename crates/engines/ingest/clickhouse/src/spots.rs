@@ -27,7 +27,7 @@ impl Encode for Spots {
         columns: &[Column],
         aside: &mut dyn FnMut(BadRow<'_>),
     ) -> Vec<u32> {
-        let mut order = self.order.of(rows).to_vec();
+        let mut order = self.order.sorted_rows(rows).to_vec();
         for unfit in unfit(rows, columns) {
             let codes = strings_of(rows, unfit.column).map_or(&[][..], |(_, codes)| codes);
             order.retain(|&row| {
@@ -65,7 +65,7 @@ impl Encode for Spots {
                         codes,
                         nothing: None,
                     };
-                    self.texts.put(text, &words, order, out);
+                    self.texts.write(text, &words, order, out);
                 }
                 // No archive has the mode, because it is the same in all rows.
                 (Some(text), None) => native::constant(text, MODE.as_bytes(), order.len(), out),

@@ -335,7 +335,7 @@ impl<'a, E: Encode> ServerStage<'a, E> {
 }
 
 impl<E: Encode> Stage<E::Rows> for ServerStage<'_, E> {
-    fn take(&mut self, rows: &E::Rows, stages: &mut StageSeconds) -> dyno_ingest::Result<u64> {
+    fn append(&mut self, rows: &E::Rows, stages: &mut StageSeconds) -> dyno_ingest::Result<u64> {
         let begun = Instant::now();
         let quarantine = &mut self.quarantine;
         let columns = &self.table.columns;

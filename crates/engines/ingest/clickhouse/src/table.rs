@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dyno_ingest::load::{Held, Opening, Stage, Target};
+use dyno_ingest::load::{Opening, Stage, StoredArchive, Target};
 use dyno_ingest::scan::Columns;
 use dyno_ingest_feeds::{Location, RowFormat, Rows};
 use parking_lot::Mutex;
@@ -122,7 +122,7 @@ impl ServerTable {
         make_databases(&clients, address, settings)?;
         // The lock comes before the tables and the ledger, because the process that holds it may
         // change what is read without it.
-        let lock = WriterLock::take(home, address, &patience)?;
+        let lock = WriterLock::acquire(home, address, &patience)?;
         let local = make_tables(&clients, address, settings, contract)?;
         let mut columns = Vec::new();
         for client in &clients {
@@ -175,7 +175,7 @@ impl ServerTable {
     }
 
     pub(crate) fn pressure(&self, server: usize, stage: &str) -> Pressure {
-        Pressure::of(self.parts_limits[server], &self.address.database, stage)
+        Pressure::new(self.parts_limits[server], &self.address.database, stage)
     }
 
     /// The common prefix of the names of all stages of this table.
@@ -334,13 +334,13 @@ struct Opened<F> {
 impl<E: Encode + 'static, F: Fn(&str) -> E + Sync> Target<E::Rows> for Opened<F> {
     /// If rows were removed or added by hand, the archive counts as not loaded, so that a load
     /// repairs the table.
-    fn held(&self, archive: &str) -> dyno_ingest::Result<Option<Held>> {
+    fn stored(&self, archive: &str) -> dyno_ingest::Result<Option<StoredArchive>> {
         let entry = self.table.ledger.lock().entries.get(archive).cloned();
         let Some(entry) = entry.filter(|entry| entry.state == State::Done) else {
             return Ok(None);
         };
         let whole = self.table.rows_of(&entry)? == entry.rows;
-        Ok(whole.then_some(Held {
+        Ok(whole.then_some(StoredArchive {
             bytes: entry.source.bytes,
             hash: entry.source.hash,
             rows: entry.rows,
@@ -398,7 +398,7 @@ impl Location for Servers {
 
     fn rows(&self, _feed: &'static str, format: &'static RowFormat) -> Opening<'_, Rows> {
         let copies = self.settings.copies(&self.address);
-        let encoder = move |archive: &str| FeedRows::of(format.layout, archive);
+        let encoder = move |archive: &str| FeedRows::new(format.layout, archive);
         self.opening(copies, Contract::of_rows(format), encoder)
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct WriterLock {
 impl WriterLock {
     /// Takes the lock of the table of `address`. If another process holds it, the error names that
     /// process.
-    pub fn take(
+    pub fn acquire(
         client: &Arc<Client>,
         address: &Address,
         patience: &Patience,
@@ -114,7 +114,7 @@ impl Taking<'_> {
             if owner == self.me.text() {
                 return Ok(());
             }
-            if !Process::of(&owner).is_some_and(|process| process.is_gone(&self.me)) {
+            if !Process::parse(&owner).is_some_and(|process| process.is_gone(&self.me)) {
                 return Err(Error::Locked {
                     table: self.address.full_name(""),
                     owner,
@@ -216,7 +216,7 @@ impl Process {
         format!("{pid} on {host} ({boot} {namespace} {started} {number})")
     }
 
-    fn of(text: &str) -> Option<Process> {
+    fn parse(text: &str) -> Option<Process> {
         let (pid, rest) = text.split_once(" on ")?;
         let (host, rest) = rest.split_once(" (")?;
         let mut words = rest.strip_suffix(')')?.split(' ');

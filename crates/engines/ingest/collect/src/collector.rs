@@ -124,7 +124,7 @@ impl Collector {
         // The thread may sit in a connection attempt that cannot be cut short, so it is not waited
         // for.
         thread::spawn(move || listening.run(&sender));
-        let collected = self.take(&heard, is_over);
+        let collected = self.collect(&heard, is_over);
         ending.store(true, Ordering::Relaxed);
         // A thread that waits in `send` ends when the receiver is gone.
         drop(heard);
@@ -139,7 +139,7 @@ impl Collector {
         collected.map(|()| self.summary)
     }
 
-    fn take(
+    fn collect(
         &mut self,
         heard: &Receiver<Heard>,
         is_over: &dyn Fn() -> bool,

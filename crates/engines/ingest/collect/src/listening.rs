@@ -126,7 +126,7 @@ impl Listening {
             }
             if fill(&mut socket, &mut bytes)? {
                 got = Instant::now();
-                let used = self.take(&bytes, &mut socket, heard, was_connected)?;
+                let used = self.pass_on(&bytes, &mut socket, heard, was_connected)?;
                 bytes.drain(..used);
             }
             // A broker answers pings, so on a good connection something arrives at least twice in
@@ -150,7 +150,7 @@ impl Listening {
     }
 
     /// Passes on all packets that are complete, and returns how many bytes they have.
-    fn take(
+    fn pass_on(
         &self,
         bytes: &[u8],
         socket: &mut Link,

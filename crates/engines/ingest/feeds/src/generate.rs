@@ -86,7 +86,7 @@ pub struct MadeLine {
 
 impl MadeLine {
     /// A line that becomes so many rows.
-    pub fn of(text: impl Into<Vec<u8>>, rows: u32) -> MadeLine {
+    pub fn new(text: impl Into<Vec<u8>>, rows: u32) -> MadeLine {
         MadeLine {
             bytes: text.into(),
             rows,

@@ -275,7 +275,7 @@ fn made(batch: &Batch) -> impl Iterator<Item = MadeLine> + use<> {
         HEADER.len()
     };
     let has_header = day >= Day::new(2010, 6, 15);
-    let header = has_header.then(|| MadeLine::of(HEADER[..columns].join(","), 0));
+    let header = has_header.then(|| MadeLine::new(HEADER[..columns].join(","), 0));
     let mut random = batch.random(1);
     let skimmers: Vec<String> = (0..40).map(|_| callsign(&mut random) + "-#").collect();
     let senders: Vec<String> = (0..3000).map(|_| callsign(&mut random)).collect();
@@ -284,7 +284,7 @@ fn made(batch: &Batch) -> impl Iterator<Item = MadeLine> + use<> {
     let lines = std::iter::from_fn(move || {
         row += 1;
         if row > rows {
-            return (row == rows + 1).then(|| MadeLine::of(format!("({spots} rows)"), 0));
+            return (row == rows + 1).then(|| MadeLine::new(format!("({spots} rows)"), 0));
         }
         let de = &skimmers[random.below(40) as usize];
         let dx = &senders[random.below(3000) as usize];
@@ -293,7 +293,7 @@ fn made(batch: &Batch) -> impl Iterator<Item = MadeLine> + use<> {
         let line = if random.chance(quirks) {
             quirk(&mut random, fields)
         } else {
-            MadeLine::of(fields.join(","), 1)
+            MadeLine::new(fields.join(","), 1)
         };
         spots += u64::from(!line.bytes.is_empty());
         Some(line)
@@ -347,7 +347,7 @@ fn spot_fields(
 
 /// The same row with something odd about it.
 fn quirk(random: &mut Random, mut fields: Vec<String>) -> MadeLine {
-    let taken = |fields: &[String], quirk| MadeLine::of(fields.join(","), 1).odd(quirk);
+    let taken = |fields: &[String], quirk| MadeLine::new(fields.join(","), 1).odd(quirk);
     match random.below(9) {
         0 => {
             fields[9] = (128 + random.below(106)).to_string();
@@ -372,7 +372,7 @@ fn quirk(random: &mut Random, mut fields: Vec<String>) -> MadeLine {
                 .collect::<Vec<_>>(),
             "quoted",
         ),
-        5 => MadeLine::of("", 0).odd("blank"),
+        5 => MadeLine::new("", 0).odd("blank"),
         6 => MadeLine::bad(fields[..7].join(","), "cut-short"),
         7 => {
             fields[3] = "fourteen".to_owned();

@@ -31,7 +31,7 @@ pub const FEED: Feed = Feed {
         reader: || Box::new(Strokes),
         file_name: |batch| format!("strokes-{}.txt", batch.number),
         packing: Packing::Plain,
-        lines: |batch| Box::new((0..batch.rows).map(|row| MadeLine::of(format!("{row} -"), 1))),
+        lines: |batch| Box::new((0..batch.rows).map(|row| MadeLine::new(format!("{row} -"), 1))),
     }),
 };
 

@@ -78,7 +78,7 @@ pub(crate) fn ask(agent: &Agent, url: &str, ask: &Ask<'_>) -> Result<Answer, Fai
             request = request.header("If-Range", *of);
         }
     }
-    let answer = request.call().map_err(|e| Failure::of(&e))?;
+    let answer = request.call().map_err(|e| Failure::from_error(&e))?;
     Ok(match answer.status().as_u16() {
         200 => bytes(url, answer, 0),
         206 => match range(answer.headers()) {

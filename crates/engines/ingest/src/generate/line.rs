@@ -10,7 +10,7 @@ pub(super) fn append(line: &mut Vec<u8>, spot: &Spot<'_>) {
     line.push(b',');
     line.extend_from_slice(spot.receiver.call.as_bytes());
     line.push(b',');
-    line.extend_from_slice(spot.receiver.place.grid.as_bytes());
+    line.extend_from_slice(spot.receiver.position.grid.as_bytes());
     line.push(b',');
     append_signed(line, i64::from(spot.snr_db));
     line.push(b',');
@@ -18,7 +18,7 @@ pub(super) fn append(line: &mut Vec<u8>, spot: &Spot<'_>) {
     line.push(b',');
     line.extend_from_slice(spot.sender.call.as_bytes());
     line.push(b',');
-    line.extend_from_slice(spot.sender.place.grid.as_bytes());
+    line.extend_from_slice(spot.sender.position.grid.as_bytes());
     line.push(b',');
     append_signed(line, i64::from(spot.sender.power_dbm));
     line.push(b',');

@@ -84,7 +84,7 @@ impl Planter {
         let lines = plant(
             quirk,
             &text[start..],
-            ExpectedRow::of(spot),
+            ExpectedRow::from_spot(spot),
             &mut self.random,
         );
         text.truncate(start);

@@ -71,17 +71,17 @@ pub struct ExpectedRow {
 
 impl ExpectedRow {
     /// The row that an ordinary line must give.
-    pub(super) fn of(spot: &Spot<'_>) -> ExpectedRow {
+    pub(super) fn from_spot(spot: &Spot<'_>) -> ExpectedRow {
         let frequency = stored_hz(spot);
         ExpectedRow {
             id: spot.id,
             timestamp: spot.time_s,
             reporter: spot.receiver.call.to_string(),
-            reporter_grid: spot.receiver.place.grid.to_string(),
+            reporter_grid: spot.receiver.position.grid.to_string(),
             snr: spot.snr_db,
             frequency,
             callsign: spot.sender.call.to_string(),
-            grid: spot.sender.place.grid.to_string(),
+            grid: spot.sender.position.grid.to_string(),
             power: spot.sender.power_dbm,
             drift: spot.drift_hz,
             distance: spot.path.distance_km,

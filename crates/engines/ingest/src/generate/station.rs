@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::band::BANDS;
-use super::place::Place;
+use super::position::StationPosition;
 use super::random::{Random, Weighted};
 
 /// Number of distinct senders.
@@ -125,7 +125,7 @@ const POWERS: [(i8, f64); 19] = [
 #[derive(Debug, Clone)]
 pub(super) struct Station {
     pub(super) call: Box<str>,
-    pub(super) place: Place,
+    pub(super) position: StationPosition,
     /// Announced power in dBm; only senders use it.
     pub(super) power_dbm: i8,
     /// Random bits that never change, which choose its software and frequency habits.
@@ -163,7 +163,11 @@ impl World {
             let longitude = region.centre.1 + random.bell() * region.spread.1;
             Station {
                 call: call.into(),
-                place: Place::around(latitude, longitude, random.chance(long_grid_share)),
+                position: StationPosition::around(
+                    latitude,
+                    longitude,
+                    random.chance(long_grid_share),
+                ),
                 power_dbm: POWERS[powers.draw(random) as usize].0,
                 trait_bits: random.next(),
             }

@@ -8,7 +8,7 @@
 
 use super::band::{BANDS, Band};
 use super::calendar::Month;
-use super::place::Path;
+use super::position::Path;
 use super::random::{Random, Weighted};
 use super::software::version;
 use super::station::{Station, World};
@@ -192,7 +192,7 @@ impl<'w> Traffic<'w> {
         while done < left && walked < heard {
             let on_air = self.on_air[band][at as usize];
             let sender = &self.world.senders[on_air.sender as usize];
-            let path = sender.place.path_to(&receiver.place);
+            let path = sender.position.path_to(&receiver.position);
             if path.distance_km < FAR_KM || self.random.chance(FAR_HEARD) {
                 let spot = self.spot(receiver, version, time_s, band, on_air, path);
                 visit(&spot)?;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::format::{ArchiveReader, Archives};
 use super::report::{ArchiveReport, Outcome, StageSeconds};
 use super::target::{Chunk, Stage, Target};
-use super::{Input, Options, Progress, ROW_GROUP_ROWS, Room};
+use super::{Input, Options, Progress, ROW_GROUP_ROWS, WorkerMemory};
 use crate::scan::{BadRow, Block};
 use crate::source::{Source, TextSource, hash_file};
 use crate::table::SourceIdentity;
@@ -25,7 +25,7 @@ pub(super) struct Job<'a, R: ArchiveReader> {
     pub(super) target: &'a dyn Target<R::Chunk>,
     pub(super) options: &'a Options,
     pub(super) progress: &'a Progress,
-    pub(super) room: Room,
+    pub(super) memory: WorkerMemory,
     /// Whether inflating gets a thread of its own.
     pub(super) spread: bool,
 }
@@ -67,11 +67,13 @@ impl<R: ArchiveReader> Job<'_, R> {
     ) -> Result<Outcome> {
         self.progress.check()?;
         if let Input::File(path) = &input
-            && let Some(held) = self.target.held(&self.identity)?
-            && let Some(rows) = held.rows_of_file(path)?
+            && let Some(stored) = self.target.stored(&self.identity)?
+            && let Some(rows) = stored.rows_of_file(path)?
         {
             // Nothing needs loading, so the file's bytes count as done.
-            self.progress.bytes.fetch_add(held.bytes, Ordering::Relaxed);
+            self.progress
+                .bytes
+                .fetch_add(stored.bytes, Ordering::Relaxed);
             return Ok(Outcome::AlreadyThere { rows });
         }
         let total = Some(self.progress.bytes.clone());
@@ -80,7 +82,7 @@ impl<R: ArchiveReader> Job<'_, R> {
             feed: self.archives.feed,
             path,
             progress: self.progress,
-            room: self.room,
+            memory: self.memory,
             stage: self.target.stage(&self.identity, path)?,
             reader: (self.archives.reader)(),
             rows: 0,
@@ -88,8 +90,8 @@ impl<R: ArchiveReader> Job<'_, R> {
         };
         let (bytes, hash) = self.read(source, &mut sink, stages, warnings)?;
         // The hash of a stream is known only at its end.
-        let held = self.target.held(&self.identity)?;
-        if let Some(rows) = held.and_then(|held| held.rows_of(bytes, &hash)) {
+        let stored = self.target.stored(&self.identity)?;
+        if let Some(rows) = stored.and_then(|stored| stored.rows_of(bytes, &hash)) {
             return Ok(Outcome::AlreadyThere { rows });
         }
         let source = SourceIdentity {
@@ -165,7 +167,7 @@ fn two_stages<R: ArchiveReader>(
     // This channel is what bounds the memory: when it is full, the inflating thread waits. The
     // channel for empty blocks needs no bound, because it only returns blocks that came through
     // this one.
-    let (full_tx, full_rx) = mpsc::sync_channel::<Block>(sink.room.blocks);
+    let (full_tx, full_rx) = mpsc::sync_channel::<Block>(sink.memory.blocks);
     let (empty_tx, empty_rx) = mpsc::channel::<Block>();
     std::thread::scope(|scope| {
         let inflating = scope.spawn(move || -> Result<f64> {
@@ -209,7 +211,7 @@ pub struct Sink<'a, R: ArchiveReader> {
     feed: &'static str,
     path: &'a Path,
     progress: &'a Progress,
-    room: Room,
+    memory: WorkerMemory,
     stage: Box<dyn Stage<R::Chunk> + 'a>,
     reader: R,
     rows: u64,
@@ -270,11 +272,11 @@ impl<'a, R: ArchiveReader> Sink<'a, R> {
 
     /// Passes a chunk on if it is full. Returns whether codes begin anew after it.
     pub(super) fn flush_when_full(&mut self, stages: &mut StageSeconds) -> Result<bool> {
-        let room = self.room;
+        let memory = self.memory;
         let chunk = self.reader.chunk();
         if chunk.rows() >= ROW_GROUP_ROWS
-            || chunk.size() >= room.size
-            || chunk.dictionary_bytes().1 > room.dictionary_bytes
+            || chunk.size() >= memory.size
+            || chunk.dictionary_bytes().1 > memory.dictionary_bytes
         {
             return self.flush(stages);
         }
@@ -288,13 +290,13 @@ impl<'a, R: ArchiveReader> Sink<'a, R> {
         if rows == 0 {
             return Ok(false);
         }
-        self.rows += self.stage.take(chunk, stages)?;
+        self.rows += self.stage.append(chunk, stages)?;
         chunk.clear();
         let (page_bytes, heap_bytes) = chunk.dictionary_bytes();
         // After a clear each string has to be looked up and stored again. That pays when the
         // dictionaries of the next row group would weigh more than its rows.
         let anew = page_bytes > rows * DICTIONARY_BYTES_PER_ROW
-            || heap_bytes > self.room.dictionary_bytes / 2;
+            || heap_bytes > self.memory.dictionary_bytes / 2;
         if anew {
             chunk.clear_dictionaries();
         }

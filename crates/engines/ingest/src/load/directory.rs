@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::quarantine::Quarantine;
 use super::report::StageSeconds;
-use super::target::{Before, Chunk, Committed, Held, Stage, Target};
+use super::target::{Before, Chunk, Committed, Stage, StoredArchive, Target};
 use crate::scan::BadRow;
 use crate::table::{DataFile, SourceIdentity, Staged, TableWriter};
 use crate::{Error, Result};
@@ -60,8 +60,12 @@ impl<R: RowGroups, F: Fn() -> R> Directory<F> {
 }
 
 impl<R: RowGroups + 'static, F: Fn() -> R + Sync> Target<R::Chunk> for Directory<F> {
-    fn held(&self, archive: &str) -> Result<Option<Held>> {
-        Ok(self.writer.lock().whole(archive).map(Held::of))
+    fn stored(&self, archive: &str) -> Result<Option<StoredArchive>> {
+        Ok(self
+            .writer
+            .lock()
+            .whole(archive)
+            .map(StoredArchive::from_archive))
     }
 
     fn stage<'a>(&'a self, archive: &str, source: &Path) -> Result<Box<dyn Stage<R::Chunk> + 'a>> {
@@ -128,7 +132,7 @@ impl<R> FileStage<'_, R> {
 }
 
 impl<R: RowGroups> Stage<R::Chunk> for FileStage<'_, R> {
-    fn take(&mut self, chunk: &R::Chunk, stages: &mut StageSeconds) -> Result<u64> {
+    fn append(&mut self, chunk: &R::Chunk, stages: &mut StageSeconds) -> Result<u64> {
         let begun = Instant::now();
         if let Some((earliest, latest)) = chunk.times_s() {
             let (first, last) = self.times_s.unwrap_or((earliest, latest));

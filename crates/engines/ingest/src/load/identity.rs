@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Feed and month (`wspr/2023-01`) for a name like `wsprspots-2023-01.csv.gz`; otherwise the
 /// file's name without the extensions of its packing.
-pub fn of(path: &Path) -> String {
+pub fn from_path(path: &Path) -> String {
     let name = path
         .file_name()
         .unwrap_or(path.as_os_str())
@@ -43,7 +43,7 @@ mod tests {
             ("dir/my spots.csv.gz", "my spots"),
             ("stdin", "stdin"),
         ] {
-            assert_eq!(of(Path::new(path)), identity, "{path}");
+            assert_eq!(from_path(Path::new(path)), identity, "{path}");
         }
     }
 }

@@ -27,9 +27,9 @@ pub use directory::{Directory, RowGroups};
 pub use dyno_codec::inflate::Engine;
 pub use encode::encode_strings;
 pub use format::{ArchiveReader, Archives};
-pub use identity::of as wspr_archive;
+pub use identity::from_path as wspr_archive;
 pub use report::{ArchiveReport, LoadReport, Outcome, ServerReport, StageSeconds};
-pub use target::{Before, Chunk, Committed, Held, Opening, Stage, Target};
+pub use target::{Before, Chunk, Committed, Opening, Stage, StoredArchive, Target};
 pub use wspr::spots_in;
 
 use crate::scan::Scanner;
@@ -165,7 +165,7 @@ pub fn load_into<R: ArchiveReader>(
     // one.
     let identities = workers::identities(&inputs, options, archives.identity)?;
     let workers = options.workers.min(inputs.len()).max(1);
-    let room = Room::of_worker::<R::Chunk>(options, workers, opening.each_bytes)?;
+    let memory = WorkerMemory::of_worker::<R::Chunk>(options, workers, opening.each_bytes)?;
     let target = (opening.open)()?;
     let target = target.as_ref();
     let reports = workers::side_by_side(workers, identities, inputs, |worker, identity, input| {
@@ -175,7 +175,7 @@ pub fn load_into<R: ArchiveReader>(
             target,
             options,
             progress,
-            room,
+            memory,
             // Workers without a file of their own become the second threads of the first files.
             spread: options.workers > workers && worker < options.workers - workers,
         };
@@ -190,7 +190,7 @@ pub fn load_into<R: ArchiveReader>(
 
 /// How the memory of one worker is divided.
 #[derive(Debug, Clone, Copy)]
-struct Room {
+struct WorkerMemory {
     /// The greatest size of a chunk.
     size: usize,
     /// Bytes that the worker's dictionaries may hold.
@@ -199,11 +199,11 @@ struct Room {
     blocks: usize,
 }
 
-impl Room {
+impl WorkerMemory {
     /// Divides the memory so that all workers stay within the limit.
-    fn of_worker<C: Chunk>(options: &Options, workers: usize, each: usize) -> Result<Room> {
+    fn of_worker<C: Chunk>(options: &Options, workers: usize, each: usize) -> Result<WorkerMemory> {
         let bytes = workers::worker_bytes(options, workers, C::least_bytes(each))?;
-        Ok(Room {
+        Ok(WorkerMemory {
             size: C::most(bytes, each),
             dictionary_bytes: bytes / SHARE,
             blocks: (bytes / SHARE / BLOCK).min(BLOCKS_IN_FLIGHT),

@@ -29,7 +29,7 @@ pub(super) struct CodedFile<'f> {
 
 impl CodedFile<'_> {
     /// Checks the footer of the file. `None` if it needs the general path.
-    pub(super) fn of(file: &ParquetFile) -> Option<CodedFile<'_>> {
+    pub(super) fn from_file(file: &ParquetFile) -> Option<CodedFile<'_>> {
         let (numbers, strings) = columns(file)?;
         Some(CodedFile {
             file,

@@ -48,7 +48,7 @@ pub(super) fn read(
         path: path.to_owned(),
         reason,
     };
-    let file = ParquetFile::of(path, file).map_err(|error| refused(why(error)))?;
+    let file = ParquetFile::from_file(path, file).map_err(|error| refused(why(error)))?;
     let leaves = file.leaves();
     let position = |name: &str, stored: &[Physical], what| {
         let at = leaves
@@ -77,7 +77,7 @@ pub(super) fn read(
         unsigned_ids: is_unsigned(&leaves[numbers[0]]),
     };
     refuse_other_codecs(&file, numbers.iter().chain(&strings)).map_err(refused)?;
-    if let Some(coded) = CodedFile::of(&file) {
+    if let Some(coded) = CodedFile::from_file(&file) {
         return coded.read(rules, sink, stages);
     }
     let mut row = 0;

@@ -87,18 +87,23 @@ pub struct StageSeconds {
 }
 
 impl StageSeconds {
-    /// The stage that took longest, and its seconds.
-    pub fn longest(&self) -> (&'static str, f64) {
+    /// The stages with their seconds, in the order in which a row passes them.
+    pub fn each(&self) -> [(&'static str, f64); 4] {
         [
             ("inflate", self.inflate),
             ("parse", self.parse),
             ("encode", self.encode),
             ("write", self.write),
         ]
-        .into_iter()
-        .fold(("inflate", 0.0), |longest, stage| {
-            if stage.1 > longest.1 { stage } else { longest }
-        })
+    }
+
+    /// The stage that took longest, and its seconds.
+    pub fn longest(&self) -> (&'static str, f64) {
+        self.each()
+            .into_iter()
+            .fold(("inflate", 0.0), |longest, stage| {
+                if stage.1 > longest.1 { stage } else { longest }
+            })
     }
 
     /// Adds the seconds of another report.

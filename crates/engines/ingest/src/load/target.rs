@@ -53,7 +53,7 @@ pub trait Target<C>: Sync {
     ///
     /// # Errors
     /// When the table cannot be asked.
-    fn held(&self, archive: &str) -> Result<Option<Held>>;
+    fn stored(&self, archive: &str) -> Result<Option<StoredArchive>>;
 
     /// Opens a stage for the rows of `archive`, which are read from `source`.
     ///
@@ -70,7 +70,7 @@ pub trait Target<C>: Sync {
 
 /// What a table has of one archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct StoredArchive {
     /// Length of the source as stored.
     pub bytes: u64,
     /// XXH3-128 of the source as stored, 32 hex digits.
@@ -79,10 +79,10 @@ pub struct Held {
     pub rows: u64,
 }
 
-impl Held {
+impl StoredArchive {
     /// Describes an archive of a directory.
-    pub fn of(archive: &Archive) -> Held {
-        Held {
+    pub fn from_archive(archive: &Archive) -> StoredArchive {
+        StoredArchive {
             bytes: archive.source.bytes,
             hash: archive.source.hash.clone(),
             rows: archive.rows,
@@ -115,7 +115,7 @@ pub trait Stage<C> {
     ///
     /// # Errors
     /// When they cannot be stored; the archive has failed then.
-    fn take(&mut self, rows: &C, stages: &mut StageSeconds) -> Result<u64>;
+    fn append(&mut self, rows: &C, stages: &mut StageSeconds) -> Result<u64>;
 
     /// Puts a bad row into quarantine. An error in storing it is returned by [`Stage::commit`].
     fn put_aside(&mut self, row: &BadRow<'_>);

@@ -19,7 +19,7 @@ pub struct Block {
 
 impl Block {
     /// A block that holds `text`; a last line without its line feed gets one.
-    pub fn of(text: &[u8]) -> Block {
+    pub fn from_text(text: &[u8]) -> Block {
         let mut bytes = vec![0; MARGIN];
         bytes.extend_from_slice(text);
         if text.last().is_some_and(|&last| last != b'\n') {

@@ -71,13 +71,13 @@ impl Index {
                 found.line_feeds &= inside;
                 found.odd &= inside;
             }
-            self.take(found, at as u32);
+            self.push(found, at as u32);
             at += 64;
         }
     }
 
     #[inline(always)]
-    fn take(&mut self, masks: Masks, at: u32) {
+    fn push(&mut self, masks: Masks, at: u32) {
         let known = self.delimiters.len() as u32;
         let mut line_feeds = masks.line_feeds;
         while line_feeds != 0 {
@@ -201,7 +201,7 @@ mod tests {
         #[test]
         fn every_version_finds_the_same(text in proptest::collection::vec(
             prop_oneof![3 => b' '..b'z', 2 => Just(b','), 1 => Just(b'\n'), 1 => any::<u8>()], 0..400)) {
-            let block = Block::of(&text);
+            let block = Block::from_text(&text);
             let (mut best, mut plain) = (Index::default(), Index::default());
             best.fill(&block);
             plain.fill_with(&block, masks_plain);

@@ -8,7 +8,7 @@ const LINE: &str =
 fn scan(text: &[u8]) -> (Scanner, Vec<(u64, String)>) {
     let mut scanner = Scanner::default();
     let mut bad = Vec::new();
-    scanner.scan(&Block::of(text), &mut |row| {
+    scanner.scan(&Block::from_text(text), &mut |row| {
         bad.push((row.line, row.reason))
     });
     (scanner, bad)

@@ -31,7 +31,7 @@ pub enum Kind {
 impl Kind {
     /// An empty input is refused, because a failed download leaves one; and no row begins with the
     /// first byte of gzip's magic.
-    fn of(path: &Path, start: &[u8]) -> Result<Kind> {
+    fn detect(path: &Path, start: &[u8]) -> Result<Kind> {
         match start {
             [] => Err(Error::Input {
                 path: path.to_owned(),
@@ -69,7 +69,7 @@ pub fn open_path(path: &Path, engine: Engine, total: Option<Arc<AtomicU64>>) -> 
     file.seek(SeekFrom::Start(0))
         .map_err(|e| Error::io("seek in", path, e))?;
     let passed = Passed::default();
-    let source = match Kind::of(path, &start[..n])? {
+    let source = match Kind::detect(path, &start[..n])? {
         Kind::Parquet => return Ok(Source::Parquet(file, witness)),
         Kind::Zip => TextSource::zip(zip_entries::list(path, &file)?, file, engine, total)?,
         Kind::Gzip => {
@@ -126,7 +126,7 @@ pub fn open_stream(
     // A stream cannot be sought back, so the bytes that told its kind are put in front again.
     let whole = Cursor::new(start).take(n as u64).chain(reader);
     let reader = Box::new(HashingReader::new(whole, passed.clone(), total));
-    match Kind::of(&path, &start[..n])? {
+    match Kind::detect(&path, &start[..n])? {
         Kind::Gzip => Ok(TextSource::gzip(path, reader, engine, passed)),
         Kind::Text => Ok(TextSource::plain(path, reader, passed)),
         kind @ (Kind::Zip | Kind::Parquet) => Err(Error::Refused {

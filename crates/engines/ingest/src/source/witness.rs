@@ -28,7 +28,7 @@ struct State {
 }
 
 impl State {
-    fn of(metadata: &Metadata) -> State {
+    fn from_metadata(metadata: &Metadata) -> State {
         State {
             device: metadata.dev(),
             inode: metadata.ino(),
@@ -46,7 +46,7 @@ impl Witness {
     pub fn new(path: &Path, file: &File) -> Result<Witness> {
         let failed = |e| Error::io("open", path, e);
         let file = file.try_clone().map_err(failed)?;
-        let opened = State::of(&file.metadata().map_err(failed)?);
+        let opened = State::from_metadata(&file.metadata().map_err(failed)?);
         Ok(Witness {
             path: path.to_owned(),
             file,
@@ -64,7 +64,7 @@ impl Witness {
         // The descriptor is asked and not the path: a file that was replaced under its name is
         // still whole to the reader that has it open.
         let now = self.file.metadata();
-        let now = State::of(&now.map_err(|e| Error::io("read", &self.path, e))?);
+        let now = State::from_metadata(&now.map_err(|e| Error::io("read", &self.path, e))?);
         if read < self.opened.bytes || now.bytes < read {
             let had = self.opened.bytes.max(read);
             return Err(self.changed(
@@ -92,7 +92,7 @@ impl Witness {
         // Each pass opens the file by its name, so here the path is asked, and another inode is
         // another file.
         let now = std::fs::metadata(&self.path);
-        let now = State::of(&now.map_err(|e| Error::io("read", &self.path, e))?);
+        let now = State::from_metadata(&now.map_err(|e| Error::io("read", &self.path, e))?);
         match now == self.opened {
             true => Ok(()),
             false => Err(self.changed(0, "the file was changed while it was read".to_owned())),

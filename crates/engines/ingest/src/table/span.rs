@@ -31,7 +31,7 @@ pub fn stream_name(feed: &str, topic: &str, partition: i32) -> String {
 
 impl Span {
     /// The span that an identity names; `None` if it names another kind of archive.
-    pub fn of(identity: &str) -> Option<Span> {
+    pub fn from_identity(identity: &str) -> Option<Span> {
         let (stream, offsets) = identity.rsplit_once('@')?;
         let (first, last) = offsets.split_once('-')?;
         let digits = |text: &str| {
@@ -79,13 +79,14 @@ pub(super) fn covered(
     rows: u64,
     bad_rows: u64,
 ) -> Result<Vec<String>, String> {
-    let Some(span) = Span::of(identity) else {
+    let Some(span) = Span::from_identity(identity) else {
         return Ok(Vec::new());
     };
     let (mut covered, mut there) = (Vec::new(), (0, 0));
     // Padded offsets sort like numbers, so the spans of one stream follow each other from here on.
     for (other, archive) in archives.range(format!("{}@", span.stream)..) {
-        let Some(found) = Span::of(other).filter(|found| found.stream == span.stream) else {
+        let Some(found) = Span::from_identity(other).filter(|found| found.stream == span.stream)
+        else {
             break;
         };
         if !span.meets(&found) || other == identity {
@@ -132,7 +133,7 @@ pub(super) fn positions(archives: &BTreeMap<String, Archive>) -> BTreeMap<String
     let mut positions: BTreeMap<String, Position> = BTreeMap::new();
     let spans = archives
         .iter()
-        .filter_map(|(identity, archive)| Some((Span::of(identity)?, archive)));
+        .filter_map(|(identity, archive)| Some((Span::from_identity(identity)?, archive)));
     for (span, archive) in spans {
         let position = positions.entry(span.stream).or_default();
         // Spans come in the order of their first offsets, so a gap shows as soon as the next span
@@ -185,11 +186,14 @@ mod tests {
         let identity = span(0, 99);
         assert_eq!(identity, "wspr/pubsub:spots/3@000000000000-000000000099");
         assert_eq!(
-            Span::of(&identity).map(|span| span.to_string()),
+            Span::from_identity(&identity).map(|span| span.to_string()),
             Some(identity)
         );
         let large = span(u64::MAX - 1, u64::MAX);
-        assert_eq!(Span::of(&large).map(|span| span.last), Some(u64::MAX));
+        assert_eq!(
+            Span::from_identity(&large).map(|span| span.last),
+            Some(u64::MAX)
+        );
         for other in [
             "wspr/2023-01",
             "me@1-2",
@@ -197,7 +201,7 @@ mod tests {
             "wspr/pubsub:spots/3@000000000002-000000000001",
             "wspr/pubsub:spots/3@+00000000001-000000000002",
         ] {
-            assert_eq!(Span::of(other), None, "{other}");
+            assert_eq!(Span::from_identity(other), None, "{other}");
         }
     }
 

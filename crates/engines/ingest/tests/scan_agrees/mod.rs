@@ -14,7 +14,7 @@ pub fn check(bytes: &[u8], block_bytes: usize) {
     let mut scanner = Scanner::default();
     let mut bad = Vec::new();
     for block in blocks(bytes, block_bytes) {
-        scanner.scan(&Block::of(block), &mut |row| {
+        scanner.scan(&Block::from_text(block), &mut |row| {
             let raw = row.raw.strip_suffix(b"\r").unwrap_or(row.raw);
             assert!(!row.reason.is_empty());
             bad.push((row.line, raw.to_vec()));

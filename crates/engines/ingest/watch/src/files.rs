@@ -59,7 +59,7 @@ pub struct Files {
 
 impl Files {
     /// Watches `folder`; a file is complete once it has not changed for `settle`.
-    pub fn of(folder: &Path, settle: Duration) -> Files {
+    pub fn new(folder: &Path, settle: Duration) -> Files {
         Files {
             folder: folder.to_owned(),
             settle,
@@ -176,7 +176,7 @@ mod tests {
     fn a_file_is_ready_when_it_has_not_changed_for_the_settling_time() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.csv");
-        let mut files = Files::of(folder.path(), SETTLE);
+        let mut files = Files::new(folder.path(), SETTLE);
         let begun = Instant::now();
         let look = |files: &mut Files, s: u64| files.look(begun + Duration::from_secs(s));
         fs::write(&file, "1").unwrap();
@@ -214,10 +214,10 @@ mod tests {
             fs::write(folder.path().join(name), "1").unwrap();
         }
         fs::create_dir(folder.path().join("d.csv")).unwrap();
-        let mut files = Files::of(folder.path(), Duration::ZERO);
+        let mut files = Files::new(folder.path(), Duration::ZERO);
         assert_eq!(files.look(Instant::now()).unwrap(), [] as [PathBuf; 0]);
         let missing = folder.path().join("missing");
-        let error = Files::of(&missing, SETTLE).look(Instant::now());
+        let error = Files::new(&missing, SETTLE).look(Instant::now());
         assert!(error.unwrap_err().to_string().contains("cannot list"));
     }
 }

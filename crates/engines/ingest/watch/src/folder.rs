@@ -66,7 +66,7 @@ impl<'a> Folder<'a> {
         metrics: Metrics,
     ) -> Folder<'a> {
         Folder {
-            files: Files::of(&settings.folder, settings.settle),
+            files: Files::new(&settings.folder, settings.settle),
             settings,
             destination,
             metrics,

@@ -23,7 +23,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use dyno_pages::{Lane, PAGE_BYTES, Page, Store, StoreError};
+use dyno_pages::{Handle, PAGE_BYTES, Page, Store, StoreError};
 use parking_lot::{Mutex, MutexGuard};
 
 /// Locks of pages: page n has lock n modulo this number.
@@ -108,7 +108,7 @@ impl Disk {
     pub fn head(&self) -> Result<Head<'_>, StoreError> {
         Ok(Head {
             disk: self,
-            lane: self.store.lane()?,
+            handle: self.store.handle()?,
             page: Box::new([0; PAGE_BYTES]),
         })
     }
@@ -139,7 +139,7 @@ impl Disk {
 #[derive(Debug)]
 pub struct Head<'a> {
     disk: &'a Disk,
-    lane: Lane<'a>,
+    handle: Handle<'a>,
     page: Box<Page>,
 }
 
@@ -166,7 +166,7 @@ impl Head<'_> {
         // last one. Only whole pages are decoded straight into the caller's memory.
         let (front, rest) = into.split_at_mut(cut);
         if !front.is_empty() {
-            self.lane.read(first, &mut self.page)?;
+            self.handle.read(first, &mut self.page)?;
             front.copy_from_slice(&self.page[offset..offset + front.len()]);
         }
         let first = first + u64::from(offset != 0);
@@ -174,10 +174,10 @@ impl Head<'_> {
         let last = first + whole.len() as u64;
         for (pages, from) in whole.chunks_mut(BATCH).zip((first..).step_by(BATCH)) {
             let numbers: [u64; BATCH] = std::array::from_fn(|at| from + at as u64);
-            self.lane.read_many(&numbers[..pages.len()], pages)?;
+            self.handle.read_many(&numbers[..pages.len()], pages)?;
         }
         if !back.is_empty() {
-            self.lane.read(last, &mut self.page)?;
+            self.handle.read(last, &mut self.page)?;
             back.copy_from_slice(&self.page[..back.len()]);
         }
         Ok(())
@@ -213,7 +213,7 @@ impl Head<'_> {
             // Without the lock, another thread's change of part of this page could have read the
             // old page before this write and put it back after it.
             let _held = self.disk.lock(number);
-            self.lane.write(number, page)?;
+            self.handle.write(number, page)?;
         }
         if !back.is_empty() {
             self.change(first + whole.len() as u64, |page| {
@@ -245,8 +245,8 @@ impl Head<'_> {
         for number in first..last {
             let _held = self.disk.lock(number);
             match zeros {
-                Zeros::Free => self.lane.discard(number)?,
-                Zeros::Keep => self.lane.write(number, &[0; PAGE_BYTES])?,
+                Zeros::Free => self.handle.discard(number)?,
+                Zeros::Keep => self.handle.write(number, &[0; PAGE_BYTES])?,
             }
         }
         if !end.is_multiple_of(PAGE) {
@@ -259,8 +259,8 @@ impl Head<'_> {
     /// Reads a page, changes part of it and writes it back, under the page's lock.
     fn change(&mut self, number: u64, change: impl FnOnce(&mut Page)) -> Result<(), StoreError> {
         let _held = self.disk.lock(number);
-        self.lane.read(number, &mut self.page)?;
+        self.handle.read(number, &mut self.page)?;
         change(&mut self.page);
-        self.lane.write(number, &self.page)
+        self.handle.write(number, &self.page)
     }
 }

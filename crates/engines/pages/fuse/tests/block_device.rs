@@ -95,7 +95,7 @@ fn verified_writes(device: &str) -> Vec<String> {
 
 #[test]
 fn a_daemon_killed_under_writes_comes_back_and_nobody_sees_an_error() {
-    const BLOWS: u32 = 5;
+    const KILLS: u32 = 5;
     if !possible(&["fio"]) {
         return;
     }
@@ -108,8 +108,8 @@ fn a_daemon_killed_under_writes_comes_back_and_nobody_sees_an_error() {
         .spawn()
         .expect("fio");
     let mut in_the_middle = 0;
-    for blow in 0..BLOWS {
-        std::thread::sleep(Duration::from_millis(150 + u64::from(blow) * 70));
+    for kill in 0..KILLS {
+        std::thread::sleep(Duration::from_millis(150 + u64::from(kill) * 70));
         in_the_middle += u32::from(fio.try_wait().expect("a child").is_none());
         rig.kill_daemon();
         // Requests wait meanwhile.
@@ -124,7 +124,7 @@ fn a_daemon_killed_under_writes_comes_back_and_nobody_sees_an_error() {
         .expect("text");
     assert!(fio.wait().expect("its end").success(), "{said}");
     assert!(said.contains("err= 0"), "{said}");
-    assert!(in_the_middle > 0, "fio was done before the first blow");
+    assert!(in_the_middle > 0, "fio was done before the first kill");
     rig.check_pages();
 }
 

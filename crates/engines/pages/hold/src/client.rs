@@ -24,7 +24,7 @@ pub struct Client {
 
 /// A descriptor that was held, with its note.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldFile {
     /// The open file; the holder keeps a descriptor of its own.
     pub file: OwnedFd,
     /// The note that was put there with it.
@@ -55,10 +55,10 @@ impl Client {
     ///
     /// # Errors
     /// [`HoldError::Unknown`], or when the holder is gone.
-    pub fn get(&self, name: &str) -> Result<Held, HoldError> {
+    pub fn get(&self, name: &str) -> Result<HeldFile, HoldError> {
         let answer = self.ask(Verb::Get, name, &[], None)?;
         match answer.file {
-            Some(file) => Ok(Held {
+            Some(file) => Ok(HeldFile {
                 file,
                 note: answer.note,
             }),

@@ -19,7 +19,7 @@ mod holder;
 mod message;
 mod rights;
 
-pub use client::{Client, Held, start};
+pub use client::{Client, HeldFile, start};
 /// Listens at a Unix socket without taking the place of a living listener or of another file.
 pub use dyno_net::BoundListener;
 

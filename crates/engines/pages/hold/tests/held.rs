@@ -43,10 +43,12 @@ fn role() {
         .expect("held");
     let (store, found) = Store::reopen(held.file, Settings::new(1, 1)).expect("a store");
     assert_eq!(found.damaged, 0);
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     let first: u64 = role.parse().expect("a number");
     for number in first.. {
-        lane.write(number % PAGES, &page_of(number)).expect("space");
+        handle
+            .write(number % PAGES, &page_of(number))
+            .expect("space");
         std::io::stderr()
             .write_all(&number.to_le_bytes())
             .expect("a listener");
@@ -111,18 +113,18 @@ fn a_killed_daemon_loses_nothing_that_it_had_stored() {
         .expect("room");
     drop(store);
     let mut last = PAGES;
-    for blow in 0..6 {
-        last = write_and_kill(&socket, last + 2, Duration::from_millis(17 * blow));
+    for kill in 0..6 {
+        last = write_and_kill(&socket, last + 2, Duration::from_millis(17 * kill));
         let held = holder.0.get("store").expect("held");
         assert_eq!(held.note, b"64 pages");
         let (store, found) = Store::reopen(held.file, Settings::new(1, 1)).expect("a store");
         assert_eq!(found.damaged, 0);
-        let mut lane = store.lane().expect("memory");
+        let mut handle = store.handle().expect("memory");
         let mut page = [0; PAGE_BYTES];
-        lane.read(last % PAGES, &mut page).expect("whole");
+        handle.read(last % PAGES, &mut page).expect("whole");
         assert!(page == page_of(last), "{last} was said");
         // The next one may have gone through without a word.
-        lane.read((last + 1) % PAGES, &mut page).expect("whole");
+        handle.read((last + 1) % PAGES, &mut page).expect("whole");
         let number = u64::from_le_bytes(*page.first_chunk().expect("a word"));
         assert!(page == page_of(number), "page of {} is torn", last + 1);
     }
@@ -184,14 +186,14 @@ fn strange_bytes_end_their_own_connection_only() {
         b"dyph\x01\x02\x01\0\xff\xff\xff\xff\0\0\0\0x",
         b"",
     ] {
-        let mut stranger = UnixStream::connect(&socket).expect("a holder");
-        stranger.write_all(bytes).expect("heard");
-        stranger
+        let mut client = UnixStream::connect(&socket).expect("a holder");
+        client.write_all(bytes).expect("heard");
+        client
             .shutdown(std::net::Shutdown::Write)
             .expect("a socket");
         let mut said = Vec::new();
         // A reset is an answer too.
-        let _ = stranger.read_to_end(&mut said);
+        let _ = client.read_to_end(&mut said);
         assert!(said.is_empty() || said[5] == 131, "{bytes:?}: {said:?}");
     }
     assert!(holder.0.list().expect("it lives").is_empty());

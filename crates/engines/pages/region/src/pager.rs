@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Sender;
 
-use dyno_pages::{Lane, PAGE_BYTES, Page, Store, StoreError};
+use dyno_pages::{Handle, PAGE_BYTES, Page, Store, StoreError};
 
 use crate::Counters;
 use crate::area::Area;
@@ -105,16 +105,16 @@ impl Pager {
     pub fn run(mut self, store: &Store, mut orders: PipeReader) {
         let _last = Last;
         let served = store
-            .lane()
+            .handle()
             .map_err(io::Error::other)
-            .and_then(|mut lane| self.serve(&mut lane, &mut orders));
+            .and_then(|mut handle| self.serve(&mut handle, &mut orders));
         if let Err(error) = served {
             say(&format!("cannot bring pages in any more: {error}"));
             std::process::abort();
         }
     }
 
-    fn serve(&mut self, lane: &mut Lane<'_>, orders: &mut PipeReader) -> io::Result<()> {
+    fn serve(&mut self, handle: &mut Handle<'_>, orders: &mut PipeReader) -> io::Result<()> {
         let mut faults = Vec::new();
         loop {
             let (faulted, ordered) = self.wait(orders)?;
@@ -122,13 +122,13 @@ impl Pager {
                 self.faults.faults(&mut faults)?;
             }
             for fault in faults.drain(..) {
-                self.fault(lane, fault)?;
+                self.fault(handle, fault)?;
             }
             if ordered {
                 if orders.read(&mut [0])? == 0 {
                     return Ok(());
                 }
-                let stored = self.store_all(lane)?;
+                let stored = self.store_all(handle)?;
                 // The region waits for the answer; if it was dropped instead, there is nothing to
                 // tell.
                 let _ = self.said.send(stored);
@@ -156,14 +156,14 @@ impl Pager {
         Ok((both[0].revents != 0, both[1].revents != 0))
     }
 
-    fn fault(&mut self, lane: &mut Lane<'_>, fault: Fault) -> io::Result<()> {
+    fn fault(&mut self, handle: &mut Handle<'_>, fault: Fault) -> io::Result<()> {
         let number = (fault.address - self.area.start() as u64) / PAGE_BYTES as u64;
         let at = self.area.page(number);
         match self.states[number as usize] {
             // The write waited at a protected page that was taken out meanwhile: woken, it faults
             // again, now because the page is missing.
             State::Out if fault.protected => self.faults.wake(at),
-            State::Out => self.bring_in(lane, number, fault.write),
+            State::Out => self.bring_in(handle, number, fault.write),
             State::Clean if fault.write => {
                 self.states[number as usize] = State::Changed;
                 self.counters.changes.fetch_add(1, Relaxed);
@@ -175,9 +175,9 @@ impl Pager {
         }
     }
 
-    fn bring_in(&mut self, lane: &mut Lane<'_>, number: u64, write: bool) -> io::Result<()> {
+    fn bring_in(&mut self, handle: &mut Handle<'_>, number: u64, write: bool) -> io::Result<()> {
         let at = self.area.page(number);
-        if let Err(error) = lane.read(number, &mut self.page) {
+        if let Err(error) = handle.read(number, &mut self.page) {
             say(&error.to_string());
             self.counters.poisoned.fetch_add(1, Relaxed);
             self.states[number as usize] = State::Poisoned;
@@ -190,18 +190,18 @@ impl Pager {
         self.counters.resident.fetch_add(1, Relaxed);
         self.put_back(number, !write)?;
         // The thread that waited goes on already; room for the next page is made while it runs.
-        self.make_room(lane)
+        self.make_room(handle)
     }
 
     /// Takes pages out until one more fits within the limit, or none of a few can leave.
-    fn make_room(&mut self, lane: &mut Lane<'_>) -> io::Result<()> {
+    fn make_room(&mut self, handle: &mut Handle<'_>) -> io::Result<()> {
         let mut tries = 0;
         while self.resident.len() as u64 >= self.most_resident && tries < MOST_TRIED {
             tries += 1;
             let Some(number) = self.resident.pop_front() else {
                 return Ok(());
             };
-            if !self.take_out(lane, number)? {
+            if !self.take_out(handle, number)? {
                 self.resident.push_back(number);
             }
         }
@@ -210,10 +210,10 @@ impl Pager {
 
     /// Takes a page out. Returns false if it stays, because the store has no space for it or the
     /// kernel uses it.
-    fn take_out(&mut self, lane: &mut Lane<'_>, number: u64) -> io::Result<bool> {
+    fn take_out(&mut self, handle: &mut Handle<'_>, number: u64) -> io::Result<bool> {
         let at = self.area.page(number);
         if self.states[number as usize] == State::Changed {
-            match self.move_out(lane, number)? {
+            match self.move_out(handle, number)? {
                 Kept::Yes => self.counters.packed.fetch_add(1, Relaxed),
                 Kept::InUse => {
                     self.counters.pinned.fetch_add(1, Relaxed);
@@ -237,10 +237,10 @@ impl Pager {
     }
 
     /// Stores a changed page and takes it out of memory.
-    fn move_out(&mut self, lane: &mut Lane<'_>, number: u64) -> io::Result<Kept> {
+    fn move_out(&mut self, handle: &mut Handle<'_>, number: u64) -> io::Result<Kept> {
         let at = self.area.page(number);
         if !self.faults.moves() {
-            let kept = self.copy_out(lane, number)?;
+            let kept = self.copy_out(handle, number)?;
             if matches!(kept, Kept::Yes) {
                 self.area.drop_page(number)?;
             }
@@ -253,7 +253,7 @@ impl Pager {
         // it between the copy and the store's write.
         self.aside.copy_out(0, &mut self.page);
         self.aside.drop_page(0)?;
-        if let Err(error) = lane.write(number, &self.page) {
+        if let Err(error) = handle.write(number, &self.page) {
             self.put_back(number, false)?;
             return Ok(Kept::Refused(error));
         }
@@ -271,11 +271,11 @@ impl Pager {
 
     /// Stores a changed page where it is, for a kernel that cannot move pages; the page is clean
     /// then.
-    fn copy_out(&mut self, lane: &mut Lane<'_>, number: u64) -> io::Result<Kept> {
+    fn copy_out(&mut self, handle: &mut Handle<'_>, number: u64) -> io::Result<Kept> {
         let at = self.area.page(number);
         self.faults.protect(at, true)?;
         self.area.copy_out(number, &mut self.page);
-        match lane.write(number, &self.page) {
+        match handle.write(number, &self.page) {
             Ok(()) => {
                 self.states[number as usize] = State::Clean;
                 Ok(Kept::Yes)
@@ -289,11 +289,11 @@ impl Pager {
 
     /// Stores a changed page, which stays in memory. A page that the kernel is using is stored as
     /// it is now and still counts as changed, because the transfer may change it later.
-    fn keep(&mut self, lane: &mut Lane<'_>, number: u64) -> io::Result<Kept> {
+    fn keep(&mut self, handle: &mut Handle<'_>, number: u64) -> io::Result<Kept> {
         if !self.faults.moves() {
-            return self.copy_out(lane, number);
+            return self.copy_out(handle, number);
         }
-        match self.move_out(lane, number)? {
+        match self.move_out(handle, number)? {
             Kept::Yes => {
                 self.put_back(number, true)?;
                 self.states[number as usize] = State::Clean;
@@ -303,7 +303,7 @@ impl Pager {
                 let at = self.area.page(number);
                 self.faults.protect(at, true)?;
                 self.area.copy_out(number, &mut self.page);
-                let stored = lane.write(number, &self.page);
+                let stored = handle.write(number, &self.page);
                 self.faults.protect(at, false)?;
                 Ok(stored.map_or_else(Kept::Refused, |()| Kept::InUse))
             }
@@ -311,11 +311,11 @@ impl Pager {
         }
     }
 
-    fn store_all(&mut self, lane: &mut Lane<'_>) -> io::Result<Result<(), StoreError>> {
+    fn store_all(&mut self, handle: &mut Handle<'_>) -> io::Result<Result<(), StoreError>> {
         for at in 0..self.resident.len() {
             let number = self.resident[at];
             if self.states[number as usize] == State::Changed {
-                if let Kept::Refused(error) = self.keep(lane, number)? {
+                if let Kept::Refused(error) = self.keep(handle, number)? {
                     return Ok(Err(error));
                 }
                 self.counters.packed.fetch_add(1, Relaxed);

@@ -75,10 +75,10 @@ fn it_is_a_slice_of_which_few_pages_are_in_memory() {
     assert!(figures.packed > 100 && figures.dropped > 100, "{figures:?}");
     region.store_all().expect("space");
     drop(region);
-    let mut lane = store.lane().expect("memory");
+    let mut handle = store.handle().expect("memory");
     let mut page = [9; PAGE_BYTES];
     for (number, expected) in model.chunks(PAGE_BYTES).enumerate() {
-        lane.read(number as u64, &mut page).expect("whole");
+        handle.read(number as u64, &mut page).expect("whole");
         assert!(page == expected, "page {number}");
     }
 }

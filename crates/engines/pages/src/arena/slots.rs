@@ -155,20 +155,20 @@ impl Slots {
     /// Takes a slot for `bytes`: one of the shortest class that holds them, or, if no span is left
     /// for that, one of the next class that has a slot free. `assign` is called when a span gets a
     /// class.
-    pub fn take(&self, bytes: usize, assign: impl Fn(u32, Class)) -> Option<Slot> {
+    pub fn allocate(&self, bytes: usize, assign: impl Fn(u32, Class)) -> Option<Slot> {
         let fits = self.classes.for_bytes(bytes);
-        if let Some(slot) = self.take_of(fits, Some(&assign)) {
+        if let Some(slot) = self.allocate_in(fits, Some(&assign)) {
             return Some(slot);
         }
-        self.take_shortest(fits + 1..self.classes.count() as Class)
+        self.allocate_shortest(fits + 1..self.classes.count() as Class)
     }
 
     /// Takes a slot of `class`. Without `assign`, the class gets no further span for it.
-    pub fn take_of(&self, class: Class, assign: Option<&impl Fn(u32, Class)>) -> Option<Slot> {
+    pub fn allocate_in(&self, class: Class, assign: Option<&impl Fn(u32, Class)>) -> Option<Slot> {
         let mut state = self.lock(class);
         if state.open == NONE {
             let assign = assign?;
-            let span = grasp(&self.pool).take(self.kept)?;
+            let span = grasp(&self.pool).pop(self.kept)?;
             self.give(&mut state, span, class, assign);
         }
         let number = state.open;
@@ -443,7 +443,7 @@ impl Span {
 
 impl Pool {
     /// Takes a free span, those whose memory is still there first, unless only `kept` are left.
-    fn take(&mut self, kept: usize) -> Option<u32> {
+    fn pop(&mut self, kept: usize) -> Option<u32> {
         let span = if self.free.len() > kept {
             self.free.pop()
         } else {

@@ -18,7 +18,7 @@ use super::model::kept;
 use super::{CheckError, Outcome, Plan, page_of};
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
-use crate::store::{Settings, Store, WriteBack, thread_time};
+use crate::store::{BackingFile, Settings, Store, WriteBack, thread_time};
 
 /// The command line of a process of the check.
 pub type Job = Vec<OsString>;
@@ -67,11 +67,11 @@ pub fn job() -> Result<(), StoreError> {
             scope.spawn(move || write_for_ever(store, half, first_round));
         }
         let mut recompressor = store.recompressor()?;
-        let mut lane = store.lane()?;
+        let mut handle = store.handle()?;
         loop {
             store.age();
             recompressor.pass(0, 1, Duration::from_millis(3), thread_time)?;
-            lane.write_back(0, PAGES / 8, which)?;
+            handle.write_back(0, PAGES / 8, which)?;
             store.compact(4)?;
         }
     })
@@ -80,7 +80,10 @@ pub fn job() -> Result<(), StoreError> {
 /// Settings of a store that is opened again with the backing file behind a descriptor.
 fn with_file(back: i32) -> Settings {
     Settings {
-        backing: Some((PathBuf::from(format!("/proc/self/fd/{back}")), PAGES as u32)),
+        backing: Some(BackingFile {
+            path: PathBuf::from(format!("/proc/self/fd/{back}")),
+            pages: PAGES as u32,
+        }),
         ..Settings::new(PAGES, LIMIT_BYTES)
     }
 }
@@ -101,10 +104,10 @@ pub(super) fn file_without_name() -> Result<File, CheckError> {
 }
 
 fn write_for_ever(store: &Store, half: u64, first_round: u64) -> Result<(), StoreError> {
-    let mut lane = store.lane()?;
+    let mut handle = store.handle()?;
     for round in first_round.. {
         for page in (half..PAGES).step_by(2) {
-            match lane.write(page, &page_of(seed(page, round))) {
+            match handle.write(page, &page_of(seed(page, round))) {
                 Ok(()) => say(page, round),
                 Err(StoreError::NoSpace { .. }) => {}
                 Err(other) => return Err(other),
@@ -170,10 +173,10 @@ fn judge(
     for bad in store.check()? {
         wrong(bad.error.to_string());
     }
-    let mut lane = store.lane()?;
+    let mut handle = store.handle()?;
     let mut bytes = [0; PAGE_BYTES];
     for (&page, &round) in said {
-        if let Err(error) = lane.read(page, &mut bytes) {
+        if let Err(error) = handle.read(page, &mut bytes) {
             wrong(error.to_string());
             continue;
         }

@@ -83,7 +83,7 @@ impl Twin<'_> {
     }
 
     fn life(&mut self, store: &Store) -> Result<(), CheckError> {
-        let mut lane = store.lane()?;
+        let mut handle = store.handle()?;
         let mut recompressor = store.recompressor()?;
         let mut bytes = [0; PAGE_BYTES];
         for _ in 0..STEPS_OF_LIFE.min(self.plan.steps - self.outcome.steps) {
@@ -91,18 +91,18 @@ impl Twin<'_> {
             match self.random.bits() % 100 {
                 0..45 => {
                     let content = self.random.bits() % CONTENTS;
-                    match lane.write(page, &bytes_of(content)) {
+                    match handle.write(page, &bytes_of(content)) {
                         Ok(()) => drop(self.model.insert(page, content)),
                         Err(StoreError::NoSpace { .. }) => self.outcome.refused += 1,
                         Err(other) => return Err(other.into()),
                     }
                 }
-                45..80 => match lane.read(page, &mut bytes) {
+                45..80 => match handle.read(page, &mut bytes) {
                     Ok(()) => self.compare(page, &bytes),
                     Err(error) => self.wrong(error.to_string()),
                 },
                 80..92 => {
-                    lane.discard(page)?;
+                    handle.discard(page)?;
                     self.model.remove(&page);
                 }
                 92..96 => store.age(),
@@ -118,7 +118,7 @@ impl Twin<'_> {
             }
         }
         for page in 0..PAGES {
-            match lane.read(page, &mut bytes) {
+            match handle.read(page, &mut bytes) {
                 Ok(()) => self.compare(page, &bytes),
                 Err(error) => self.wrong(error.to_string()),
             }

@@ -16,7 +16,7 @@ use super::kills::file_without_name;
 use super::{CheckError, Outcome, Plan, page_of};
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
-use crate::store::{Background, Lane, Schedule, Settings, Store, WriteBack};
+use crate::store::{Background, BackingFile, Handle, Schedule, Settings, Store, WriteBack};
 
 /// Pages of the store: 128 MiB of them.
 const PAGES: u64 = 32_768;
@@ -109,7 +109,10 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Resul
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let store = Arc::new(Store::create(Settings {
         share: plan.share,
-        backing: Some((path.into(), PAGES as u32)),
+        backing: Some(BackingFile {
+            path: path.into(),
+            pages: PAGES as u32,
+        }),
         ..Settings::new(PAGES, PAGES * PAGE_BYTES as u64)
     })?);
     // The background ages pages four times in each window, so that some come of age in each.
@@ -176,7 +179,7 @@ fn measure(
             }
             thread::sleep(left.min(Duration::from_millis(50)));
         }
-        let (calls, p99_ns) = times.take();
+        let (calls, p99_ns) = times.drain();
         let stats = store.stats()?;
         windows.push(Window {
             calls,
@@ -199,7 +202,7 @@ fn resident_bytes() -> Option<u64> {
 
 /// A thread with the pages that it alone writes, so that it knows what they must hold.
 struct Thread<'a> {
-    lane: Lane<'a>,
+    handle: Handle<'a>,
     random: Random,
     number: u64,
     /// The seed of each page; `None` for a page that must read as zeros.
@@ -209,7 +212,7 @@ struct Thread<'a> {
 impl<'a> Thread<'a> {
     fn new(store: &'a Store, random: Random, number: u64) -> Result<Self, StoreError> {
         Ok(Self {
-            lane: store.lane()?,
+            handle: store.handle()?,
             random,
             number,
             seeds: vec![None; (PAGES / THREADS) as usize],
@@ -233,21 +236,21 @@ impl<'a> Thread<'a> {
                 0..35 => {
                     let seed = self.random.bits();
                     let content = page_of(seed);
-                    match times.one(|| self.lane.write(page, &content)) {
+                    match times.one(|| self.handle.write(page, &content)) {
                         Ok(()) => self.seeds[at] = Some(seed),
                         Err(StoreError::NoSpace { .. }) => {}
                         Err(other) => return Err(other),
                     }
                 }
                 35..95 => {
-                    times.one(|| self.lane.read(page, &mut bytes))?;
+                    times.one(|| self.handle.read(page, &mut bytes))?;
                     let wanted = self.seeds[at].map_or([0; PAGE_BYTES], page_of);
                     if bytes != wanted {
                         return Ok(vec![format!("soak: page {page} came back different")]);
                     }
                 }
                 _ => {
-                    times.one(|| self.lane.discard(page))?;
+                    times.one(|| self.handle.discard(page))?;
                     self.seeds[at] = None;
                 }
             }
@@ -275,7 +278,7 @@ impl Times {
     }
 
     /// The number of calls since the last time, and their p99; resets both.
-    fn take(&self) -> (u64, u64) {
+    fn drain(&self) -> (u64, u64) {
         let counts: Vec<u64> = self.0.iter().map(|count| count.swap(0, Relaxed)).collect();
         let calls: u64 = counts.iter().sum();
         let mut slower = calls;
@@ -320,10 +323,10 @@ mod tests {
         for ns in 1..=1000u64 {
             times.0[bucket_of(ns * 100)].fetch_add(1, Relaxed);
         }
-        let (calls, p99) = times.take();
+        let (calls, p99) = times.drain();
         assert_eq!(calls, 1000);
         assert!((92_000..=99_000).contains(&p99), "{p99}");
-        assert_eq!(times.take().0, 0, "counted once");
+        assert_eq!(times.drain().0, 0, "counted once");
     }
 
     #[test]

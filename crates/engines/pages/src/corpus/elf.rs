@@ -34,14 +34,14 @@ pub fn segments(
         }
         let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
         if name.contains(".so") {
-            take(&path, which, pages, &mut bytes)?;
+            read_segments(&path, which, pages, &mut bytes)?;
         }
     }
     bytes.truncate(pages * PAGE_BYTES);
     Ok(bytes)
 }
 
-fn take(
+fn read_segments(
     path: &Path,
     which: Segments,
     pages: usize,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::{Lane, Recompressor, Store, Tiers, WriteBack};
+use super::{Handle, Recompressor, Store, Tiers, WriteBack};
 use crate::error::StoreError;
 
 /// What the background thread does, and how often.
@@ -57,12 +57,12 @@ const MOST_WRITTEN_BACK: u64 = 1024;
 pub struct Background {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<Result<(), StoreError>>>,
-    work: Arc<Work>,
+    progress: Arc<BackgroundProgress>,
 }
 
 /// What the thread has done since it was started, readable while it works.
 #[derive(Debug, Default)]
-pub struct Work {
+pub struct BackgroundProgress {
     running: AtomicBool,
     passes: AtomicU64,
     packed: AtomicU64,
@@ -72,7 +72,7 @@ pub struct Work {
     last_failure: Mutex<Option<String>>,
 }
 
-impl Work {
+impl BackgroundProgress {
     /// Whether the thread is at work: false before its first turn and after its last.
     pub fn is_running(&self) -> bool {
         self.running.load(Relaxed)
@@ -126,30 +126,30 @@ impl Background {
     /// When the system cannot start a thread.
     pub fn start(store: Arc<Store>, schedule: Schedule) -> Result<Self, StoreError> {
         let (stop, stopped) = channel();
-        let work = Arc::new(Work::default());
-        let of_thread = Arc::clone(&work);
+        let progress = Arc::new(BackgroundProgress::default());
+        let of_thread = Arc::clone(&progress);
         let thread = std::thread::Builder::new()
             .name("pages-background".into())
             .spawn(move || {
                 let period = (schedule.age_every / TURNS).max(SHORTEST_PERIOD);
-                let work = of_thread;
+                let progress = of_thread;
                 let mut turn = Turn {
                     store: &store,
                     recompressor: store.recompressor()?,
-                    lane: store.lane()?,
+                    handle: store.handle()?,
                     schedule,
-                    work: &work,
+                    progress: &progress,
                     page: 0,
                     back_page: 0,
                     count: 0,
                 };
-                work.running.store(true, Relaxed);
+                progress.running.store(true, Relaxed);
                 // The sender is never used: the wait is a pause that ends early, with another
                 // error, when [`Background`] drops the sender.
                 while stopped.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
-                    turn.take(period);
+                    turn.run(period);
                 }
-                work.running.store(false, Relaxed);
+                progress.running.store(false, Relaxed);
                 Ok(())
             })
             .map_err(|source| StoreError::System {
@@ -159,13 +159,13 @@ impl Background {
         Ok(Self {
             stop: Some(stop),
             thread: Some(thread),
-            work,
+            progress,
         })
     }
 
     /// The counters. They outlive the thread for as long as a caller keeps them.
-    pub fn work(&self) -> &Arc<Work> {
-        &self.work
+    pub fn progress(&self) -> &Arc<BackgroundProgress> {
+        &self.progress
     }
 
     /// Stops the thread and waits for the end of its turn.
@@ -198,9 +198,9 @@ impl Drop for Background {
 struct Turn<'a> {
     store: &'a Store,
     recompressor: Recompressor<'a>,
-    lane: Lane<'a>,
+    handle: Handle<'a>,
     schedule: Schedule,
-    work: &'a Work,
+    progress: &'a BackgroundProgress,
     page: u64,
     back_page: u64,
     count: u32,
@@ -208,16 +208,16 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     /// Does one turn: a slice of recompression, and in every hundredth turn ageing and compaction.
-    fn take(&mut self, period: Duration) {
+    fn run(&mut self, period: Duration) {
         self.count = self.count.wrapping_add(1);
         if self.count.is_multiple_of(TURNS) {
             self.store.age();
             if !self.schedule.fixed {
                 let compacted = self.store.compact(self.schedule.compact_spans);
-                self.work.note(compacted.map(drop));
+                self.progress.note(compacted.map(drop));
                 self.store.gather();
             }
-            self.work.passes.fetch_add(1, Relaxed);
+            self.progress.passes.fetch_add(1, Relaxed);
         }
         if let Some(which) = self.schedule.write_back {
             self.write_back(which);
@@ -232,25 +232,25 @@ impl Turn<'_> {
         match self.recompressor.pass(page, idle, budget, thread_time) {
             Ok(done) => {
                 self.page = done.next_page;
-                self.work.packed.fetch_add(done.packed, Relaxed);
-                self.work.damaged.fetch_add(done.damaged, Relaxed);
+                self.progress.packed.fetch_add(done.packed, Relaxed);
+                self.progress.damaged.fetch_add(done.damaged, Relaxed);
             }
-            Err(error) => self.work.note(Err(error)),
+            Err(error) => self.progress.note(Err(error)),
         }
     }
 
     fn write_back(&mut self, which: WriteBack) {
         let done = self
-            .lane
+            .handle
             .write_back(self.back_page, MOST_WRITTEN_BACK, which);
         match done {
             Ok(done) => {
                 self.back_page = done.next_page;
-                self.work.written_back.fetch_add(done.pages, Relaxed);
+                self.progress.written_back.fetch_add(done.pages, Relaxed);
             }
             // A disk that is full or away may work again later; until then the page stays in
             // memory.
-            Err(error) => self.work.note(Err(error)),
+            Err(error) => self.progress.note(Err(error)),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::Store;
-use super::place::extent;
+use super::slot_access::{Extent, extent};
 use crate::PAGE_BYTES;
 use crate::arena::classes::{Class, SPAN_BYTES};
 use crate::arena::slots::Target;
@@ -96,7 +96,7 @@ impl Store {
     fn move_page(&self, page: u64, mark: &Mark, target: Target) -> bool {
         let moves = |word: u64| {
             let found = Entry::unpack(word & !LOCKED)?;
-            let (at, len) = self.extent_of(found.stored, page).ok()?;
+            let Extent { at, len } = self.extent_of(found.stored, page).ok()?;
             let classes = self.classes_to_move_to(found.stored, at, len, target);
             (!classes.is_empty()).then_some((found, at, len, classes))
         };
@@ -109,7 +109,7 @@ impl Store {
             return false;
         };
         let moved = moves(word).and_then(|(found, at, len, classes)| {
-            let slot = self.slots.take_shortest(classes)?;
+            let slot = self.slots.allocate_shortest(classes)?;
             // The copy is complete before the entry points at it, and the old slot is freed only
             // after the entry is unlocked: a kill in between leaves one whole page and an unused
             // slot.
@@ -158,7 +158,7 @@ impl Store {
             .shared
             .as_ref()
             .is_some_and(|shared| !shared.moved(old, new));
-        if let (true, Some((at, _))) = (stays, extent(new)) {
+        if let (true, Some(Extent { at, .. })) = (stays, extent(new)) {
             self.slots.free(at);
         }
         stays

@@ -11,8 +11,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use parking_lot::MutexGuard;
 
 use super::compact::Compacted;
-use super::lane::Form;
-use super::place::extent;
+use super::handle::Form;
+use super::slot_access::{Extent, extent};
 use super::{BESIDE_SPANS, Store};
 use crate::arena::classes::{Class, SPAN_BYTES};
 use crate::arena::slots::Target;
@@ -120,7 +120,7 @@ impl Store {
     fn live_bytes(&self) -> u64 {
         let live = |page| {
             let found = Entry::unpack(self.peek(page) & !LOCKED)?;
-            extent(found.stored).map(|(_, len)| len as u64)
+            extent(found.stored).map(|extent| extent.len as u64)
         };
         self.touched_from(0).filter_map(live).sum()
     }
@@ -153,7 +153,7 @@ impl Store {
     /// next attempt has something to win.
     pub(super) fn note_overwritten(&self, form: &Form, stored: Stored) {
         let classes = self.slots.classes();
-        let has = extent(stored).map(|(at, _)| self.slots.class_of(at));
+        let has = extent(stored).map(|extent| self.slots.class_of(extent.at));
         if has > Some(classes.for_bytes(form.stored_bytes())) {
             self.attempts().in_vain = None;
         }
@@ -190,7 +190,7 @@ impl Store {
         let mut pages = vec![0_usize; count * count];
         for page in self.touched_from(0) {
             if let Some(found) = Entry::unpack(self.peek(page))
-                && let Ok((at, len)) = self.extent_of(found.stored, page)
+                && let Ok(Extent { at, len }) = self.extent_of(found.stored, page)
                 && let Stored::Packed { .. } = found.stored
             {
                 let fits = usize::from(classes.for_bytes(len));

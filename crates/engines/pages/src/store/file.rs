@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use dyno_codec::lz4::Page;
 use dyno_io::{Access, AlignedBuffer, BlockFile, Caching, IoError};
 
-use super::Settings;
-use super::lane::Lane;
+use super::handle::Handle;
+use super::{BackingFile, Settings};
 use crate::PAGE_BYTES;
 use crate::error::{Damage, StoreError};
 use crate::index::entry::{Entry, PAGE_PLACE_BITS, Stored};
@@ -41,7 +41,7 @@ pub enum Start {
 
 impl Backing {
     pub fn from_settings(settings: &Settings, start: Start) -> Result<Option<Self>, StoreError> {
-        let Some((path, pages)) = &settings.backing else {
+        let Some(BackingFile { path, pages }) = &settings.backing else {
             return Ok(None);
         };
         Self::open(path, *pages, start).map(Some)
@@ -167,7 +167,7 @@ impl Backing {
         }
     }
 
-    fn take(&self, from_word: &mut usize) -> Option<u32> {
+    fn allocate(&self, from_word: &mut usize) -> Option<u32> {
         while let Some(word) = self.taken.get(*from_word) {
             let free = !word.load(Relaxed);
             if free == 0 {
@@ -212,7 +212,7 @@ impl WriteBack {
     }
 }
 
-/// What one call of [`Lane::write_back`] has done.
+/// What one call of [`Handle::write_back`] has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WrittenBack {
     /// Pages that were moved from memory to the file.
@@ -221,7 +221,7 @@ pub struct WrittenBack {
     pub next_page: u64,
 }
 
-impl Lane<'_> {
+impl Handle<'_> {
     /// Moves up to `most` of the pages that `which` selects, from `from_page` on, from memory to
     /// the file: fewer if there are no more or the file is full. The file is not synced, because it
     /// is of no use after a crash of the machine, which the memory does not survive. A crash of
@@ -293,7 +293,7 @@ impl Lane<'_> {
     ) -> Result<Option<Entry>, StoreError> {
         let mut bytes = [0; PAGE_BYTES];
         self.fetch_verified(old.stored, page, &mut bytes)?;
-        let Some(place) = backing.take(from_word) else {
+        let Some(place) = backing.allocate(from_word) else {
             return Ok(None);
         };
         let block = self.transfer_block();

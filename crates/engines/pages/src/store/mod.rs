@@ -5,14 +5,14 @@ mod compact;
 mod consolidate;
 mod damage;
 mod file;
+mod handle;
 mod huge;
-mod lane;
 mod locking;
-mod place;
 mod recompress;
 mod recover;
 mod relief;
 mod shared;
+mod slot_access;
 mod stats;
 
 use std::os::fd::BorrowedFd;
@@ -27,10 +27,10 @@ use crate::arena::memory::Memory;
 use crate::arena::slots::Slots;
 use crate::error::StoreError;
 
-pub use background::{Background, Schedule, Work, thread_time};
+pub use background::{Background, BackgroundProgress, Schedule, thread_time};
 pub use compact::Compacted;
 pub use file::{WriteBack, WrittenBack};
-pub use lane::Lane;
+pub use handle::Handle;
 pub use recompress::{Recompressed, Recompressor};
 pub use recover::{Bad, Recovered};
 pub use stats::{KindCount, Stats};
@@ -79,9 +79,8 @@ pub struct Settings {
     /// without an error. Pages that are packed again, written back or checked are compared in any
     /// case.
     pub verify: bool,
-    /// A file that idle and incompressible pages can be written back to, with its size in pages.
-    /// Its content means something only together with the memory. A new store empties it.
-    pub backing: Option<(PathBuf, u32)>,
+    /// A file that idle and incompressible pages can be written back to.
+    pub backing: Option<BackingFile>,
     /// Whether pages of equal content share one slot. Costs each write a look-up by content, and
     /// about 120 bytes of memory for each distinct page. A memory that is opened again keeps what
     /// it was made with.
@@ -104,8 +103,18 @@ impl Settings {
     }
 }
 
+/// A file for pages that leave memory. Its content means something only together with the memory. A
+/// new store empties it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackingFile {
+    /// The path of the file.
+    pub path: PathBuf,
+    /// How many pages the file may hold.
+    pub pages: u32,
+}
+
 /// Compressed pages in a file in memory. All calls take `&self`; each thread that reads or writes
-/// has a [`Lane`] of its own.
+/// has a [`Handle`] of its own.
 #[derive(Debug)]
 pub struct Store {
     memory: Memory,
@@ -202,8 +211,8 @@ impl Store {
     ///
     /// # Errors
     /// When there is no memory for its contexts.
-    pub fn lane(&self) -> Result<Lane<'_>, StoreError> {
-        Lane::new(self)
+    pub fn handle(&self) -> Result<Handle<'_>, StoreError> {
+        Handle::new(self)
     }
 
     /// The settings that the store was made or opened with.

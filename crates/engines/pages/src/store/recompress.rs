@@ -7,8 +7,8 @@ use dyno_codec::lz4::{BLOCK_BOUND, Block, Page};
 use dyno_codec::zstd;
 
 use super::Store;
-use super::lane::Lane;
-use super::place::{SUM_BYTES, extent};
+use super::handle::Handle;
+use super::slot_access::{Extent, SUM_BYTES, extent};
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
 use crate::index::entry::{AGE_MAX, Entry, Packing, Stored};
@@ -33,7 +33,7 @@ pub struct Recompressed {
 /// The working memory of the second tier, for one thread.
 #[derive(Debug)]
 pub struct Recompressor<'a> {
-    lane: Lane<'a>,
+    handle: Handle<'a>,
     encoder: zstd::Encoder,
     page: Box<Page>,
     block: Box<Block>,
@@ -81,7 +81,7 @@ impl Store {
     /// When there is no memory for its contexts.
     pub fn recompressor(&self) -> Result<Recompressor<'_>, StoreError> {
         let mut made = Recompressor {
-            lane: self.lane()?,
+            handle: self.handle()?,
             encoder: zstd::Encoder::new(self.settings.level)?,
             page: Box::new([0; PAGE_BYTES]),
             block: Box::new([0; BLOCK_BOUND]),
@@ -110,7 +110,7 @@ impl Recompressor<'_> {
         budget: Duration,
         clock: impl Fn() -> Duration,
     ) -> Result<Recompressed, StoreError> {
-        let store = self.lane.store();
+        let store = self.handle.store();
         let mut done = Recompressed::default();
         let start = clock();
         for page in store.touched_from(from_page) {
@@ -123,11 +123,11 @@ impl Recompressor<'_> {
                 done.next_page = page;
                 return Ok(done);
             }
-            let Some(word) = store.try_lock(page, self.lane.mark()) else {
+            let Some(word) = store.try_lock(page, self.handle.mark()) else {
                 continue;
             };
             let Some(old) = candidate(word, idle) else {
-                store.unlock(page, word, self.lane.mark());
+                store.unlock(page, word, self.handle.mark());
                 continue;
             };
             let outcome = self.pack(page, old);
@@ -146,7 +146,7 @@ impl Recompressor<'_> {
                 .pack(),
                 Err(_) => word,
             };
-            store.unlock(page, new, self.lane.mark());
+            store.unlock(page, new, self.handle.mark());
             match outcome {
                 Ok(Some(new)) => {
                     done.packed += 1;
@@ -168,9 +168,10 @@ impl Recompressor<'_> {
     /// bytes are compared with the sum that was stored when they were written, so the sum of the
     /// new form is that of bytes known to be right.
     fn pack(&mut self, page: u64, old: Entry) -> Result<Option<Stored>, StoreError> {
-        let store = self.lane.store();
+        let store = self.handle.store();
         let has = store.slot_bytes(old.stored) as usize;
-        self.lane.fetch_verified(old.stored, page, &mut self.page)?;
+        self.handle
+            .fetch_verified(old.stored, page, &mut self.page)?;
         // Only a slot of a shorter class is worth the copy.
         let limit = has - SUM_BYTES - 1;
         let Some(len) = self.encoder.encode(&self.page, &mut self.block, limit) else {
@@ -181,7 +182,7 @@ impl Recompressor<'_> {
             return Ok(None);
         }
         let sum = store.slot_sum(crc32c(self.page.as_slice()), page);
-        match store.place_packed(Packing::Zstd, &self.block[..len], sum) {
+        match store.store_packed(Packing::Zstd, &self.block[..len], sum) {
             Ok(stored) if store.slot_bytes(stored) < has as u64 => {
                 let stays = store.stays(old.stored, stored);
                 Ok((!stays).then_some(stored))
@@ -200,14 +201,14 @@ impl Recompressor<'_> {
 impl Store {
     /// Frees the slot of a form that no entry points at and that no other thread knows.
     fn free_slot(&self, stored: Stored) {
-        if let Some((at, _)) = extent(stored) {
+        if let Some(Extent { at, .. }) = extent(stored) {
             self.slots.free(at);
         }
     }
 
     /// Bytes of the slot that a form takes, the rounding included.
     pub(super) fn slot_bytes(&self, stored: Stored) -> u64 {
-        extent(stored).map_or(0, |(at, _)| {
+        extent(stored).map_or(0, |Extent { at, .. }| {
             self.slots.classes().bytes(self.slots.class_of(at)) as u64
         })
     }

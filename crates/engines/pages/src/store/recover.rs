@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::file::{Backing, Start};
-use super::place::{SUM_BYTES, extent};
 use super::shared::content_of;
+use super::slot_access::{Extent, SUM_BYTES, extent};
 use super::{BESIDE_SPANS, Settings, Store};
 use crate::PAGE_BYTES;
 use crate::arena::classes::SPAN_BYTES;
@@ -104,7 +104,7 @@ impl Store {
         let Some(shared) = &self.shared else {
             return Ok(());
         };
-        let mut lane = self.lane()?;
+        let mut handle = self.handle()?;
         let mut bytes = [0; PAGE_BYTES];
         for page in self.touched_from(0) {
             let Some(found) = Entry::unpack(self.peek(page)) else {
@@ -124,7 +124,8 @@ impl Store {
             // A damaged page equals no other page, but the entries at its slot are counted all the
             // same, so that the slot is freed with the last of them.
             let content = || {
-                lane.look(page, &mut bytes)
+                handle
+                    .look(page, &mut bytes)
                     .ok()
                     .map(|()| content_of(&bytes))
             };
@@ -139,20 +140,20 @@ impl Store {
     /// # Errors
     /// When there is no memory for the contexts.
     pub fn check(&self) -> Result<Vec<Bad>, StoreError> {
-        let mut lane = self.lane()?;
+        let mut handle = self.handle()?;
         let mut bytes = [0; PAGE_BYTES];
         let mut owners = HashMap::new();
         let mut bad = Vec::new();
         for page in self.touched_from(0) {
             let word = self.peek(page);
-            if let Err(error) = lane.look(page, &mut bytes) {
+            if let Err(error) = handle.look(page, &mut bytes) {
                 bad.push(Bad { page, error });
             }
-            let place = Entry::unpack(word).and_then(|found| extent(found.stored));
+            let slot = Entry::unpack(word).and_then(|found| extent(found.stored));
             if self.shared.is_some() {
                 continue;
             }
-            if let Some((at, _)) = place
+            if let Some(Extent { at, .. }) = slot
                 && owners.insert(at, page).is_some()
             {
                 bad.push(Bad {
@@ -211,7 +212,7 @@ fn claim(
     if let Stored::File { place, .. } = stored {
         return backing?.claim(place).then_some(true);
     }
-    let Some((at, len)) = extent(stored) else {
+    let Some(Extent { at, len }) = extent(stored) else {
         return Some(stored != Stored::Empty);
     };
     let span = u32::try_from(at / SPAN_BYTES)

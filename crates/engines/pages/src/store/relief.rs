@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use dyno_codec::lz4::Page;
 
 use super::file::WriteBack;
-use super::lane::{Form, Lane};
-use super::place::{SUM_BYTES, bound_sum, extent};
+use super::handle::{Form, Handle};
 use super::shared::content_of;
+use super::slot_access::{SUM_BYTES, bound_sum, extent};
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
 use crate::index::entry::{AGE_MAX, Entry, Stored, UNIT_BYTES};
@@ -27,7 +27,7 @@ const ROUNDS: u32 = 16;
 /// thread may take what the first attempt wins.
 const ATTEMPTS: u32 = 16;
 
-impl Lane<'_> {
+impl Handle<'_> {
     /// Writes a page for which there was no slot.
     #[cold]
     pub(super) fn write_when_full(&mut self, page: u64, bytes: &Page) -> Result<(), StoreError> {
@@ -123,8 +123,8 @@ impl Lane<'_> {
         let word = store.lock(page, self.mark())?;
         let outcome = Entry::unpack(word)
             .and_then(|old| extent(old.stored))
-            .filter(|&(at, _)| self.fits(&form, at))
-            .and_then(|(at, _)| self.overwrite_locked(page, &form, bytes, at));
+            .filter(|extent| self.fits(&form, extent.at))
+            .and_then(|extent| self.overwrite_locked(page, &form, bytes, extent.at));
         let new = outcome.map_or(word, |(stored, _)| Entry::fresh(stored).pack());
         store.unlock(page, new, self.mark());
         let Some((stored, reserve)) = outcome else {

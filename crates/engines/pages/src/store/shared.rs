@@ -11,7 +11,7 @@ use std::collections::hash_map::Entry as MapEntry;
 use parking_lot::{Mutex, MutexGuard};
 use twox_hash::XxHash3_128;
 
-use super::place::extent;
+use super::slot_access::{Extent, extent};
 use crate::index::entry::Stored;
 use dyno_codec::lz4::Page;
 
@@ -66,7 +66,7 @@ impl Shared {
     /// Makes a new slot known, which one entry is about to point at. If another slot is already
     /// known for the content, this one stays unknown and is never shared.
     pub fn add(&self, content: u64, stored: Stored) {
-        let Some((at, _)) = extent(stored) else {
+        let Some(Extent { at, .. }) = extent(stored) else {
             return;
         };
         let mut slots = self.content(content);
@@ -80,7 +80,7 @@ impl Shared {
     /// Counts an entry that was found when a store was opened again. `content` is called once for
     /// each slot, and returns `None` for a damaged page.
     pub fn count(&self, stored: Stored, content: impl FnOnce() -> Option<u64>) {
-        let Some((at, _)) = extent(stored) else {
+        let Some(Extent { at, .. }) = extent(stored) else {
             return;
         };
         let known = self.slot(at).get(&at).copied();
@@ -146,9 +146,10 @@ impl Shared {
     /// Follows the one entry of `old` to `new`, which holds the same page. Returns false if other
     /// entries point at `old`; then it must stay.
     pub fn moved(&self, old: Stored, new: Stored) -> bool {
-        let (Some((from, _)), Some((to, _))) = (extent(old), extent(new)) else {
+        let (Some(from), Some(to)) = (extent(old), extent(new)) else {
             return true;
         };
+        let (from, to) = (from.at, to.at);
         let known = self.slot(from).get(&from).copied();
         let Some(content) = known else {
             return true;

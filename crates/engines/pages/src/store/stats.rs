@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Store;
-use super::place::extent;
+use super::slot_access::extent;
 use crate::PAGE_BYTES;
 use crate::arena::slots::ClassUse;
 use crate::error::StoreError;
@@ -132,7 +132,7 @@ impl Store {
         let index = (layout.arena_at() as u64) as f64 / layout.pages as f64;
         let spans = self.slots.overhead_bytes() as f64 / f64::from(layout.spans);
         let pages_of_span = (crate::arena::classes::SPAN_BYTES / mean_bytes.max(1)) as f64;
-        index + super::place::SUM_BYTES as f64 + spans / pages_of_span
+        index + super::slot_access::SUM_BYTES as f64 + spans / pages_of_span
     }
 
     fn beside_bytes(&self) -> u64 {
@@ -150,7 +150,7 @@ impl Store {
 
 impl Stats {
     fn count(&mut self, entry: Entry) {
-        let bytes = extent(entry.stored).map_or(0, |(_, len)| len as u64);
+        let bytes = extent(entry.stored).map_or(0, |extent| extent.len as u64);
         let kind = match entry.stored {
             Stored::Empty => {
                 self.empty += 1;

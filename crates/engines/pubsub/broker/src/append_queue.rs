@@ -37,7 +37,7 @@ struct State {
 }
 
 /// The batches of one append, by partition.
-pub type Work = Vec<(Arc<Partition>, Vec<Batch>)>;
+pub type BatchesByPartition = Vec<(Arc<Partition>, Vec<Batch>)>;
 
 impl AppendQueue {
     pub fn new(linger: Duration) -> AppendQueue {
@@ -67,7 +67,7 @@ impl AppendQueue {
 
     /// Waits for batches, and takes some from every partition that has any. `None` means that the
     /// queue is stopped and empty.
-    pub fn next(&self) -> Option<Work> {
+    pub fn next(&self) -> Option<BatchesByPartition> {
         let mut state = self.state.lock();
         while state.ready.is_empty() {
             if state.stopping {
@@ -89,7 +89,7 @@ impl AppendQueue {
         let mut work = Vec::with_capacity(ready.len());
         let mut again = Vec::new();
         for partition in ready {
-            let (batches, more) = partition.take(share);
+            let (batches, more) = partition.drain(share);
             if more {
                 again.push(Arc::clone(&partition));
             }

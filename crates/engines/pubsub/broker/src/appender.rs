@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_pubsub::wire::RowHead;
-use dyno_pubsub::{Appended, Code, Error, Retry};
+use dyno_pubsub::{Appended, Code, Error, Retry, TopicPartition};
 use dyno_random::backoff;
 
 use crate::append_queue::AppendQueue;
@@ -106,7 +106,7 @@ impl Appender {
         // The batches were charged when they came. Their rows are charged to the tails before they
         // are made, so that the copy is counted while both exist.
         let charge = self.memory.tails.charge(bytes);
-        let mut append = Append::of(next, partition.codec, charge);
+        let mut append = Append::from_batches(next, partition.codec, charge);
         for (batch, within) in again {
             append.acknowledge_with(&batch, within);
         }
@@ -120,7 +120,10 @@ impl Appender {
         if unknown.is_empty() {
             return Ok(());
         }
-        let (topic_id, number) = partition.key;
+        let TopicPartition {
+            topic_id,
+            partition: number,
+        } = partition.key;
         let rows = self.insist(partition, |link| {
             link.run(|connection| {
                 connection
@@ -163,7 +166,10 @@ impl Appender {
     /// Asks the database for the offset of records that were appended before the producer's last
     /// run.
     fn find_offset(&mut self, partition: &Partition, batch: &Batch) -> Result<i64, Error> {
-        let (topic_id, number) = partition.key;
+        let TopicPartition {
+            topic_id,
+            partition: number,
+        } = partition.key;
         let end = partition.tail.lock().offsets().1;
         self.link.run(|connection| {
             connection
@@ -191,7 +197,10 @@ impl Appender {
             let mut batches: Vec<_> = prepared
                 .iter_mut()
                 .map(|(partition, append)| {
-                    let (topic_id, number) = partition.key;
+                    let TopicPartition {
+                        topic_id,
+                        partition: number,
+                    } = partition.key;
                     (topic_id, number, partition.epoch, &mut append.rows)
                 })
                 .collect();
@@ -214,7 +223,10 @@ impl Appender {
     /// Appends to one partition, and sends the append again until its outcome is known. Repeating
     /// it is safe, because the function in the database recognises what it has.
     fn append_alone(&mut self, partition: &Partition, mut append: Append) {
-        let (topic_id, number) = partition.key;
+        let TopicPartition {
+            topic_id,
+            partition: number,
+        } = partition.key;
         let began = Instant::now();
         let done = self.insist(partition, |link| {
             link.run(|connection| {

@@ -36,12 +36,12 @@ impl Reading {
 
 /// The memory that the rows of one fetch take, in the connection's part and in the whole.
 #[derive(Debug)]
-pub struct Room {
+pub struct FetchCharge {
     own: Charge,
     all: Charge,
 }
 
-impl Room {
+impl FetchCharge {
     /// Gives back what is more than `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
         self.own.shrink_to(bytes);
@@ -50,9 +50,9 @@ impl Room {
 }
 
 /// What a reader does with a fetch.
-pub enum Work {
+pub enum FetchTask {
     /// There is room for this many bytes of rows.
-    Read(Behind, usize, Room),
+    Read(Behind, usize, FetchCharge),
     /// Other connections held the memory for too long, so the fetch is refused.
     Late(Behind),
 }
@@ -119,7 +119,7 @@ impl Backlog {
 
     /// Waits for a fetch that can be served, or that has waited for too long. `None` means that the
     /// list is stopped.
-    pub fn next(&self) -> Option<Work> {
+    pub fn next(&self) -> Option<FetchTask> {
         loop {
             // Read before we look: a change that comes while we look ends the wait at once.
             let before = *self.changes.lock();
@@ -146,7 +146,7 @@ impl Backlog {
 
     /// Returns the fetch whose turn it is. Otherwise returns how much longer the first one that
     /// waits for memory has patience.
-    fn choose(&self, lines: &mut Lines<Behind>) -> Result<Work, Option<Duration>> {
+    fn choose(&self, lines: &mut Lines<Behind>) -> Result<FetchTask, Option<Duration>> {
         let now = Instant::now();
         let holds_nothing = |job: &Behind| job.waiter.reading.held_bytes() == 0;
         // While one that holds nothing waits for room, those that hold some must not take it away.
@@ -171,12 +171,12 @@ impl Backlog {
             if late > now {
                 return Err(Some(late - now));
             }
-            return lines.pop_if(is_it).map(Work::Late).ok_or(None);
+            return lines.pop_if(is_it).map(FetchTask::Late).ok_or(None);
         };
         let own = first.waiter.reading.held.charge(bytes);
-        let room = Room { own, all };
+        let charge = FetchCharge { own, all };
         let job = lines.pop_if(is_it).ok_or(None)?;
-        Ok(Work::Read(job, bytes, room))
+        Ok(FetchTask::Read(job, bytes, charge))
     }
 
     fn bytes_for(&self, job: &Behind) -> usize {
@@ -191,8 +191,8 @@ impl Backlog {
     }
 
     /// Room for rows that are longer than was thought: a row may be longer than a fetch asks for.
-    pub fn room(&self, reading: &Reading, bytes: usize) -> Room {
-        Room {
+    pub fn charge_for(&self, reading: &Reading, bytes: usize) -> FetchCharge {
+        FetchCharge {
             own: reading.held.charge(bytes),
             all: self.memory.charge(bytes),
         }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dyno_pubsub::wire::{Fetched, Rest, RowHead};
-use dyno_pubsub::{Code, Error, StoredRow};
+use dyno_pubsub::{Code, Error, StoredRow, TopicPartition};
 
-use crate::backlog::{Backlog, Room, Work};
+use crate::backlog::{Backlog, FetchCharge, FetchTask};
 use crate::chunk::Chunk;
 use crate::counters::{Counters, add};
 use crate::link::Link;
@@ -54,9 +54,9 @@ impl Reader {
     /// Reads until the list is stopped.
     pub fn run(mut self) {
         while let Some(work) = self.jobs.next() {
-            let (job, bytes, room) = match work {
-                Work::Read(job, bytes, room) => (job, bytes, room),
-                Work::Late(job) => {
+            let (job, bytes, charge) = match work {
+                FetchTask::Read(job, bytes, charge) => (job, bytes, charge),
+                FetchTask::Late(job) => {
                     let text =
                         "other consumers that are behind hold the memory that there is for them";
                     job.waiter.ack.refused(&Error::new(Code::Overloaded, text));
@@ -64,17 +64,25 @@ impl Reader {
                 }
             };
             let ack = job.waiter.ack.clone();
-            if let Err(error) = self.read(job, bytes, room) {
+            if let Err(error) = self.read(job, bytes, charge) {
                 ack.refused(&error);
             }
         }
     }
 
-    fn read(&mut self, job: Behind, most_bytes: usize, mut room: Room) -> Result<(), Error> {
+    fn read(
+        &mut self,
+        job: Behind,
+        most_bytes: usize,
+        mut charge: FetchCharge,
+    ) -> Result<(), Error> {
         let Behind {
             partition, waiter, ..
         } = job;
-        let (topic_id, number) = partition.key;
+        let TopicPartition {
+            topic_id,
+            partition: number,
+        } = partition.key;
         let found = self
             .link
             .run(|connection| connection.fetch(topic_id, number, waiter.offset, most_bytes))?;
@@ -91,9 +99,9 @@ impl Reader {
         if bytes > most_bytes {
             // A row is never cut, so one that alone is longer than there is room for passes all the
             // same.
-            room = self.jobs.room(&waiter.reading, bytes);
+            charge = self.jobs.charge_for(&waiter.reading, bytes);
         } else {
-            room.shrink_to(bytes);
+            charge.shrink_to(bytes);
         }
         let mut bodies = Vec::with_capacity(bytes);
         let heads: Vec<RowHead> = found.rows.iter().map(head).collect();
@@ -104,8 +112,8 @@ impl Reader {
         // the answer waits in the outbox, because only one copy is charged.
         drop(found);
         let mut parts = Vec::new();
-        if let Some(chunk) = Chunk::new(&heads, bodies, room) {
-            chunk.put(waiter.offset, usize::MAX, true, &mut parts);
+        if let Some(chunk) = Chunk::new(&heads, bodies, charge) {
+            chunk.push_rows(waiter.offset, usize::MAX, true, &mut parts);
         }
         let (first_offset, next_offset) = partition.tail.lock().offsets();
         waiter.ack.answer(&Fetched {

@@ -22,7 +22,7 @@ use crate::counters::{Counters, add};
 use crate::error::{BrokerError, stopping};
 use crate::fair::Fair;
 use crate::front::{Front, MOST_BODY_BYTES, MOST_HELLO_BYTES};
-use crate::held::{AppendQueues, Held};
+use crate::hosted::{AppendQueues, HostedPartitions};
 use crate::leases::{Leases, SESSION, Signal};
 use crate::link::Link;
 use crate::memory::Memory;
@@ -75,7 +75,7 @@ impl Broker {
         let front = Arc::new(Front {
             name: new_name(),
             token: options.token.clone(),
-            held: Arc::new(Held::default()),
+            hosted: Arc::new(HostedPartitions::default()),
             memory,
             counters: Arc::default(),
             served: Arc::default(),
@@ -113,7 +113,7 @@ impl Broker {
                 let link = link();
                 let signal = Arc::clone(&self.signal);
                 self.spawn("broker-control", move || {
-                    control::run(requests.of(kind), link, || signal.wake());
+                    control::run(requests.of_kind(kind), link, || signal.wake());
                 })?;
             }
         }
@@ -145,12 +145,12 @@ impl Broker {
                 resting.wait(MAINTENANCE);
             }
         })?;
-        let held = Arc::clone(&self.front.held);
+        let hosted = Arc::clone(&self.front.hosted);
         let ticking = Arc::clone(&self.ticking);
         self.spawn("broker-tick", move || {
             while ticking.load(Ordering::Acquire) {
                 thread::sleep(TICK);
-                answer_late(&held);
+                answer_late(&hosted);
             }
         })
     }
@@ -167,7 +167,7 @@ impl Broker {
             broker: self.front.name.clone(),
             address,
             lease: options.lease,
-            held: Arc::clone(&self.front.held),
+            hosted: Arc::clone(&self.front.hosted),
             append_queues: Arc::clone(&self.append_queues),
             memory: self.front.memory.clone(),
             counters: Arc::clone(&self.front.counters),
@@ -231,8 +231,10 @@ impl Broker {
 
     /// The partitions that it holds, as (topic, partition, epoch).
     pub fn partitions(&self) -> Vec<(i32, i32, i64)> {
-        let held = self.front.held.all();
-        let keys = held.iter().map(|p| (p.key.0, p.key.1, p.epoch));
+        let hosted = self.front.hosted.all();
+        let keys = hosted
+            .iter()
+            .map(|p| (p.key.topic_id, p.key.partition, p.epoch));
         keys.collect()
     }
 
@@ -252,11 +254,12 @@ impl Broker {
         for fetch in self.front.behind.stop() {
             fetch.waiter.ack.refused(&stopping());
         }
-        let held = self.front.held.all();
-        held.iter()
+        let hosted = self.front.hosted.all();
+        hosted
+            .iter()
             .for_each(|partition| partition.close_door(&stopping()));
         let end = Instant::now() + DRAIN;
-        while !held.iter().all(|partition| partition.is_drained()) && Instant::now() < end {
+        while !hosted.iter().all(|partition| partition.is_drained()) && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));
         }
         // An append whose outcome is unknown by now is not sent again. Its producers are told so,
@@ -270,7 +273,8 @@ impl Broker {
         self.ticking.store(false, Ordering::Release);
         let leases = self.leases.take();
         join_within(leases.into_iter().collect(), STATEMENT_WAIT);
-        held.iter()
+        hosted
+            .iter()
             .for_each(|partition| partition.close(&stopping()));
         join_within(self.threads.drain(..).collect(), STATEMENT_WAIT);
         // Connections that wait for memory are woken before the servers wait for their threads.
@@ -324,9 +328,9 @@ fn append_queues(options: &Options, front: &Front, abandon: &Arc<AtomicBool>) ->
 }
 
 /// Answers the fetches whose time has come.
-fn answer_late(held: &Held) {
+fn answer_late(hosted: &HostedPartitions) {
     let now = Instant::now();
-    for partition in held.all() {
+    for partition in hosted.all() {
         let mut tail = partition.tail.lock();
         if tail.waiters() > 0 {
             tail.answer_waiters(now);

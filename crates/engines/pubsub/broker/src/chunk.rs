@@ -69,7 +69,7 @@ impl Chunk {
     /// Appends a group of rows to `parts`: those from the row that holds `offset` on, with at most
     /// `most_bytes` of bodies, but at least one row if `first` is set. Returns their bytes and the
     /// offset after the last row, or `None` if no row was added.
-    pub fn put(
+    pub fn push_rows(
         &self,
         offset: i64,
         most_bytes: usize,
@@ -115,9 +115,9 @@ pub mod tests {
         Chunk::new(&heads, vec![7; 10 * rows as usize], charge).expect("rows")
     }
 
-    fn put(offset: i64, most_bytes: usize, first: bool) -> Option<(i64, usize, i64)> {
+    fn rows_from(offset: i64, most_bytes: usize, first: bool) -> Option<(i64, usize, i64)> {
         let mut parts = Vec::new();
-        let (_, end) = chunk(100, 3).put(offset, most_bytes, first, &mut parts)?;
+        let (_, end) = chunk(100, 3).push_rows(offset, most_bytes, first, &mut parts)?;
         let rows: Vec<_> = Rows::new(Bytes::from(parts.concat()))
             .map(|row| row.unwrap().0.base_offset)
             .collect();
@@ -127,18 +127,18 @@ pub mod tests {
     #[test]
     fn a_fetch_begins_with_the_row_that_holds_the_offset() {
         for (offset, base, rows) in [(100, 100, 3), (104, 100, 3), (105, 105, 2), (114, 110, 1)] {
-            assert_eq!(put(offset, 1000, true), Some((base, rows, 115)));
+            assert_eq!(rows_from(offset, 1000, true), Some((base, rows, 115)));
             assert_eq!(chunk(100, 3).bytes_from(offset), 10 * rows);
         }
     }
 
     #[test]
     fn a_fetch_ends_before_the_bound_but_the_first_row_always_comes() {
-        assert_eq!(put(100, 29, true), Some((100, 2, 110)));
-        assert_eq!(put(100, 20, true), Some((100, 2, 110)));
-        assert_eq!(put(100, 19, true), Some((100, 1, 105)));
-        assert_eq!(put(100, 3, true), Some((100, 1, 105)));
-        assert_eq!(put(100, 3, false), None);
-        assert_eq!(put(112, 3, true), Some((110, 1, 115)));
+        assert_eq!(rows_from(100, 29, true), Some((100, 2, 110)));
+        assert_eq!(rows_from(100, 20, true), Some((100, 2, 110)));
+        assert_eq!(rows_from(100, 19, true), Some((100, 1, 105)));
+        assert_eq!(rows_from(100, 3, true), Some((100, 1, 105)));
+        assert_eq!(rows_from(100, 3, false), None);
+        assert_eq!(rows_from(112, 3, true), Some((110, 1, 115)));
     }
 }

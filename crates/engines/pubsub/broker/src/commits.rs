@@ -38,7 +38,7 @@ pub const MOST_EACH: usize = 256;
 /// Stores cursors until the list is stopped.
 pub fn run(jobs: &Fair<Commits>, mut link: Link, counters: &Counters) {
     loop {
-        let mut taken = jobs.take(MOST);
+        let mut taken = jobs.pop(MOST);
         if taken.is_empty() {
             return;
         }

@@ -118,7 +118,7 @@ impl Default for Requests {
 
 impl Requests {
     /// The requests of one kind.
-    pub fn of(&self, kind: Kind) -> &Fair<PendingRequest> {
+    pub fn of_kind(&self, kind: Kind) -> &Fair<PendingRequest> {
         match kind {
             Kind::Groups => &self.groups,
             Kind::Topics => &self.topics,
@@ -132,7 +132,7 @@ impl Requests {
     /// When the connection has ended or the broker stops.
     pub fn push(&self, connection: u64, pending: PendingRequest) -> Result<()> {
         let outbox = Arc::clone(&pending.ack.outbox);
-        let fair = self.of(pending.request.kind());
+        let fair = self.of_kind(pending.request.kind());
         fair.push(connection, pending, || !outbox.is_closed())
             .map_err(|_| stopping())
     }
@@ -140,7 +140,7 @@ impl Requests {
     /// Refuses everything that waits and everything that comes later.
     pub fn stop(&self) {
         for (kind, _) in Kind::THREADS {
-            for pending in self.of(kind).stop() {
+            for pending in self.of_kind(kind).stop() {
                 pending.ack.refused(&stopping());
             }
         }
@@ -197,7 +197,7 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
             })?,
         }),
         Request::ListTopics(_) => {
-            ack.answer(&Topics::of(link.run_again(Connection::topic_states_here)?));
+            ack.answer(&Topics::new(link.run_again(Connection::topic_states_here)?));
         }
         Request::AlterTopic(ask) => {
             let changes = ask.changes()?;
@@ -212,16 +212,18 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
         }
         Request::Placement(ask) => ack.answer(&link.run_again(|c| placement(c, &ask))?),
         Request::DescribeGroups(ask) => {
-            ack.answer(&Groups::of(link.run_again(|c| c.group_states(&ask.topic))?));
+            ack.answer(&Groups::new(
+                link.run_again(|c| c.group_states(&ask.topic))?,
+            ));
         }
         Request::ListQueues(_) => {
-            ack.answer(&Queues::of(link.run_again(Connection::queue_states)?));
+            ack.answer(&Queues::new(link.run_again(Connection::queue_states)?));
         }
-        Request::ListKept(_) => ack.answer(&AllKept::of(link.run_again(Connection::kept)?)),
+        Request::ListKept(_) => ack.answer(&AllKept::new(link.run_again(Connection::kept)?)),
         Request::ListGroups(_) => {
-            ack.answer(&AllGroups::of(link.run_again(Connection::group_lags)?));
+            ack.answer(&AllGroups::new(link.run_again(Connection::group_lags)?));
         }
-        Request::ResetGroup(ask) => ack.answer(&GroupReset::of(
+        Request::ResetGroup(ask) => ack.answer(&GroupReset::from_moved(
             link.run(|c| c.reset_group(&ask.topic, &ask.group, &ask.reset()))?,
         )),
         Request::DropGroup(ask) => {

@@ -2,7 +2,7 @@
 
 use dyno_net::NetError;
 use dyno_pubsub::wire::Failed;
-use dyno_pubsub::{Code, Error, Retry};
+use dyno_pubsub::{Code, Error, Retry, TopicPartition};
 
 /// The reason why a broker cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,11 @@ pub fn bad(text: impl std::fmt::Display) -> Error {
 }
 
 /// Another broker has the partition, or none has it yet: ask for metadata and send it again.
-pub fn not_mine((topic_id, partition): (i32, i32)) -> Error {
+pub fn not_mine(key: TopicPartition) -> Error {
+    let TopicPartition {
+        topic_id,
+        partition,
+    } = key;
     let text = format_args!("partition {partition} of topic {topic_id} is not with this broker");
     Error::with_retry(Code::Fenced, Retry::Safe, text)
 }

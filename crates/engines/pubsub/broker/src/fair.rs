@@ -128,12 +128,12 @@ impl<T> Fair<T> {
 
     /// Waits for the next thing. `None` means that the lines are stopped.
     pub fn next(&self) -> Option<T> {
-        self.take(1).pop()
+        self.pop(1).pop()
     }
 
     /// Waits for some things and removes up to `most` in turn. Nothing means that the lines are
     /// stopped.
-    pub fn take(&self, most: usize) -> Vec<T> {
+    pub fn pop(&self, most: usize) -> Vec<T> {
         let mut state = self.state.lock();
         loop {
             if state.stopped {
@@ -215,7 +215,7 @@ mod tests {
         assert!(fair.push(2, 'd', still).is_ok());
         std::thread::scope(|scope| {
             let held_back = scope.spawn(|| fair.push(1, 'c', || true));
-            assert_eq!(fair.take(1), ['a']);
+            assert_eq!(fair.pop(1), ['a']);
             assert_eq!(held_back.join().unwrap(), Ok(()));
         });
         assert_eq!(fair.take_now(9).len(), 3);

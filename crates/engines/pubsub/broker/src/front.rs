@@ -10,7 +10,7 @@ use dyno_pubsub::wire::{
     Commit, CreateTopic, Fetch, Heartbeat, Hello, JoinGroup, LeaveGroup, ListOffsets, Message,
     Metadata, NewProducer, Produce, SkipLost, Status, StatusIs, Verb, Welcome, WireError,
 };
-use dyno_pubsub::{Code, Error, Result};
+use dyno_pubsub::{Code, Error, Result, TopicPartition};
 use dyno_serve::Token;
 
 use crate::backlog::{Backlog, Reading};
@@ -21,7 +21,7 @@ use crate::control::{PendingRequest, Request, Requests};
 use crate::counters::{Counters, add};
 use crate::error::{bad, not_mine, stopping};
 use crate::fair::Fair;
-use crate::held::Held;
+use crate::hosted::HostedPartitions;
 use crate::memory::Memory;
 use crate::tail::Waiter;
 
@@ -38,7 +38,7 @@ const MOST_WAIT: Duration = Duration::from_secs(60);
 pub struct Front {
     pub name: String,
     pub token: Option<Token>,
-    pub held: Arc<Held>,
+    pub hosted: Arc<HostedPartitions>,
     pub memory: Memory,
     pub counters: Arc<Counters>,
     /// What the servers of all listeners count.
@@ -176,8 +176,11 @@ impl Front {
         if self.stopping.load(Ordering::Acquire) {
             return Err(stopping());
         }
-        let key = (ask.topic_id, ask.partition);
-        let partition = self.held.get(key).ok_or_else(|| not_mine(key))?;
+        let key = TopicPartition {
+            topic_id: ask.topic_id,
+            partition: ask.partition,
+        };
+        let partition = self.hosted.get(key).ok_or_else(|| not_mine(key))?;
         if ask.producer_id <= 0 || ask.first_sequence < 0 {
             return Err(bad("a producer has an id above 0 and sequences from 0"));
         }
@@ -212,8 +215,11 @@ impl Front {
     }
 
     fn fetch(&self, session: &Session, ack: &Ack, ask: &Fetch) -> Result<()> {
-        let key = (ask.topic_id, ask.partition);
-        let partition = self.held.get(key).ok_or_else(|| not_mine(key))?;
+        let key = TopicPartition {
+            topic_id: ask.topic_id,
+            partition: ask.partition,
+        };
+        let partition = self.hosted.get(key).ok_or_else(|| not_mine(key))?;
         add(&self.counters.fetches, 1);
         let tails = &self.memory.tails;
         if tails.used_bytes() > tails.limit_bytes() / 3 * 4 {
@@ -280,7 +286,7 @@ impl Front {
                 value: value as u64,
             });
         };
-        now("partitions", self.held.len());
+        now("partitions", self.hosted.len());
         now("memory_bytes", self.memory.used_bytes());
         now("queued_bytes", self.memory.queued.used_bytes());
         now("tail_bytes", self.memory.tails.used_bytes());

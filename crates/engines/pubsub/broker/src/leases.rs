@@ -12,17 +12,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_pubsub::record::Codec;
-use dyno_pubsub::{Error, Result};
+use dyno_pubsub::{Error, Result, TopicPartition};
 use parking_lot::{Condvar, Mutex};
 
 use crate::backlog::Backlog;
 use crate::behind::Behind;
 use crate::counters::{Counters, add};
 use crate::error::not_mine;
-use crate::held::{AppendQueues, Held};
+use crate::hosted::{AppendQueues, HostedPartitions};
 use crate::link::Link;
 use crate::memory::Memory;
-use crate::partition::{Key, Partition};
+use crate::partition::Partition;
 
 /// The prefix of the lease sessions' names.
 pub const SESSION: &str = "dyno-broker ";
@@ -69,14 +69,14 @@ pub struct Leases {
     /// The address that clients are told to connect to.
     pub address: String,
     pub lease: Duration,
-    pub held: Arc<Held>,
+    pub hosted: Arc<HostedPartitions>,
     pub append_queues: Arc<AppendQueues>,
     pub memory: Memory,
     pub counters: Arc<Counters>,
     pub behind: Arc<Backlog>,
     pub signal: Arc<Signal>,
     /// Where the tail of a partition ended at the last look, if it was behind the database then.
-    pub ended: HashMap<Key, i64>,
+    pub ended: HashMap<TopicPartition, i64>,
 }
 
 /// Wakes the thread, or stops it.
@@ -139,7 +139,7 @@ impl Leases {
                 next_renewal = Instant::now();
             }
         }
-        for partition in self.held.all() {
+        for partition in self.hosted.all() {
             // A lease that cannot be given back ends by itself.
             let _ = self.give_back(&partition);
         }
@@ -149,25 +149,31 @@ impl Leases {
         self.renew()?;
         let (all, brokers) = self.count()?;
         let share = all.div_ceil(brokers.max(1));
-        let has = self.held.len();
+        let has = self.hosted.len();
         if has < share {
-            self.take(share - has)?;
+            self.acquire(share - has)?;
         }
-        for partition in self.held.all().into_iter().skip(share) {
+        for partition in self.hosted.all().into_iter().skip(share) {
             self.give_back(&partition)?;
         }
-        self.memory.divide_tails(self.held.len());
+        self.memory.divide_tails(self.hosted.len());
         Ok(())
     }
 
     fn renew(&mut self) -> Result<()> {
         let lease_ms = self.lease.as_millis() as i64;
         let broker = &self.broker;
-        let mut held = self.held.all();
-        held.retain(|partition| !partition.is_closed());
-        let topics: Vec<i32> = held.iter().map(|partition| partition.key.0).collect();
-        let numbers: Vec<i32> = held.iter().map(|partition| partition.key.1).collect();
-        let epochs: Vec<i64> = held.iter().map(|partition| partition.epoch).collect();
+        let mut hosted = self.hosted.all();
+        hosted.retain(|partition| !partition.is_closed());
+        let topics: Vec<i32> = hosted
+            .iter()
+            .map(|partition| partition.key.topic_id)
+            .collect();
+        let numbers: Vec<i32> = hosted
+            .iter()
+            .map(|partition| partition.key.partition)
+            .collect();
+        let epochs: Vec<i64> = hosted.iter().map(|partition| partition.epoch).collect();
         let rows = self.link.run(|connection| {
             connection
                 .client()
@@ -176,13 +182,16 @@ impl Leases {
         })?;
         let mut renewed = HashSet::new();
         for row in rows {
-            let key = (row.get(0), row.get(1));
+            let key = TopicPartition {
+                topic_id: row.get(0),
+                partition: row.get(1),
+            };
             renewed.insert(key);
-            if let Some(partition) = self.held.get(key) {
+            if let Some(partition) = self.hosted.get(key) {
                 partition.tail.lock().update_first_offset(row.get(2));
             }
         }
-        for partition in self.held.all() {
+        for partition in self.hosted.all() {
             if !renewed.contains(&partition.key) || partition.is_closed() {
                 self.lose(&partition);
             }
@@ -201,7 +210,7 @@ impl Leases {
         Ok((number(0), number(1)))
     }
 
-    fn take(&mut self, most: usize) -> Result<()> {
+    fn acquire(&mut self, most: usize) -> Result<()> {
         let lease_ms = self.lease.as_millis() as i64;
         let most = most as i64;
         let (broker, address) = (&self.broker, &self.address);
@@ -212,9 +221,12 @@ impl Leases {
                 .map_err(Error::statement("take leases"))
         })?;
         for row in rows {
-            let key = (row.get(0), row.get(1));
+            let key = TopicPartition {
+                topic_id: row.get(0),
+                partition: row.get(1),
+            };
             let codec = Codec::named(row.get(5))?;
-            let queue = match self.append_queues.queue(self.held.len()) {
+            let queue = match self.append_queues.queue(self.hosted.len()) {
                 Ok(queue) => queue,
                 Err(_) => {
                     // Without a thread the partition cannot be served here. Another broker may have
@@ -225,7 +237,7 @@ impl Leases {
             };
             let offsets = (row.get(3), row.get(4));
             let partition = Partition::new(key, row.get(2), codec, offsets, queue);
-            self.held.insert(Arc::new(partition));
+            self.hosted.insert(Arc::new(partition));
             add(&self.counters.leases_taken, 1);
         }
         Ok(())
@@ -239,31 +251,31 @@ impl Leases {
         while !partition.is_drained() && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));
         }
-        self.held.remove(partition.key);
+        self.hosted.remove(partition.key);
         let given = self.give_up(partition.key);
         partition.close(&moved);
         given
     }
 
-    fn give_up(&mut self, (topic_id, number): Key) -> Result<()> {
+    fn give_up(&mut self, key: TopicPartition) -> Result<()> {
         let broker = &self.broker;
         self.link.run(|connection| {
             connection
                 .client()
-                .execute(GIVE_BACK, &[broker, &topic_id, &number])
+                .execute(GIVE_BACK, &[broker, &key.topic_id, &key.partition])
                 .map(|_| ())
                 .map_err(Error::statement("give a lease back"))
         })
     }
 
     fn lose(&self, partition: &Partition) {
-        self.held.remove(partition.key);
+        self.hosted.remove(partition.key);
         partition.close(&not_mine(partition.key));
         add(&self.counters.leases_lost, 1);
     }
 
     fn lose_all(&self) {
-        for partition in self.held.all() {
+        for partition in self.hosted.all() {
             self.lose(&partition);
         }
     }
@@ -272,7 +284,7 @@ impl Leases {
     /// tail that is behind at two looks and did not move between them is not behind because of a
     /// commit under way.
     fn look(&mut self) -> Result<()> {
-        let all = self.held.all();
+        let all = self.hosted.all();
         if all
             .iter()
             .all(|partition| partition.tail.lock().waiters() == 0)
@@ -288,8 +300,11 @@ impl Leases {
         })?;
         let before = std::mem::take(&mut self.ended);
         for row in rows {
-            let key = (row.get(0), row.get(1));
-            let Some(partition) = self.held.get(key) else {
+            let key = TopicPartition {
+                topic_id: row.get(0),
+                partition: row.get(1),
+            };
+            let Some(partition) = self.hosted.get(key) else {
                 continue;
             };
             let mut tail = partition.tail.lock();

@@ -3,6 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use dyno_pubsub::{begins_epoch, epoch};
+
 use crate::batch::Batch;
 
 /// The most producers that are remembered for a partition, unless one append has more. A producer
@@ -81,12 +83,17 @@ impl Ledger {
     pub fn judge(&self, batch: &Batch, pending: Option<(i64, i64)>) -> Verdict {
         let known = self.known.get(&batch.producer_id).unwrap_or(&Known::NEW);
         let expected = pending.map_or(known.last_sequence, |(_, last)| last) + 1;
-        if batch.first_sequence == expected {
+        let begins_epoch =
+            pending.is_none() && begins_epoch(batch.first_sequence, known.last_sequence);
+        if batch.first_sequence == expected || begins_epoch {
             return Verdict::Next;
         }
         // Only the last append of a producer is remembered. The offset of an earlier record cannot
         // be computed from it, because other producers' records may lie between.
-        if batch.last_sequence() <= known.last_sequence && batch.first_sequence >= 0 {
+        // Records of an epoch that is over are not known to be in the log: their producer may have
+        // given them up, and sent them again in its new epoch.
+        let same_epoch = epoch(batch.first_sequence) == epoch(known.last_sequence);
+        if batch.last_sequence() <= known.last_sequence && same_epoch && batch.first_sequence >= 0 {
             let within = batch.first_sequence - known.last_first;
             return Verdict::Duplicate((within >= 0).then_some(known.last_base + within));
         }

@@ -23,7 +23,7 @@ mod depths;
 mod error;
 mod fair;
 mod front;
-mod held;
+mod hosted;
 mod leases;
 mod ledger;
 mod link;

@@ -44,7 +44,7 @@ impl Append {
     /// records are put next to each other, which keeps a row's list of producers short. `codec` is
     /// the topic's, for bodies that came uncompressed. If a batch cannot be merged all are refused,
     /// and the append is empty.
-    pub fn of(mut batches: Vec<Batch>, codec: Codec, charge: Charge) -> Append {
+    pub fn from_batches(mut batches: Vec<Batch>, codec: Codec, charge: Charge) -> Append {
         batches.sort_by_key(|batch| batch.producer_id);
         let mut append = Append {
             rows: Rows::new(),

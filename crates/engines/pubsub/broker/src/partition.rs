@@ -12,15 +12,12 @@ use crate::batch::Batch;
 use crate::error::not_mine;
 use crate::ledger::Ledger;
 use crate::tail::{Tail, Waiter};
-use dyno_pubsub::Error;
 use dyno_pubsub::record::Codec;
-
-/// The numbers of a topic and of one of its partitions.
-pub type Key = (i32, i32);
+use dyno_pubsub::{Error, TopicPartition};
 
 /// A partition, from the moment its lease is taken until it is lost or given back.
 pub struct Partition {
-    pub key: Key,
+    pub key: TopicPartition,
     pub epoch: i64,
     /// How the topic's rows are compressed.
     pub codec: Codec,
@@ -42,7 +39,7 @@ struct Queue {
 
 impl Partition {
     pub fn new(
-        key: Key,
+        key: TopicPartition,
         epoch: i64,
         codec: Codec,
         offsets: (i64, i64),
@@ -75,7 +72,7 @@ impl Partition {
 
     /// Removes batches for the appending thread, whose queue has the partition on its list: those
     /// that came first, up to `most_bytes` but at least one. Also returns whether more are left.
-    pub fn take(&self, most_bytes: usize) -> (Vec<Batch>, bool) {
+    pub fn drain(&self, most_bytes: usize) -> (Vec<Batch>, bool) {
         let mut queue = self.queue.lock();
         let mut bytes = 0;
         let count = queue

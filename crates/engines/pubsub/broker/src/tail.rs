@@ -125,7 +125,7 @@ impl Tail {
             if chunk.base_offset > at {
                 break;
             }
-            let Some((bytes, end)) = chunk.put(at, left, rows.is_empty(), &mut rows) else {
+            let Some((bytes, end)) = chunk.push_rows(at, left, rows.is_empty(), &mut rows) else {
                 break;
             };
             left = left.saturating_sub(bytes);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use dyno_postgres::Dsn;
 use dyno_random::backoff;
 
+use super::identity::Identity;
 use super::named::Sent;
 use super::options::Acknowledge;
 use super::send_queues::{SealedBatch, SendQueues};
@@ -81,13 +82,6 @@ impl Server {
             Server::Elsewhere { cluster, .. } => at_cluster(cluster, &error),
         }
     }
-}
-
-/// What a partition recognises repetitions by: the producer's id, and the sequence number of its
-/// next record.
-struct Identity {
-    producer_id: i64,
-    next_sequence: i64,
 }
 
 const PAUSE_LEAST: Duration = Duration::from_millis(10);

@@ -7,9 +7,9 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Code, Error, Result};
 
-/// The place of a record in the log.
+/// The position of a record in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct RecordPosition {
     /// The number of the partition.
     pub partition: i32,
     /// The offset. It is -1 if the record was in the log already, from an attempt so long ago that
@@ -32,7 +32,7 @@ impl Outcome {
     }
 }
 
-/// Becomes the record's place when the record is acknowledged, or the reason why it was not. A
+/// Becomes the record's position when the record is acknowledged, or the reason why it was not. A
 /// receipt may be dropped: the record is sent all the same, and `flush` reports failures.
 #[derive(Clone)]
 pub struct Receipt {
@@ -46,11 +46,11 @@ impl Receipt {
     ///
     /// # Errors
     /// The reason why it was not. The error's `retry` says whether the record may be in the log.
-    pub fn wait(&self) -> Result<Place> {
+    pub fn wait(&self) -> Result<RecordPosition> {
         let mut outcome = self.outcome.base_offset.lock();
         loop {
             if let Some(done) = &*outcome {
-                return self.place(done);
+                return self.position(done);
             }
             self.outcome.known.wait(&mut outcome);
         }
@@ -60,12 +60,12 @@ impl Receipt {
     ///
     /// # Errors
     /// As [`Self::wait`], and `timed-out` if the record is still under way.
-    pub fn wait_for(&self, longest: Duration) -> Result<Place> {
+    pub fn wait_for(&self, longest: Duration) -> Result<RecordPosition> {
         let until = Instant::now() + longest;
         let mut outcome = self.outcome.base_offset.lock();
         loop {
             if let Some(done) = &*outcome {
-                return self.place(done);
+                return self.position(done);
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -84,14 +84,14 @@ impl Receipt {
     }
 
     /// The outcome, or `None` while the record is under way.
-    pub fn outcome(&self) -> Option<Result<Place>> {
+    pub fn outcome(&self) -> Option<Result<RecordPosition>> {
         let outcome = self.outcome.base_offset.lock();
-        outcome.as_ref().map(|done| self.place(done))
+        outcome.as_ref().map(|done| self.position(done))
     }
 
-    fn place(&self, done: &Result<i64>) -> Result<Place> {
+    fn position(&self, done: &Result<i64>) -> Result<RecordPosition> {
         let base = done.clone()?;
-        Ok(Place {
+        Ok(RecordPosition {
             partition: self.partition,
             offset: if base < 0 { -1 } else { base + self.index },
         })

@@ -6,6 +6,7 @@ pub const MIGRATIONS: &[(i32, &str)] = &[
     (1, include_str!("../../sql/tables_1.sql")),
     (2, include_str!("../../sql/tables_2.sql")),
     (3, include_str!("../../sql/tables_3.sql")),
+    (4, include_str!("../../sql/tables_4.sql")),
 ];
 
 /// The functions, which are replaced at every installation. Later scripts use what earlier ones
@@ -18,6 +19,7 @@ pub const FUNCTIONS: &[&str] = &[
     include_str!("../../sql/placement.sql"),
     include_str!("../../sql/read.sql"),
     include_str!("../../sql/send.sql"),
+    include_str!("../../sql/kafka.sql"),
     include_str!("../../sql/group.sql"),
     include_str!("../../sql/poll.sql"),
     include_str!("../../sql/group_admin.sql"),

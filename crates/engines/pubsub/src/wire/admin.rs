@@ -176,7 +176,7 @@ fn some(text: String) -> Option<String> {
 
 impl AlterTopic {
     /// Changes to the topic of this name.
-    pub fn of(topic: &str, changes: &TopicChanges) -> AlterTopic {
+    pub fn new(topic: &str, changes: &TopicChanges) -> AlterTopic {
         let partitions = changes.partitions.unwrap_or(0);
         AlterTopic {
             topic: topic.to_owned(),
@@ -216,7 +216,7 @@ impl AlterTopic {
 
 impl Topics {
     /// The answer with these topics.
-    pub fn of(topics: Vec<overview::TopicState>) -> Topics {
+    pub fn new(topics: Vec<overview::TopicState>) -> Topics {
         let topics = topics.into_iter().map(|state| TopicState {
             topic_id: state.topic.topic_id,
             topic: state.topic.name,
@@ -228,7 +228,7 @@ impl Topics {
             partitions: state
                 .partitions
                 .into_iter()
-                .map(PartitionState::of)
+                .map(PartitionState::from_state)
                 .collect(),
         });
         Topics {
@@ -271,7 +271,7 @@ impl Topics {
 }
 
 impl PartitionState {
-    fn of(state: overview::PartitionState) -> PartitionState {
+    fn from_state(state: overview::PartitionState) -> PartitionState {
         PartitionState {
             partition: state.partition.partition,
             epoch: state.partition.epoch,
@@ -297,7 +297,7 @@ impl PartitionState {
 }
 
 impl GroupState {
-    pub(super) fn of(state: overview::GroupState) -> GroupState {
+    pub(super) fn from_state(state: overview::GroupState) -> GroupState {
         let partition = |lag: Lag| GroupPartition {
             partition: lag.partition,
             member: lag.member.unwrap_or_default(),
@@ -334,9 +334,9 @@ impl GroupState {
 
 impl Groups {
     /// The answer with these groups.
-    pub fn of(groups: Vec<overview::GroupState>) -> Groups {
+    pub fn new(groups: Vec<overview::GroupState>) -> Groups {
         Groups {
-            groups: groups.into_iter().map(GroupState::of).collect(),
+            groups: groups.into_iter().map(GroupState::from_state).collect(),
         }
     }
 

@@ -87,7 +87,7 @@ impl RowHead {
     }
 
     /// Reads a head from bytes that hold a whole one at least.
-    fn take(bytes: &mut Bytes) -> RowHead {
+    fn read(bytes: &mut Bytes) -> RowHead {
         let mut header = bytes.split_to(ROW_HEADER_BYTES);
         let base_offset = header.get_i64_le();
         let first_time_us = header.get_i64_le();
@@ -148,7 +148,7 @@ impl Rows {
             }
             self.heads = self.rest.split_to(bytes);
         }
-        let head = RowHead::take(&mut self.heads);
+        let head = RowHead::read(&mut self.heads);
         if self.rest.len() < head.bytes as usize {
             return Err(short("the body of a row"));
         }
@@ -209,19 +209,19 @@ impl From<FromWhere> for Start {
 impl Field for FromWhere {
     const LEAST_BYTES: usize = 9;
 
-    fn put(&self, body: &mut Body) {
+    fn write(&self, body: &mut Body) {
         let (kind, value) = match self {
             FromWhere::Earliest => (0_u8, 0),
             FromWhere::Latest => (1, 0),
             FromWhere::Offset(offset) => (2, *offset),
             FromWhere::TimeUs(time_us) => (3, *time_us),
         };
-        kind.put(body);
-        value.put(body);
+        kind.write(body);
+        value.write(body);
     }
 
-    fn take(fields: &mut Fields, field: &'static str) -> Result<FromWhere, WireError> {
-        match (u8::take(fields, field)?, i64::take(fields, field)?) {
+    fn read(fields: &mut Fields, field: &'static str) -> Result<FromWhere, WireError> {
+        match (u8::read(fields, field)?, i64::read(fields, field)?) {
             (0, _) => Ok(FromWhere::Earliest),
             (1, _) => Ok(FromWhere::Latest),
             (2, offset) => Ok(FromWhere::Offset(offset)),

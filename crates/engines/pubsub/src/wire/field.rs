@@ -70,10 +70,10 @@ pub trait Field: Sized {
     const LEAST_BYTES: usize;
 
     /// Appends the value to a body.
-    fn put(&self, body: &mut Body);
+    fn write(&self, body: &mut Body);
 
     /// Reads a value. `field` is its name, for errors.
-    fn take(fields: &mut Fields, field: &'static str) -> Result<Self, WireError>;
+    fn read(fields: &mut Fields, field: &'static str) -> Result<Self, WireError>;
 }
 
 macro_rules! number {
@@ -81,11 +81,11 @@ macro_rules! number {
         impl Field for $kind {
             const LEAST_BYTES: usize = size_of::<$kind>();
 
-            fn put(&self, body: &mut Body) {
+            fn write(&self, body: &mut Body) {
                 body.fixed.extend_from_slice(&self.to_le_bytes());
             }
 
-            fn take(fields: &mut Fields, field: &'static str) -> Result<$kind, WireError> {
+            fn read(fields: &mut Fields, field: &'static str) -> Result<$kind, WireError> {
                 fields.need(size_of::<$kind>(), field)?;
                 Ok(fields.bytes.$get())
             }
@@ -103,12 +103,12 @@ number!(i64, get_i64_le);
 impl Field for bool {
     const LEAST_BYTES: usize = 1;
 
-    fn put(&self, body: &mut Body) {
-        u8::from(*self).put(body);
+    fn write(&self, body: &mut Body) {
+        u8::from(*self).write(body);
     }
 
-    fn take(fields: &mut Fields, field: &'static str) -> Result<bool, WireError> {
-        match u8::take(fields, field)? {
+    fn read(fields: &mut Fields, field: &'static str) -> Result<bool, WireError> {
+        match u8::read(fields, field)? {
             0 => Ok(false),
             1 => Ok(true),
             _ => Err(fields.wrong(field, "is neither 0 nor 1")),
@@ -121,17 +121,17 @@ impl Field for bool {
 impl Field for String {
     const LEAST_BYTES: usize = 2;
 
-    fn put(&self, body: &mut Body) {
+    fn write(&self, body: &mut Body) {
         let mut length = self.len().min(usize::from(u16::MAX));
         while !self.is_char_boundary(length) {
             length -= 1;
         }
-        (length as u16).put(body);
+        (length as u16).write(body);
         body.fixed.extend_from_slice(&self.as_bytes()[..length]);
     }
 
-    fn take(fields: &mut Fields, field: &'static str) -> Result<String, WireError> {
-        let length = usize::from(u16::take(fields, field)?);
+    fn read(fields: &mut Fields, field: &'static str) -> Result<String, WireError> {
+        let length = usize::from(u16::read(fields, field)?);
         fields.need(length, field)?;
         let bytes = fields.bytes.split_to(length);
         match std::str::from_utf8(&bytes) {
@@ -144,17 +144,17 @@ impl Field for String {
 impl<T: Field> Field for Vec<T> {
     const LEAST_BYTES: usize = 4;
 
-    fn put(&self, body: &mut Body) {
-        (self.len() as u32).put(body);
-        self.iter().for_each(|value| value.put(body));
+    fn write(&self, body: &mut Body) {
+        (self.len() as u32).write(body);
+        self.iter().for_each(|value| value.write(body));
     }
 
-    fn take(fields: &mut Fields, field: &'static str) -> Result<Vec<T>, WireError> {
-        let count = u32::take(fields, field)? as usize;
+    fn read(fields: &mut Fields, field: &'static str) -> Result<Vec<T>, WireError> {
+        let count = u32::read(fields, field)? as usize;
         // The count is the peer's word. A count whose values cannot be in the bytes that are left
         // is refused before anything is allocated for it.
         fields.need(count.saturating_mul(T::LEAST_BYTES), field)?;
-        (0..count).map(|_| T::take(fields, field)).collect()
+        (0..count).map(|_| T::read(fields, field)).collect()
     }
 }
 
@@ -181,11 +181,11 @@ impl Rest {
 impl Field for Rest {
     const LEAST_BYTES: usize = 0;
 
-    fn put(&self, body: &mut Body) {
+    fn write(&self, body: &mut Body) {
         body.rest.extend(self.0.iter().cloned());
     }
 
-    fn take(fields: &mut Fields, _: &'static str) -> Result<Rest, WireError> {
+    fn read(fields: &mut Fields, _: &'static str) -> Result<Rest, WireError> {
         Ok(Rest::one(fields.bytes.split_off(0)))
     }
 }

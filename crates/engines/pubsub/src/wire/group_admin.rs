@@ -137,7 +137,7 @@ impl Ask for DropGroup {
 
 impl AllKept {
     /// The answer that lists these partitions.
-    pub fn of(kept: Vec<overview::Kept>) -> AllKept {
+    pub fn new(kept: Vec<overview::Kept>) -> AllKept {
         let kept = kept.into_iter().map(|kept| KeptIs {
             topic: kept.topic,
             partition: kept.partition,
@@ -163,10 +163,10 @@ impl AllKept {
 
 impl AllGroups {
     /// The answer with these groups, each with its topic.
-    pub fn of(groups: Vec<(String, overview::GroupState)>) -> AllGroups {
+    pub fn new(groups: Vec<(String, overview::GroupState)>) -> AllGroups {
         let groups = groups.into_iter().map(|(topic, state)| GroupOf {
             topic,
-            state: GroupState::of(state),
+            state: GroupState::from_state(state),
         });
         AllGroups {
             groups: groups.collect(),
@@ -184,7 +184,7 @@ impl AllGroups {
 
 impl ResetGroup {
     /// The request to do this to a group.
-    pub fn of(topic: &str, group: &str, reset: &Reset) -> ResetGroup {
+    pub fn new(topic: &str, group: &str, reset: &Reset) -> ResetGroup {
         ResetGroup {
             topic: topic.to_owned(),
             group: group.to_owned(),
@@ -206,7 +206,7 @@ impl ResetGroup {
 
 impl GroupReset {
     /// The answer with these offsets.
-    pub fn of(moved: Vec<Moved>) -> GroupReset {
+    pub fn from_moved(moved: Vec<Moved>) -> GroupReset {
         let moved = moved.into_iter().map(|moved| MovedTo {
             partition: moved.partition,
             was: moved.was.unwrap_or(-1),

@@ -127,17 +127,17 @@ macro_rules! fields {
             const LEAST_BYTES: usize = 0 $(+ <$kind as $crate::wire::Field>::LEAST_BYTES)*;
 
             #[allow(unused_variables, reason = "a message may have no fields")]
-            fn put(&self, body: &mut $crate::wire::Body) {
-                $($crate::wire::Field::put(&self.$field, body);)*
+            fn write(&self, body: &mut $crate::wire::Body) {
+                $($crate::wire::Field::write(&self.$field, body);)*
             }
 
             #[allow(unused_variables, reason = "a message may have no fields")]
-            fn take(
+            fn read(
                 fields: &mut $crate::wire::Fields,
                 field: &'static str,
             ) -> Result<Self, $crate::wire::WireError> {
                 Ok($name {
-                    $($field: $crate::wire::Field::take(fields, stringify!($field))?,)*
+                    $($field: $crate::wire::Field::read(fields, stringify!($field))?,)*
                 })
             }
         }
@@ -167,13 +167,13 @@ pub(super) use {fields, message};
 
 pub(super) fn parts(message: &impl super::Field) -> Vec<Bytes> {
     let mut body = Body::default();
-    message.put(&mut body);
+    message.write(&mut body);
     body.into_parts()
 }
 
 pub(super) fn decode<T: super::Field>(name: &'static str, body: Bytes) -> Result<T, WireError> {
     let mut fields = Fields::new(name, body);
-    let message = T::take(&mut fields, name)?;
+    let message = T::read(&mut fields, name)?;
     fields.end()?;
     Ok(message)
 }

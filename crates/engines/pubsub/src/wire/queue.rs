@@ -47,7 +47,7 @@ impl Ask for ListQueues {
 
 impl Queues {
     /// The answer with these queues.
-    pub fn of(queues: Vec<overview::QueueState>) -> Queues {
+    pub fn new(queues: Vec<overview::QueueState>) -> Queues {
         let queues = queues.into_iter().map(|state| QueueIs {
             queue: state.queue,
             ready: state.stats.ready,

@@ -74,7 +74,7 @@ message! {
 
 impl CreateTopic {
     /// Creates a topic of this name with those of these settings that a broker is told.
-    pub fn of(topic: &str, options: &TopicOptions) -> CreateTopic {
+    pub fn new(topic: &str, options: &TopicOptions) -> CreateTopic {
         CreateTopic {
             topic: topic.to_owned(),
             partitions: i32::try_from(options.partitions).unwrap_or(i32::MAX),

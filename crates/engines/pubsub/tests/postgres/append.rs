@@ -211,3 +211,30 @@ fn several_partitions_in_one_transaction() {
         [1, 2]
     );
 }
+
+#[test]
+fn a_producer_that_raises_its_epoch_counts_again_and_its_earlier_records_are_refused() {
+    let server = Server::shared();
+    let (topic_id, _) = server.topic(&TopicOptions::default());
+    let mut connection = server.connect();
+    let producer = connection.new_producer().unwrap();
+    let in_epoch = |epoch: i64, sequence: i64| (epoch << dyno_pubsub::EPOCH_SHIFT) + sequence;
+    let mut append = |first: i64, values: &[&[u8]]| {
+        connection.append(topic_id, 0, 0, &mut batch(producer, first, values))
+    };
+    assert_eq!(base(append(0, &[b"a", b"b"]).unwrap()), 0);
+    // An epoch begins at its first record.
+    let error = append(in_epoch(1, 3), &[b"x"]).unwrap_err();
+    assert_eq!(error.code(), "sequence-gap", "{error}");
+    assert_eq!(base(append(in_epoch(2, 0), &[b"c"]).unwrap()), 2);
+    assert_eq!(base(append(in_epoch(2, 1), &[b"d"]).unwrap()), 3);
+    let known = Appended::Known {
+        offsets: vec![Some(2)],
+    };
+    assert_eq!(append(in_epoch(2, 0), &[b"c"]).unwrap(), known);
+    for late in [0, 2, in_epoch(1, 0)] {
+        let error = append(late, &[b"late"]).unwrap_err();
+        assert_eq!(error.code(), "sequence-gap", "{late}: {error}");
+    }
+    assert_eq!(read_all(&mut connection, topic_id, 0, 0).len(), 4);
+}

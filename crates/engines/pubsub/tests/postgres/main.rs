@@ -5,6 +5,7 @@
 mod append;
 mod group_admin;
 mod groups;
+mod kafka;
 mod manual;
 mod placed;
 mod producing;

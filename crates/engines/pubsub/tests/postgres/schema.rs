@@ -164,7 +164,8 @@ fn a_log_of_version_one_is_migrated_with_what_is_in_it() {
     connection
         .client()
         .batch_execute(
-            "DROP TABLE pubsub.chains; DROP TABLE pubsub.placements, pubsub.clusters, pubsub.identity CASCADE; \
+            "DROP TABLE pubsub.kafka_offsets, pubsub.kafka_groups, pubsub.kafka_nodes; DROP TABLE pubsub.chains; \
+             DROP TABLE pubsub.placements, pubsub.clusters, pubsub.identity CASCADE; \
              ALTER TABLE pubsub.topics DROP COLUMN share, DROP COLUMN home; \
              ALTER TABLE pubsub.partitions DROP COLUMN awaited; \
              UPDATE pubsub.schema_version SET version = 1",

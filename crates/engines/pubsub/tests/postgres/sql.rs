@@ -136,7 +136,7 @@ fn the_view_shows_what_the_library_wrote() {
 }
 
 /// A batch of a producer that was not given its id.
-fn stranger(topic: &str, id: i64) -> String {
+fn unknown_producer(topic: &str, id: i64) -> String {
     format!(
         "SELECT pubsub.send_batch('{topic}', ARRAY['x']::bytea[], part => 0, producer => {id}, first_sequence => 0)"
     )
@@ -267,8 +267,8 @@ fn sql_has_our_error_codes() {
             "DP011",
             format!("SELECT pubsub.send('{name}', 'x', headers => '{{\"n\": [[\"a\"]]}}')"),
         ),
-        ("DP011", stranger(&name, 0)),
-        ("DP011", stranger(&name, 999_999)),
+        ("DP011", unknown_producer(&name, 0)),
+        ("DP011", unknown_producer(&name, 999_999)),
         ("DP012", "SELECT pubsub.queue_claim('none')".to_owned()),
     ] {
         let error = connection.client().execute(&statement, &[]).unwrap_err();

@@ -31,7 +31,7 @@ struct Column {
 }
 
 impl Columns for Arrow {
-    fn of<R>(
+    fn with_columns<R>(
         &mut self,
         batch: &Batch,
         pool: &TextPool,

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use dyno_tpch::{Scale, Table};
 use dyno_tpch_baseline::run;
-use dyno_tpch_files::{Error, Format, Job, Mode, Place, Progress, Report, SinkKind};
+use dyno_tpch_files::{Destination, Error, Format, Job, Mode, Progress, Report, SinkKind};
 
 fn job(format: Format, folder: &Path) -> Job {
     let scale = Scale::new(0.01).expect("in range");
-    let mut job = Job::new(scale, format, Place::Folder(folder.to_path_buf()));
+    let mut job = Job::new(scale, format, Destination::Folder(folder.to_path_buf()));
     job.sink = SinkKind::Std;
     job.mode = Mode::Baseline;
     job

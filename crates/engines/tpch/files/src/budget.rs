@@ -3,9 +3,9 @@
 
 use dyno_tpch::{POOL_BYTES, Table};
 
+use crate::destination::Destination;
 use crate::error::Error;
 use crate::job::{Format, Job};
-use crate::place::Place;
 
 /// Memory of the process beside the pool and the pieces, for code, dictionaries and buffers of
 /// sinks.
@@ -37,14 +37,14 @@ impl Budget {
     ///
     /// # Errors
     /// [`Error::Memory`] when pieces would be too small to be useful.
-    pub(crate) fn of(job: &Job) -> Result<Budget, Error> {
+    pub(crate) fn from_job(job: &Job) -> Result<Budget, Error> {
         let jobs = job.jobs.max(1) as u64;
         let waiting = jobs + 1;
         // A piece grows in its buffer, which may have twice its size at the end.
         let pieces = 2 * jobs + waiting;
-        let sending = match job.place {
-            Place::Objects { .. } => OBJECTS_BYTES,
-            Place::Folder(_) | Place::Nowhere => 0,
+        let sending = match job.destination {
+            Destination::Objects { .. } => OBJECTS_BYTES,
+            Destination::Folder(_) | Destination::Nowhere => 0,
         };
         let before = POOL_BYTES as u64 + FIXED_BYTES + sending + jobs * THREAD_BYTES;
         let needed_bytes = before + pieces * SMALLEST_PIECE_BYTES;

@@ -162,14 +162,14 @@ fn send(mut socket: &UnixStream, line: &impl Serialize) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::destination::Destination;
     use crate::job::{Compression, Format, Mode, Split};
-    use crate::place::Place;
     use dyno_tpch::{Scale, Table};
 
     #[test]
     fn a_job_is_the_same_on_the_other_side() {
         let scale = Scale::new(0.37).expect("a scale");
-        let place = Place::Objects {
+        let place = Destination::Objects {
             bucket: "b".to_owned(),
             prefix: "p/q".to_owned(),
         };
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_program_that_ends_at_once_is_reported_with_how_it_ended() {
         let scale = Scale::new(0.01).expect("a scale");
-        let job = Job::new(scale, Format::Csv, Place::Nowhere);
+        let job = Job::new(scale, Format::Csv, Destination::Nowhere);
         let mut program = Command::new("sh");
         program.args(["-c", "exit 7"]);
         let error = run_in(program, &job, &Progress::default()).expect_err("it ends");
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn the_wish_to_stop_reaches_the_program() {
         let scale = Scale::new(0.01).expect("a scale");
-        let job = Job::new(scale, Format::Csv, Place::Nowhere);
+        let job = Job::new(scale, Format::Csv, Destination::Nowhere);
         let mut program = Command::new("sh");
         // Reads the order and then to the end, which is the wish, and answers over the same socket.
         program.args(["-c", "cat > /dev/null; echo '\"Stopped\"' >&0"]);

@@ -123,7 +123,7 @@ pub enum Refused {
 
 impl Refused {
     /// The error of the table that the writer wrote.
-    pub(crate) fn of(self, table: Table) -> Error {
+    pub(crate) fn in_table(self, table: Table) -> Error {
         match self {
             // Our sinks' errors pass through such writers and come out with their path and reason.
             Refused::Output(error) => match error.downcast::<IoError>() {

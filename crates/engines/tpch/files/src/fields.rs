@@ -8,7 +8,7 @@ const PRECISION: u8 = 15;
 const SCALE: u8 = 2;
 
 /// The fields of a table, in the order of the specification.
-pub(crate) fn of(table: Table) -> Vec<Field> {
+pub(crate) fn table_fields(table: Table) -> Vec<Field> {
     let field = |column: &dyno_tpch::Column| Field {
         name: column.name,
         kind: kind(column.kind),

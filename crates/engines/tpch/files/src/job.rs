@@ -8,8 +8,8 @@ use dyno_io::SinkKind;
 use dyno_tpch::{Scale, Table};
 use serde::{Deserialize, Serialize};
 
+use crate::destination::Destination;
 use crate::error::Error;
-use crate::place::Place;
 use crate::stored;
 
 /// Which files of which tables to write, and how.
@@ -38,7 +38,8 @@ pub struct Job {
     /// Whether existing files, even those that do not belong to this job, are replaced.
     pub overwrite: bool,
     /// The folder or object store for the files.
-    pub place: Place,
+    #[serde(rename = "place")]
+    pub destination: Destination,
 }
 
 /// A format and its options.
@@ -117,7 +118,7 @@ pub enum Split {
 impl Job {
     /// A job for all tables in whole files, on all cores and within a gibibyte, with the defaults
     /// of the format.
-    pub fn new(scale: Scale, format: Format, place: Place) -> Job {
+    pub fn new(scale: Scale, format: Format, place: Destination) -> Job {
         Job {
             scale,
             tables: Table::ALL.to_vec(),
@@ -128,7 +129,7 @@ impl Job {
             sink: SinkKind::Auto,
             memory_bytes: 1 << 30,
             overwrite: false,
-            place,
+            destination: place,
         }
     }
 
@@ -167,10 +168,10 @@ impl Job {
             return refuse("a table has at least one part");
         }
         let named = !matches!(self.sink, SinkKind::Null | SinkKind::Stdout);
-        if matches!(self.place, Place::Objects { .. }) && self.sink != SinkKind::Auto {
+        if matches!(self.destination, Destination::Objects { .. }) && self.sink != SinkKind::Auto {
             return refuse("objects have a way of their own: leave --sink to auto");
         }
-        if named && self.place == Place::Nowhere {
+        if named && self.destination == Destination::Nowhere {
             return refuse("a sink that makes files needs a place for them");
         }
         Ok(())

@@ -23,11 +23,11 @@
 mod budget;
 mod child;
 mod columns;
+mod destination;
 mod error;
 mod fields;
 pub mod format;
 mod job;
-mod place;
 mod plan;
 mod progress;
 mod receipt;
@@ -40,20 +40,20 @@ use std::time::Instant;
 use dyno_tpch::{Generator, Table, TextPool};
 
 pub use child::{run_in, serve};
+pub use destination::Destination;
 pub use dyno_io::SinkKind;
 pub use error::Error;
 pub use job::{Compression, Format, Job, Layout, Mode, Split};
-pub use place::Place;
 pub use progress::Progress;
 pub use report::{FileReport, Report};
 
 use budget::Budget;
 use columns::{Own, OwnMode};
+use destination::Target;
 use format::Orc;
 use format::parquet::Parquet;
 use format::tbl::PlainTbl;
 use format::text::Text;
-use place::Target;
 use run::Run;
 
 /// Writes the files of a job and reports them. Meanwhile `progress` counts, and can be used to stop
@@ -106,9 +106,9 @@ pub fn run_with<F: format::Format + Send>(
 ) -> Result<Report, Error> {
     let begin = Instant::now();
     job.check()?;
-    let budget = Budget::of(job)?;
+    let budget = Budget::from_job(job)?;
     let generator = Generator::new(job.scale);
-    let target = Target::of(job)?;
+    let target = Target::from_job(job)?;
     // All files are looked at before one is begun, so that a job that must be refused has written
     // nothing.
     let mut kept = Vec::new();

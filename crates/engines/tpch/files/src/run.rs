@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use dyno_tpch::{Batch, Generator, Table, TextPool};
 use parking_lot::{Condvar, Mutex};
 
+use crate::destination::{Out, Target};
 use crate::error::{Error, Refused};
 use crate::format::{Append, Encode, Format};
-use crate::place::{Out, Target};
 use crate::plan::FilePlan;
 use crate::progress::Progress;
 use crate::report::FileReport;
@@ -140,7 +140,7 @@ impl<'a, F: Format> Run<'a, F> {
 
     fn work(&self) -> Result<(), Error> {
         let mut maker: Option<(Table, F::Encoder, Batch)> = None;
-        while let Some((file, number)) = self.take() {
+        while let Some((file, number)) = self.next_piece() {
             let table = file.plan.table;
             let mut made = match maker.take() {
                 Some(made) if made.0 == table => made,
@@ -155,7 +155,7 @@ impl<'a, F: Format> Run<'a, F> {
     }
 
     /// Takes the next piece that no thread has taken. `None` if there are no more.
-    fn take(&self) -> Option<(&FileRun<F>, u64)> {
+    fn next_piece(&self) -> Option<(&FileRun<F>, u64)> {
         // Pieces are numbered through all files, so one counter gives each to one thread. It orders
         // nothing else, because pieces reach threads through the lock of their file.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -323,7 +323,7 @@ impl<F: Format> FileRun<F> {
     }
 
     fn refused(&self, refused: Refused) -> Error {
-        refused.of(self.plan.table)
+        refused.in_table(self.plan.table)
     }
 
     /// Seconds since its first piece was taken.

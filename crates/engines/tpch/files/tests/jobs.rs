@@ -5,13 +5,15 @@ use std::path::Path;
 
 use dyno_io::SinkKind;
 use dyno_tpch::{Batch, Generator, Scale, Table, TextPool, tbl};
-use dyno_tpch_files::{Compression, Error, Format, Job, Mode, Place, Progress, Report, Split, run};
+use dyno_tpch_files::{
+    Compression, Destination, Error, Format, Job, Mode, Progress, Report, Split, run,
+};
 
 const SCALE: f64 = 0.01;
 
 fn job(format: Format, folder: &Path) -> Job {
     let scale = Scale::new(SCALE).expect("in range");
-    let mut job = Job::new(scale, format, Place::Folder(folder.to_path_buf()));
+    let mut job = Job::new(scale, format, Destination::Folder(folder.to_path_buf()));
     job.jobs = 2;
     job.sink = SinkKind::Std;
     job
@@ -239,7 +241,7 @@ fn bad_jobs_are_refused_with_what_and_why() {
     assert!(said.contains("no table"), "{said}");
     let file = folder.path().join("file");
     fs::write(&file, "").expect("a file");
-    let said = with(&|job| job.place = Place::Folder(file.clone()));
+    let said = with(&|job| job.destination = Destination::Folder(file.clone()));
     assert!(said.contains("file"), "{said}");
     assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 1);
 }

@@ -28,7 +28,7 @@ const ORIGIN: Origin = Origin {
     phone_seed: 1_521_138_112,
     balance_seed: 298_370_230,
 };
-const SEGMENT: Draw = Draw::of(Stream::new(1_140_279_430, 1), 5);
+const SEGMENT: Draw = Draw::new(Stream::new(1_140_279_430, 1), 5);
 const COMMENTS: Comments = Comments::new(1_335_826_707, 73, 1);
 
 #[derive(Default)]

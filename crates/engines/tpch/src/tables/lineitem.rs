@@ -36,7 +36,7 @@ pub(crate) const COLUMNS: [Column; 16] = [
 ];
 
 const fn of_line(seed: u32, range: u32) -> Draw {
-    Draw::of(Stream::new(seed, PER_ORDER), range)
+    Draw::new(Stream::new(seed, PER_ORDER), range)
 }
 
 const SUPPLIER: Draw = of_line(2_095_021_727, SUPPLIERS_PER_PART as u32);
@@ -265,7 +265,7 @@ impl Work for Prices<'_> {
             *key = part.into();
         }
         for ((key, &part), &place) in self.suppkey.iter_mut().zip(parts).zip(places) {
-            *key = self.suppliers.of(part, place);
+            *key = self.suppliers.suppkey(part, place);
         }
         let prices = self.extendedprice.iter_mut().zip(parts);
         for ((price, &part), &quantity) in prices.zip(self.quantity) {

@@ -10,7 +10,7 @@ use crate::scale::Scale;
 pub(crate) const MAX_LINES: usize = 7;
 pub(crate) const PER_ORDER: u32 = MAX_LINES as u32;
 
-const COUNT: Draw = Draw::of(Stream::new(1_434_868_289, 1), PER_ORDER);
+const COUNT: Draw = Draw::new(Stream::new(1_434_868_289, 1), PER_ORDER);
 
 /// The most days from order to shipment, and below it from shipment to receipt.
 pub(crate) const SHIP_DAYS: u32 = 121;
@@ -18,16 +18,16 @@ pub(crate) const RECEIPT_DAYS: u32 = 30;
 
 /// The last order is placed so early that its lines arrive within the years of the benchmark.
 const ORDER_DAYS: u32 = (LAST_DAY - FIRST_DAY) as u32 - SHIP_DAYS - RECEIPT_DAYS + 1;
-const ORDER_DATE: Draw = Draw::of(Stream::new(1_066_728_069, 1), ORDER_DAYS);
+const ORDER_DATE: Draw = Draw::new(Stream::new(1_066_728_069, 1), ORDER_DAYS);
 
-pub(crate) const QUANTITY: Draw = Draw::of(Stream::new(209_208_115, PER_ORDER), 50);
-pub(crate) const DISCOUNT: Draw = Draw::of(Stream::new(554_590_007, PER_ORDER), 11);
-pub(crate) const TAX: Draw = Draw::of(Stream::new(721_958_466, PER_ORDER), 9);
-pub(crate) const SHIP: Draw = Draw::of(Stream::new(1_769_349_045, PER_ORDER), SHIP_DAYS);
+pub(crate) const QUANTITY: Draw = Draw::new(Stream::new(209_208_115, PER_ORDER), 50);
+pub(crate) const DISCOUNT: Draw = Draw::new(Stream::new(554_590_007, PER_ORDER), 11);
+pub(crate) const TAX: Draw = Draw::new(Stream::new(721_958_466, PER_ORDER), 9);
+pub(crate) const SHIP: Draw = Draw::new(Stream::new(1_769_349_045, PER_ORDER), SHIP_DAYS);
 
 /// The draw of a line's part. Adding 1 to it makes the part's key.
 pub(crate) fn part_of_line(scale: &Scale) -> Draw {
-    Draw::of(Stream::new(1_808_217_256, PER_ORDER), scale.parts)
+    Draw::new(Stream::new(1_808_217_256, PER_ORDER), scale.parts)
 }
 
 /// Draws how many lines each order has, and returns their sum.

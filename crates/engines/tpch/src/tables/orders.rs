@@ -27,7 +27,7 @@ pub(crate) const COLUMNS: [Column; 9] = [
 ];
 
 const CUSTOMER: Stream = Stream::new(851_767_375, 1);
-const PRIORITY: Draw = Draw::of(Stream::new(591_449_447, 1), 5);
+const PRIORITY: Draw = Draw::new(Stream::new(591_449_447, 1), 5);
 const CLERK: Stream = Stream::new(1_171_034_773, 1);
 const COMMENTS: Comments = Comments::new(276_090_261, 49, 1);
 
@@ -66,12 +66,12 @@ impl Orders {
             *key = order_key(order);
         }
         let custkey = room(&mut self.custkey, rows);
-        each(&Draw::of(CUSTOMER, scale.customers), first, 1, custkey);
+        each(&Draw::new(CUSTOMER, scale.customers), first, 1, custkey);
         spare_every_third(custkey, scale.customers.into());
         order_dates(first, room(&mut self.orderdate, rows));
         each(&PRIORITY, first, 0, room(&mut self.orderpriority, rows));
         each(
-            &Draw::of(CLERK, scale.clerks),
+            &Draw::new(CLERK, scale.clerks),
             first,
             1,
             room(&mut self.clerk, rows),

@@ -24,11 +24,11 @@ pub(crate) const COLUMNS: [Column; 9] = [
 /// The stream of names. dbgen reserves a draw for every colour, and uses the first five.
 const NAME: Stream = Stream::new(709_314_158, words::COLORS.len() as u32);
 const NAME_WORDS: usize = 5;
-const MANUFACTURER: Draw = Draw::of(Stream::new(1, 1), 5);
-const BRAND: Draw = Draw::of(Stream::new(46_831_694, 1), 5);
-const TYPE: Draw = Draw::of(Stream::new(1_841_581_359, 1), words::TYPES.len() as u32);
-const SIZE: Draw = Draw::of(Stream::new(1_193_163_244, 1), 50);
-const CONTAINER: Draw = Draw::of(Stream::new(727_633_698, 1), words::CONTAINERS.len() as u32);
+const MANUFACTURER: Draw = Draw::new(Stream::new(1, 1), 5);
+const BRAND: Draw = Draw::new(Stream::new(46_831_694, 1), 5);
+const TYPE: Draw = Draw::new(Stream::new(1_841_581_359, 1), words::TYPES.len() as u32);
+const SIZE: Draw = Draw::new(Stream::new(1_193_163_244, 1), 50);
+const CONTAINER: Draw = Draw::new(Stream::new(727_633_698, 1), words::CONTAINERS.len() as u32);
 const COMMENTS: Comments = Comments::new(804_159_733, 14, 1);
 
 /// The price of a part in hundredths, which follows from its key.

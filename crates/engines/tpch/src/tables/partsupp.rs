@@ -19,8 +19,8 @@ pub(crate) const COLUMNS: [Column; 5] = [
 /// How many rows a unit has, since a unit is a part.
 pub(crate) const SUPPLIERS_PER_PART: usize = 4;
 const PER_PART: u32 = SUPPLIERS_PER_PART as u32;
-const QUANTITY: Draw = Draw::of(Stream::new(1_671_059_989, PER_PART), 9999);
-const COST: Draw = Draw::of(Stream::new(1_051_288_424, PER_PART), 99_901);
+const QUANTITY: Draw = Draw::new(Stream::new(1_671_059_989, PER_PART), 9999);
+const COST: Draw = Draw::new(Stream::new(1_051_288_424, PER_PART), 99_901);
 const COMMENTS: Comments = Comments::new(1_961_692_154, 124, PER_PART);
 
 /// Computes the key of a part's `nth` supplier, from 0 (clause 4.2.3).
@@ -45,7 +45,7 @@ impl Suppliers {
     }
 
     #[inline(always)]
-    pub(crate) fn of(&self, partkey: u32, nth: u32) -> i64 {
+    pub(crate) fn suppkey(&self, partkey: u32, nth: u32) -> i64 {
         let part = f64::from(partkey as i32);
         // The formula steps from supplier to supplier by a quarter of them, and by how many rounds
         // the parts before this one have made. The remainder by their number is taken last.
@@ -129,7 +129,7 @@ impl Work for Pair<'_> {
         for ((part, partkey), suppkey) in (self.first_part..).zip(parts).zip(suppliers) {
             partkey.fill(part.into());
             for (nth, suppkey) in suppkey.iter_mut().enumerate() {
-                *suppkey = self.suppliers.of(part, nth as u32);
+                *suppkey = self.suppliers.suppkey(part, nth as u32);
             }
         }
     }

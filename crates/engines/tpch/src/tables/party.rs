@@ -28,8 +28,8 @@ pub(crate) struct Parties {
 
 impl Parties {
     pub(crate) fn fill(&mut self, origin: &Origin, first: u64, rows: usize) {
-        let nation = Draw::of(Stream::new(origin.nation_seed, 1), 25);
-        let balance = Draw::of(Stream::new(origin.balance_seed, 1), 1_099_999);
+        let nation = Draw::new(Stream::new(origin.nation_seed, 1), 25);
+        let balance = Draw::new(Stream::new(origin.balance_seed, 1), 1_099_999);
         self.rows = rows;
         count_up(&mut self.key, first, rows);
         addresses(origin.address_seed, first, rows, &mut self.address);

@@ -29,7 +29,7 @@ const ORIGIN: Origin = Origin {
 const COMMENTS: Comments = Comments::new(1_341_315_363, 63, 1);
 
 /// Ten suppliers of ten thousand, on average, have a remark.
-const REMARK: Draw = Draw::of(Stream::new(202_794_285, 1), 10_000);
+const REMARK: Draw = Draw::new(Stream::new(202_794_285, 1), 10_000);
 const REMARKS_OF_TEN_THOUSAND: u32 = 10;
 const REMARK_GAP: Stream = Stream::new(263_032_577, 1);
 const REMARK_PLACE: Stream = Stream::new(715_851_524, 1);

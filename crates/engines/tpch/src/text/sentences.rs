@@ -182,7 +182,7 @@ impl Draws {
     }
 
     #[inline(always)]
-    fn take(&mut self, choice: &Choice) -> u8 {
+    fn draw(&mut self, choice: &Choice) -> u8 {
         let state = self.states[self.next];
         self.next += 1;
         // The remainder changes nothing and proves the index in bounds.
@@ -198,7 +198,7 @@ struct Pen<'a> {
 impl Pen<'_> {
     #[inline(always)]
     fn word(&mut self, draws: &mut Draws, choice: &Choice) {
-        let word = &WORDS[usize::from(draws.take(choice))];
+        let word = &WORDS[usize::from(draws.draw(choice))];
         // All bytes of the entry are copied, and the next word overwrites those behind the text.
         self.room[self.at..self.at + WORD_BYTES].copy_from_slice(word);
         self.at += usize::from(word[WORD_BYTES - 1]);
@@ -207,7 +207,7 @@ impl Pen<'_> {
     /// Writes a sentence. Rules are numbered in the order of [`SENTENCES`].
     #[inline(always)]
     fn sentence(&mut self, draws: &mut Draws) {
-        let rule = draws.take(&SENTENCE);
+        let rule = draws.draw(&SENTENCE);
         self.noun_phrase(draws);
         if rule >= 3 {
             self.preposition(draws);
@@ -233,7 +233,7 @@ impl Pen<'_> {
     /// Writes a noun phrase. Rules are numbered in the order of [`NOUN_PHRASES`].
     #[inline(always)]
     fn noun_phrase(&mut self, draws: &mut Draws) {
-        match draws.take(&NOUN_PHRASE) {
+        match draws.draw(&NOUN_PHRASE) {
             0 => {}
             1 => self.word(draws, &ADJECTIVE),
             2 => {
@@ -252,7 +252,7 @@ impl Pen<'_> {
     /// auxiliary, and the last two an adverb.
     #[inline(always)]
     fn verb_phrase(&mut self, draws: &mut Draws) {
-        let rule = draws.take(&VERB_PHRASE);
+        let rule = draws.draw(&VERB_PHRASE);
         if rule % 2 == 1 {
             self.word(draws, &AUXILIARY);
         }

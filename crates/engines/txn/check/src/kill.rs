@@ -17,7 +17,7 @@ use dyno_txn_api::Options as HowToRun;
 use crate::drive::{Drive, Judgement, Plan};
 use crate::history::HistoryError;
 use crate::server::{Connect, Server, ServerError, Start};
-use crate::work::{Shape, Tables};
+use crate::workload::{Shape, Tables};
 
 /// How long the server works before it is killed: at least the first, and at most the second more.
 const LOAD_MS: (u64, usize) = (40, 400);

@@ -5,7 +5,7 @@
 //! model, [`cycles`] looks for cycles of dependencies between transactions (after Adya and Elle),
 //! and [`bank`] checks that money is neither created nor lost.
 //!
-//! Histories come from [`drive`], whose clients run [`work`] on any database that has our
+//! Histories come from [`drive`], whose clients run [`workload`] on any database that has our
 //! interface; from [`kill`] and [`soak`], which drive real servers and kill them or watch them for
 //! a long time; and from [`simulate`], which runs the whole cluster in one thread from one seed.
 //! [`recovery`] measures how fast a killed server reads a long log.
@@ -19,9 +19,9 @@
 //! use std::time::Duration;
 //! use dyno_txn_api::model::Model;
 //! use dyno_txn_check::drive::{Drive, Plan};
-//! use dyno_txn_check::work::{self, Tables};
+//! use dyno_txn_check::workload::{self, Tables};
 //!
-//! let db = Model::with(work::procedures()?);
+//! let db = Model::with(workload::procedures()?);
 //! let tables = Tables::create(&db, 2)?;
 //! let patience = Duration::from_secs(10);
 //! let mut drive = Drive::new(Plan { transactions: 20, ..Plan::default() });
@@ -44,7 +44,7 @@ mod server;
 pub mod simulate;
 pub mod soak;
 mod verdict;
-pub mod work;
+pub mod workload;
 
 pub use server::{Connect, ServerError, Start};
 pub use verdict::{Rule, Verdict, Violation};

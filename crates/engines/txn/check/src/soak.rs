@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::drive::{Drive, Judgement, Plan};
 use crate::history::{History, HistoryError, Key, Outcome, Transaction};
 use crate::server::{self, Connect, Server, ServerError, Start};
-use crate::work::{ACCOUNTS, LISTS, REGISTERS, Shape, Tables};
+use crate::workload::{ACCOUNTS, LISTS, REGISTERS, Shape, Tables};
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// Time between two samples of the server.
@@ -296,9 +296,9 @@ fn trends(samples: &[Sample], p99_ms: &[f64]) -> Vec<Trend> {
     let memory = of(|sample| sample.memory_bytes);
     let disk = of(|sample| sample.disk_bytes);
     vec![
-        Trend::of("memory of server, bytes", &memory, MEMORY_GRAIN),
-        Trend::of("disk, bytes", &disk, DISK_GRAIN),
-        Trend::of("p99 of a minute, ms", p99_ms, LATENCY_GRAIN_MS),
+        Trend::from_values("memory of server, bytes", &memory, MEMORY_GRAIN),
+        Trend::from_values("disk, bytes", &disk, DISK_GRAIN),
+        Trend::from_values("p99 of a minute, ms", p99_ms, LATENCY_GRAIN_MS),
     ]
 }
 

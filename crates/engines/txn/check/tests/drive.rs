@@ -9,13 +9,13 @@ use dyno_txn_api::{
     Stamp, Table, TableDef, TableId, Transaction,
 };
 use dyno_txn_check::drive::{Drive, Plan, Way};
-use dyno_txn_check::work::{self, Tables};
+use dyno_txn_check::workload::{self, Tables};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_correct_database_is_judged_correct() {
-    let model = Model::with(work::procedures().expect("procedures"));
+    let model = Model::with(workload::procedures().expect("procedures"));
     let tables = Tables::create(&model, 2).expect("tables");
     let plan = Plan {
         transactions: 250,

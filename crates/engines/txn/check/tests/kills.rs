@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dyno_txn_api::{Database, Target};
-use dyno_txn_check::{kill, recovery, soak, work};
+use dyno_txn_check::{kill, recovery, soak, workload};
 use dyno_txn_node::{OpenOptions, ServeOptions, open, serve};
 
 const DATA: &str = "DYNO_TXN_CHECK_KILL_DATA";
@@ -31,7 +31,7 @@ fn child() {
     };
     let server = serve(ServeOptions {
         engine: OpenOptions {
-            procedures: work::procedures().expect("procedures"),
+            procedures: workload::procedures().expect("procedures"),
             ..engine()
         },
         ..ServeOptions::new(data, "127.0.0.1:0")

@@ -7,7 +7,7 @@ use dyno_txn_api::limits::OPERATIONS_MAX;
 use dyno_txn_api::{Answer, Code, Error, Operation, Options, Result, Stamp};
 
 use crate::merge::{merge, single};
-use crate::message::{Fate, Head, Message, Part, PartitionId};
+use crate::message::{Fate, Head, Message, PartialAnswer, PartitionId};
 use crate::placement::{partition_of, partitions_of};
 use crate::schema::Schema;
 
@@ -58,7 +58,7 @@ struct Spread {
     operations: Vec<Operation>,
     /// The operations, by index, that each partition has yet to answer.
     missing: BTreeMap<PartitionId, Vec<usize>>,
-    parts: Vec<Vec<Part>>,
+    parts: Vec<Vec<PartialAnswer>>,
 }
 
 /// An interactive transaction on the client's side, which needs no I/O of its own.
@@ -340,7 +340,7 @@ impl Coordinator {
         &mut self,
         from: PartitionId,
         number: u32,
-        result: Result<Vec<Part>>,
+        result: Result<Vec<PartialAnswer>>,
     ) -> Option<Event> {
         let result = match self.batches.get_mut(&number)? {
             Batch::Whole { at, .. } if *at != from => return None,
@@ -425,7 +425,7 @@ impl Spread {
     fn answered(
         &mut self,
         from: PartitionId,
-        result: Result<Vec<Part>>,
+        result: Result<Vec<PartialAnswer>>,
     ) -> Option<Result<Vec<Answer>>> {
         let which = self.missing.remove(&from)?;
         let parts = match result.and_then(|parts| expect(which.len(), &parts).map(|()| parts)) {
@@ -446,7 +446,7 @@ impl Spread {
     }
 }
 
-fn expect(count: usize, parts: &[Part]) -> Result<()> {
+fn expect(count: usize, parts: &[PartialAnswer]) -> Result<()> {
     if parts.len() == count {
         return Ok(());
     }
@@ -454,7 +454,7 @@ fn expect(count: usize, parts: &[Part]) -> Result<()> {
     Err(Error::new(Code::Damaged, text))
 }
 
-fn answer(operation: &Operation, mut parts: Vec<Part>) -> Result<Answer> {
+fn answer(operation: &Operation, mut parts: Vec<PartialAnswer>) -> Result<Answer> {
     match (operation, parts.len()) {
         (Operation::Scan(scan), 2..) => merge(scan, parts).map(Answer::Page),
         (_, 1) => Ok(single(parts.remove(0))),

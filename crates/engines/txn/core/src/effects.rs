@@ -132,7 +132,7 @@ const SPARE_BYTES: usize = 4 << 10;
 
 /// Answers and commits that wait until the log is durable.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct PendingAnswers {
     pub appended: Position,
     pub durable: Position,
     messages: VecDeque<(Position, Answer)>,
@@ -147,7 +147,7 @@ pub(crate) struct Held {
     oldest: VecDeque<(Position, Stamp)>,
 }
 
-impl Held {
+impl PendingAnswers {
     pub fn new(seed: u64) -> Self {
         Self {
             commits: HashMap::with_hasher(StampHash(seed)),

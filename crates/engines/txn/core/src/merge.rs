@@ -3,12 +3,12 @@
 use dyno_txn_api::limits::PAGE_BYTES_MAX;
 use dyno_txn_api::{Answer, Continuation, Direction, Found, Page, Result, Scan};
 
-use crate::message::Part;
+use crate::message::PartialAnswer;
 
 /// Merges the pages of one scan. The result has the rows in the order of the scan, at most as many
 /// as it asks for, and ends where the first partition stopped, because later rows of that one are
 /// not known yet.
-pub(crate) fn merge(scan: &Scan, parts: Vec<Part>) -> Result<Page> {
+pub(crate) fn merge(scan: &Scan, parts: Vec<PartialAnswer>) -> Result<Page> {
     let mut bound: Option<Vec<u8>> = None;
     let mut rows: Vec<(Vec<u8>, Found)> = Vec::new();
     let before = |a: &[u8], b: &[u8]| match scan.direction {
@@ -22,7 +22,7 @@ pub(crate) fn merge(scan: &Scan, parts: Vec<Part>) -> Result<Page> {
         {
             bound = Some(next);
         }
-        let mut places = part.places.into_iter();
+        let mut places = part.index_keys.into_iter();
         for found in page.rows {
             let place = places.next().unwrap_or_else(|| found.key.clone());
             rows.push((place, found));
@@ -53,6 +53,6 @@ pub(crate) fn merge(scan: &Scan, parts: Vec<Part>) -> Result<Page> {
 }
 
 /// The answer of a scan that only one partition was asked for.
-pub(crate) fn single(part: Part) -> Answer {
+pub(crate) fn single(part: PartialAnswer) -> Answer {
     part.answer
 }

@@ -54,12 +54,12 @@ pub enum Fate {
 
 /// One operation's answer, with what is needed to merge pages of several partitions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct PartialAnswer {
     /// The answer.
     pub answer: Answer,
     /// For a page of an index: the index key of each row, by which rows are ordered. Empty for a
     /// page of a table, which is ordered by the rows' own keys.
-    pub places: Vec<Vec<u8>>,
+    pub index_keys: Vec<Vec<u8>>,
 }
 
 /// One message. A comment that begins with "Back" describes the answer to the message above it.
@@ -97,7 +97,7 @@ pub enum Message {
     Executed {
         stamp: Stamp,
         batch: u32,
-        result: Result<Vec<Part>>,
+        result: Result<Vec<PartialAnswer>>,
     },
     /// Client to the record holder: commit. `writes` says how many writes were sent to which
     /// partition.
@@ -171,7 +171,7 @@ wire_struct!(Txn: Head {
     holder,
     priority
 });
-wire_struct!(Txn: Part { answer, places });
+wire_struct!(Txn: PartialAnswer { answer, index_keys });
 wire_enum!(Txn: Fate { 0 Open, 1 Committed, 2 Aborted, 3 Forgotten });
 wire_enum!(Txn: Message {
     1 OneShot { ticket, stamp, priority, deadline_ns, request },

@@ -16,7 +16,7 @@ const TABLE: TableId = TableId(1);
 struct Counter(Stamp);
 
 impl Stamps for Counter {
-    fn take(&mut self) -> Option<Stamp> {
+    fn next(&mut self) -> Option<Stamp> {
         self.0 += 1_000;
         Some(self.0)
     }

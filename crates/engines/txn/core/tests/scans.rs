@@ -22,7 +22,7 @@ const STEP: Stamp = 1_000;
 struct Clock(Arc<AtomicU64>);
 
 impl Stamps for Clock {
-    fn take(&mut self) -> Option<Stamp> {
+    fn next(&mut self) -> Option<Stamp> {
         let before = self.0.fetch_add(STEP, Ordering::Relaxed);
         Some(before + STEP)
     }
@@ -155,7 +155,7 @@ fn a_scan_does_not_visit_a_million_deleted_rows_before_the_first_living_one() {
         let put = |number| Operation::put(key(number), number.to_be_bytes());
         one.done((first..first + 500).map(put).collect());
     }
-    let before = one.clock.clone().take().expect("a timestamp");
+    let before = one.clock.clone().next().expect("a timestamp");
     for first in (0..ROWS).step_by(500) {
         let delete = |number| Operation::delete(key(number));
         one.done((first..first + 500).map(delete).collect());
@@ -225,7 +225,7 @@ fn nothing_is_put_below_a_scan_where_it_passed_over_a_deleted_row() {
     let mut one = One::new(|_| {});
     one.done(vec![Operation::put(key(1), "there")]);
     one.done(vec![Operation::delete(key(1))]);
-    let older = one.clock.take().expect("a timestamp");
+    let older = one.clock.next().expect("a timestamp");
     let (page, looked_at) = one.page(queue());
     assert_eq!((page.rows.len(), looked_at), (0, 0));
     let put = Operation::put(key(1), "a phantom");
@@ -242,7 +242,7 @@ fn a_read_of_a_deleted_row_is_known_when_the_row_has_gone() {
     for _ in 0..900 {
         one.done(vec![Operation::get(key(1))]);
     }
-    let older = one.clock.take().expect("a timestamp");
+    let older = one.clock.next().expect("a timestamp");
     one.done(vec![Operation::get(key(1))]);
     // The row goes although a snapshot that is still allowed has read it; the read must not go with
     // it.
@@ -281,7 +281,7 @@ fn work_that_waited_until_its_snapshot_was_forgotten_is_refused() {
         Operation::put(key(1), "first"),
         Operation::put(key(2), "first"),
     ]);
-    let (owner, waiter) = (one.clock.take(), one.clock.take());
+    let (owner, waiter) = (one.clock.next(), one.clock.next());
     let (owner, waiter) = (owner.expect("one"), waiter.expect("another"));
     one.at(owner, 0, vec![Operation::put(key(1), "undecided")]);
     let reads = vec![Operation::get(key(1)), Operation::get(key(2))];

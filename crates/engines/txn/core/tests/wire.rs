@@ -5,7 +5,7 @@ use dyno_txn_api::{
     Answer, Assignment, Code, Committed, Compare, Continuation, Error, Filter, Found, Key, Kind,
     Operation, Page, Request, Scan, Table, TableDef, TableId, Value,
 };
-use dyno_txn_core::message::{Fate, Head, MESSAGE_VERSION, Message, Part};
+use dyno_txn_core::message::{Fate, Head, MESSAGE_VERSION, Message, PartialAnswer};
 use dyno_txn_core::record::{Kept, RECORD_VERSION, Record, Redo};
 use proptest::prelude::*;
 
@@ -42,9 +42,9 @@ fn def() -> TableDef {
 
 fn between_partitions(head: Head, def: TableDef) -> Vec<Message> {
     let error = Error::new(Code::Conflict, "in the way");
-    let part = Part {
+    let part = PartialAnswer {
         answer: Answer::Page(Page::default()),
-        places: vec![vec![1]],
+        index_keys: vec![vec![1]],
     };
     let table = Table {
         id: TableId(3),

@@ -247,7 +247,7 @@ impl CheckpointReader {
             return Ok(None);
         }
         let mut frame = [0u8; FRAME_BYTES];
-        self.take(&mut frame, begin)?;
+        self.read(&mut frame, begin)?;
         let len = u32_at(&frame, 4) as usize;
         // The length is not covered by a checksum that was checked yet, so it is bounded before
         // memory is allocated for it.
@@ -256,7 +256,7 @@ impl CheckpointReader {
         }
         let mut chunk = std::mem::take(&mut self.chunk);
         chunk.resize(len, 0);
-        self.take(&mut chunk, begin)?;
+        self.read(&mut chunk, begin)?;
         let seed = crc_seed(
             self.read_chunks,
             self.manifest.checkpoint,
@@ -272,7 +272,7 @@ impl CheckpointReader {
         Ok(Some(&self.chunk))
     }
 
-    fn take(&mut self, into: &mut [u8], begin: u64) -> Result<(), LogError> {
+    fn read(&mut self, into: &mut [u8], begin: u64) -> Result<(), LogError> {
         let mut taken = 0;
         while taken < into.len() {
             if self.at == self.filled {

@@ -320,7 +320,7 @@ fn a_killed_process_loses_nothing_that_it_called_durable() {
             };
             confirmed = records.parse().expect("a number");
             heard += 1;
-            // What it says between the last line and the blow is still in the pipe, and counts.
+            // What it says between the last line and the kill is still in the pipe, and counts.
             if heard == 30 + 37 * round {
                 child.kill().expect("it lives");
             }

@@ -2,7 +2,7 @@
 
 mod scene;
 
-use dyno_net::CarrierKind;
+use dyno_net::TransportKind;
 use dyno_txn_api::{Database, Target, conformance};
 use dyno_txn_node::{Durability, OpenOptions, ServeOptions, open, serve};
 
@@ -77,13 +77,13 @@ fn served(ring: bool) {
             ..Default::default()
         },
     );
-    let kind = kind.expect("it connects").carrier().kind;
+    let kind = kind.expect("it connects").transport().kind;
     assert_eq!(
         kind,
         if ring {
-            CarrierKind::Ring
+            TransportKind::Ring
         } else {
-            CarrierKind::Tcp
+            TransportKind::Tcp
         }
     );
     judge(&*db, 40);

@@ -6,6 +6,8 @@ mod scene;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use dyno_txn_api::{Database, Key, Operation, TableDef, Target, Transact};
 use dyno_txn_node::{Local, OpenOptions, open};
@@ -53,6 +55,30 @@ fn copy(from: &Path, to: &Path) {
         fs::create_dir_all(target.parent().expect("a folder")).expect("room");
         fs::copy(from.join(&file), target).expect("room");
     }
+}
+
+/// Waits until no checkpoint and no segment is being made any more, which the threads of a database
+/// do after its last answer: a copy would miss a file that is renamed meanwhile.
+fn settle(path: &Path) {
+    let look = || {
+        let files = files(path).into_iter();
+        let look = files.map(|file| {
+            // A file that has just been renamed has no length under its old name.
+            let length = fs::metadata(path.join(&file)).map_or(0, |found| found.len());
+            (file, length)
+        });
+        look.collect::<Vec<_>>()
+    };
+    let mut before = look();
+    for _ in 0..500 {
+        thread::sleep(Duration::from_millis(100));
+        let now = look();
+        if now == before {
+            return;
+        }
+        before = now;
+    }
+    panic!("the files go on changing: {before:?}");
 }
 
 /// Opens a copy without one file or folder; what it said.
@@ -117,6 +143,7 @@ fn a_database_without_one_of_its_files_is_whole_or_refused() {
             .map_or(0, |(_, value)| value)
     };
     assert!(figure("checkpoints") >= 2);
+    settle(&path);
     copy(&path, &killed);
     drop(local);
     delete_each(&path, at.path(), "closed");

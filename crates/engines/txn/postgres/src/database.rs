@@ -113,7 +113,7 @@ impl Postgres {
         how.connect_timeout = Some(options.connect_wait);
         how.set("default_transaction_isolation", options.isolation.name());
         let pool = Pool::new(dsn, how, options.connections);
-        drop(pool.take(Instant::now() + options.connect_wait)?);
+        drop(pool.acquire(Instant::now() + options.connect_wait)?);
         Ok(Postgres(Arc::new(Inner {
             pool,
             catalogue: Catalogue::default(),
@@ -162,7 +162,7 @@ impl Inner {
             sql: function.call.as_str().into(),
             parameters,
         };
-        let mut lease = self.pool.take(until)?;
+        let mut lease = self.pool.acquire(until)?;
         self.counts.statements(1);
         // The statement commits by itself, so a lost answer leaves the outcome unknown.
         let sent = lease.session()?.send(None, &[call], until, During::Commit);

@@ -156,7 +156,7 @@ impl Layout {
         }
         let row = Row::parse(value)?;
         for (at, column) in def.columns.iter().enumerate() {
-            parameters.push(Parameter::of(row.get(at as u16)?, column.kind)?);
+            parameters.push(Parameter::from_value(row.get(at as u16)?, column.kind)?);
         }
         for index in 0..def.indexes.len() as u16 {
             parameters.push(bytes(&def.index_key(index, key, value)?));

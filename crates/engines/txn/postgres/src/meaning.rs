@@ -56,7 +56,7 @@ pub fn meaning(error: &postgres::Error, server: &str, during: During) -> Error {
 /// Translates an error that ended the connection.
 fn lost(error: &postgres::Error, text: String, during: During) -> Error {
     use dyno_postgres::Class;
-    match (Class::of(error).retry, during) {
+    match (Class::from_error(error).retry, during) {
         (PgRetry::Never, _) => Error::new(Code::BadArgument, text),
         (PgRetry::Unknown, During::Commit) => {
             let text = format!("a commit's answer was lost: {text}");

@@ -19,7 +19,7 @@ pub enum Parameter {
 
 impl Parameter {
     /// The value of a column, in the SQL type of the column.
-    pub fn of(value: ValueRef<'_>, kind: Kind) -> Result<Parameter> {
+    pub fn from_value(value: ValueRef<'_>, kind: Kind) -> Result<Parameter> {
         Ok(match (value, kind) {
             (ValueRef::Null, Kind::U64 | Kind::I64) => Parameter::I64(None),
             (ValueRef::Null, Kind::F64) => Parameter::F64(None),

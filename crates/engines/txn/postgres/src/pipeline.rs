@@ -60,7 +60,7 @@ impl Threads {
         }
     }
 
-    fn take(&mut self, wait: Duration) -> Option<Done> {
+    fn receive(&mut self, wait: Duration) -> Option<Done> {
         match self.done.recv_timeout(wait) {
             Ok(done) => {
                 self.under_way -= 1;
@@ -75,7 +75,7 @@ impl Pipeline for Threads {
     fn submit(&mut self, ticket: u64, request: Request) -> Result<()> {
         while self.under_way >= self.window {
             // Each request has a deadline, so an answer arrives in the end.
-            if let Some(done) = self.take(Duration::from_secs(1)) {
+            if let Some(done) = self.receive(Duration::from_secs(1)) {
                 self.early.push_back(done);
             }
         }
@@ -92,7 +92,7 @@ impl Pipeline for Threads {
         }
         match self.under_way {
             0 => None,
-            _ => self.take(wait),
+            _ => self.receive(wait),
         }
     }
 

@@ -41,7 +41,7 @@ impl Pool {
     }
 
     /// Takes an idle connection or opens one. Waits until the deadline if all are in use.
-    pub fn take(&self, until: Instant) -> Result<Lease<'_>> {
+    pub fn acquire(&self, until: Instant) -> Result<Lease<'_>> {
         let mut state = self.lock();
         loop {
             while let Some(session) = state.idle.pop() {

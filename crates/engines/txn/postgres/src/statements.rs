@@ -299,7 +299,7 @@ pub fn update<'o>(
             Some(kind) if kind != there.kind => return Err(wrong("has another type")),
             _ => {}
         }
-        parameters.push(Parameter::of(value.borrowed(), there.kind)?);
+        parameters.push(Parameter::from_value(value.borrowed(), there.kind)?);
         let at = parameters.len();
         set.push(match assign {
             Assign::Set(_) => format!("{name} = ${at}"),

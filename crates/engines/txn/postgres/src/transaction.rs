@@ -155,7 +155,7 @@ impl<'a> Running<'a> {
         }
         let lease = match &mut self.lease {
             Some(lease) => lease,
-            None => self.lease.insert(self.inner.pool.take(self.until)?),
+            None => self.lease.insert(self.inner.pool.acquire(self.until)?),
         };
         let begin = match (self.begun, self.read_only) {
             (true, _) => None,

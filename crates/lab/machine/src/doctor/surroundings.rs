@@ -96,7 +96,7 @@ pub(super) fn file_system(root: &Root, path: &Path) -> MachineCheck {
         cost: "figures of such a file system are not figures of a disk of this machine",
         mend: "put the data on a local disk with ext4 or xfs",
     };
-    match Storage::of(root, path) {
+    match Storage::from_path(root, path) {
         Some(storage) => {
             let fine = !(storage.in_memory() || storage.remote() || storage.kind == "overlay");
             let seen = format!("{} on {}", storage.kind, storage.describe_device());

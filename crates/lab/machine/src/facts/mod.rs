@@ -65,7 +65,7 @@ fn facts(root: &Root, path: &Path) -> Vec<Fact> {
         binding: None,
     };
     let kernel = root.text("proc/sys/kernel/osrelease");
-    let disk = storage::Storage::of(root, path);
+    let disk = storage::Storage::from_path(root, path);
     let mut facts = vec![
         binding("cpu", cpu::model(root)),
         binding("logical cpus", cpu::logical(root).map(|n| n.to_string())),

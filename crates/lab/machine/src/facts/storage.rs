@@ -30,7 +30,7 @@ const REMOTE: [&str; 6] = ["nfs", "nfs4", "cifs", "9p", "ceph", "fuse.sshfs"];
 
 impl Storage {
     /// Reads the mount table and the block device; `None` when no mount holds the path.
-    pub fn of(root: &Root, path: &Path) -> Option<Self> {
+    pub fn from_path(root: &Root, path: &Path) -> Option<Self> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let table = root.text("proc/self/mountinfo")?;
         // The last of equally long mount points hides the ones before it.

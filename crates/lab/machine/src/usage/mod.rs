@@ -130,7 +130,7 @@ pub fn run_child(
     // later samples, and no later code knows of it.
     let mut guard = KillOnError { pid, armed: true };
     let mut pipes =
-        Pipes::of(&mut child, stdin, limits).map_err(|source| MachineError::Process {
+        Pipes::from_child(&mut child, stdin, limits).map_err(|source| MachineError::Process {
             action: "open the pipes of",
             pid,
             source,

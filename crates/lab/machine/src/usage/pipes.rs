@@ -61,7 +61,11 @@ pub(super) struct Pipes<'a> {
 }
 
 impl<'a> Pipes<'a> {
-    pub fn of(child: &mut Child, stdin: &'a [u8], limits: ChildLimits<'a>) -> io::Result<Self> {
+    pub fn from_child(
+        child: &mut Child,
+        stdin: &'a [u8],
+        limits: ChildLimits<'a>,
+    ) -> io::Result<Self> {
         let pipes = Self {
             stdin: child.stdin.take(),
             unsent: stdin,

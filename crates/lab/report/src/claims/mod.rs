@@ -103,7 +103,7 @@ impl ClaimedRecords {
             .find(|case| case.plan.name == binding.case)
             .map(|case| &case.plan)
             .ok_or_else(|| format!("{} has no case {}", binding.record, binding.case))?;
-        Quoted::of(report, plan, binding)?.tell(written)
+        Quoted::from_binding(report, plan, binding)?.tell(written)
     }
 
     fn report(&mut self, record: &str) -> Result<&Report, String> {
@@ -156,7 +156,7 @@ struct Quoted<'a> {
 }
 
 impl<'a> Quoted<'a> {
-    fn of(
+    fn from_binding(
         report: &'a Report,
         plan: &'a CasePlan,
         binding: &'a Binding,

@@ -212,7 +212,11 @@ fn hash(bytes: &[u8]) -> u64 {
 impl History {
     /// The wanted series of all lines, in any order. Notes of other machines and cases are left
     /// out.
-    pub fn of(mut lines: Vec<HistoryLine>, filter: &HistoryFilter, notes: Vec<Note>) -> History {
+    pub fn from_lines(
+        mut lines: Vec<HistoryLine>,
+        filter: &HistoryFilter,
+        notes: Vec<Note>,
+    ) -> History {
         // RFC 3339 in UTC sorts as text.
         lines.sort_by(|a, b| (&a.started_at, &a.run).cmp(&(&b.started_at, &b.run)));
         let mut series: BTreeMap<Key, HistorySeries> = BTreeMap::new();
@@ -222,7 +226,7 @@ impl History {
                 .iter()
                 .filter(|figure| filter.wants(line, figure))
             {
-                let key = Key::of(line, figure);
+                let key = Key::from_figure(line, figure);
                 let found = series.entry(key).or_insert_with(|| empty(line, figure));
                 found.points.push(point(line, figure));
             }
@@ -253,7 +257,7 @@ impl HistorySeries {
 struct Key(Vec<String>);
 
 impl Key {
-    fn of(line: &HistoryLine, figure: &HistoryFigure) -> Key {
+    fn from_figure(line: &HistoryLine, figure: &HistoryFigure) -> Key {
         // The parts stay apart in a list, because two different lists joined into one text could be
         // equal.
         let of_run = [&line.suite, &line.fingerprint, &line.setting, &line.profile];

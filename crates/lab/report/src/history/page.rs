@@ -109,7 +109,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(series: &HistorySeries) -> Scale {
+    fn from_series(series: &HistorySeries) -> Scale {
         let ends = |point: &super::HistoryPoint| {
             let low = point.low.unwrap_or(point.median);
             (low, point.high.unwrap_or(point.median))
@@ -149,7 +149,7 @@ fn round(place: f64) -> f64 {
 }
 
 fn chart(series: &HistorySeries, notes: &[Note]) -> Chart {
-    let scale = Scale::of(series);
+    let scale = Scale::from_series(series);
     let points = series.points.iter().enumerate();
     let dots: Vec<Dot> = points
         .map(|(at, point)| Dot {

@@ -92,7 +92,7 @@ fn row(
                 ),
                 format!("over {} blocks", ratio.blocks),
             )
-            .of(ratio.ratio, "x"),
+            .with_value(ratio.ratio, "x"),
             Cell {
                 title: ratio.reason.clone(),
                 ..Cell::text(ratio.verdict)

@@ -9,7 +9,8 @@ use super::figures::figures_of;
 use super::pairing::{band_of, ratio_to};
 use super::report::{CaseReport, Report, Trouble};
 use super::table::fill;
-use super::{beside, variants};
+use super::why::cause_of;
+use super::{beside, latencies, target, variants, why};
 use crate::lint::{Finding, Severity, lint};
 
 /// Computes everything that a report of this run says. The same run gives the same report: the
@@ -36,6 +37,15 @@ pub fn build(run: &Run, samples: &[Sample]) -> Report {
         warnings: strays(run, samples),
         withdrawn: None,
     };
+    // A target is a share of a peer or a limit, so it is judged once all figures are there.
+    let targets: Vec<_> = report
+        .cases
+        .iter()
+        .map(|case| target::outcome_of(&report, &case.plan))
+        .collect();
+    for (case, target) in report.cases.iter_mut().zip(targets) {
+        case.target = target;
+    }
     report.tables = run
         .plan
         .tables
@@ -46,6 +56,8 @@ pub fn build(run: &Run, samples: &[Sample]) -> Report {
     // positions of their plans, which the views pair them with.
     report.tables.extend(variants::table(&report));
     report.tables.extend(beside::table(&report, samples));
+    report.tables.extend(target::table(&report));
+    report.tables.extend(why::table(&report));
     report.findings = without_result(&report);
     // The linter reads the finished figures and ratios, so it runs last.
     let linted = lint(&figures_of(&report, samples));
@@ -56,6 +68,9 @@ pub fn build(run: &Run, samples: &[Sample]) -> Report {
 /// Does as [`build`], and adds the warnings that reading the record gave, and its withdrawal.
 pub fn build_stored(stored: &StoredRun) -> Report {
     let mut report = build(&stored.run, &stored.samples);
+    for case in &mut report.cases {
+        case.latencies = latencies::of_case(stored, &case.plan);
+    }
     let told = stored.warnings.iter().map(ToString::to_string);
     report.warnings.extend(told);
     report.withdrawn = stored.withdrawn.clone();
@@ -66,7 +81,7 @@ pub fn build_stored(stored: &StoredRun) -> Report {
 fn without_result(report: &Report) -> Vec<Finding> {
     let places = report.cases.iter().flat_map(|case| {
         let plan = &case.plan;
-        plan.systems.iter().map(move |system| (plan, system))
+        plan.compared().map(move |system| (plan, system))
     });
     places
         .filter(|(plan, system)| report.figure(&plan.name, system, &plan.metric).is_none())
@@ -94,7 +109,7 @@ fn case_figures(run: &Run, case: &CasePlan, samples: &[Sample]) -> Vec<Figure> {
     // Every metric has a ratio of its own, judged by the noise of that metric: a band of the
     // throughput says nothing of the memory.
     for figure in figures.iter_mut().filter(|f| f.system == OURS) {
-        let peers = case.systems.iter().filter(|name| *name != OURS);
+        let peers = case.compared().filter(|name| *name != OURS);
         figure.ratio_to = peers
             .filter_map(|peer| {
                 let ratio = ratio_to(case, samples, &figure.metric, peer)?;
@@ -111,6 +126,9 @@ fn case_report(run: &Run, case: &CasePlan, samples: &[Sample]) -> CaseReport {
         limit: stored_limit(run, case).cloned(),
         band: band_of(case, samples, &case.metric),
         series: series_of(run, case, samples),
+        latencies: Vec::new(),
+        cause: cause_of(case, samples),
+        target: None,
     }
 }
 

@@ -60,7 +60,7 @@ impl Cell {
         }
     }
 
-    pub(crate) fn of(mut self, value: f64, unit: &str) -> Cell {
+    pub(crate) fn with_value(mut self, value: f64, unit: &str) -> Cell {
         let unit = unit.to_owned();
         self.value = Some(Amount { value, unit });
         self
@@ -101,5 +101,5 @@ pub(crate) fn figure_cell(figure: &Figure) -> Cell {
             ..Cell::number(format!("{text} ({})", marks.join(", ")), title)
         },
     };
-    cell.of(figure.median, &figure.unit)
+    cell.with_value(figure.median, &figure.unit)
 }

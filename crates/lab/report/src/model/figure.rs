@@ -190,7 +190,8 @@ fn limit_of(run: &Run, case: &CasePlan) -> Option<f64> {
     stored_limit(run, case).map(|limit| best_known(limit) * case.limit_per_unit.unwrap_or(1.0))
 }
 
-fn share(value: f64, limit: f64, better: Better) -> Option<f64> {
+/// How much of a limit a value is, turned so that more is better; `None` where that is not finite.
+pub(crate) fn share(value: f64, limit: f64, better: Better) -> Option<f64> {
     let share = match better {
         Better::Higher => value / limit,
         // Of a least possible time, the share is how much of ours it is.

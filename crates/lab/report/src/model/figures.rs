@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dyno_record::{
     Arm, Better, CasePlan, Ceiling, Claim, CodecFigure, Condition, Count, Figures, Heading,
-    LatencyFigure, Load, Outcome, QuotedFigure, Sample, Size,
+    LatencyFigure, Load, Outcome, QuotedFigure, Role, Sample, Size,
 };
 use dyno_stats::Verdict;
 
@@ -165,7 +165,9 @@ fn quoted(report: &Report, figure: &Figure, samples: &[Sample]) -> Option<Quoted
         .iter()
         .find(|c| c.plan.name == figure.case)?
         .plan;
-    if case.metric != figure.metric {
+    // Experiments may lack what a figure must have: one whose output goes nowhere is above the
+    // limit of the disk.
+    if case.metric != figure.metric || case.role(&figure.system) == Role::Experiment {
         return None;
     }
     let done: Vec<&Sample> = group(samples, &figure.case, &figure.system, Arm::Main)
@@ -251,7 +253,7 @@ fn codecs(report: &Report) -> Vec<CodecFigure> {
     let mut found: BTreeMap<(String, String, String), CodecFigure> = BTreeMap::new();
     for case in &report.cases {
         let plan = &case.plan;
-        for system in &plan.systems {
+        for system in plan.compared() {
             let own = plan.variants.get(system);
             let param = |name: &str| {
                 let value = own

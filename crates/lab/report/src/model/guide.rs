@@ -60,7 +60,7 @@ pub(crate) fn choice(report: &Report, case: &CasePlan) -> Option<String> {
 fn systems<'a>(table: &'a Table, case: &'a CasePlan) -> Vec<Named<'a>> {
     let stated = named(&table.columns);
     if stated.is_empty() {
-        return case.systems.iter().map(|name| Named::plain(name)).collect();
+        return case.compared().map(|name| Named::plain(name)).collect();
     }
     let part = |named: &Named<'_>| case.systems.iter().any(|system| system == named.system);
     stated.into_iter().filter(part).collect()

@@ -7,6 +7,7 @@ mod chart;
 mod figure;
 mod figures;
 mod guide;
+mod latencies;
 mod noise;
 mod pairing;
 mod report;
@@ -15,7 +16,9 @@ mod sensed;
 mod side_by_side;
 mod steady;
 mod table;
+mod target;
 mod variants;
+mod why;
 
 pub(crate) use beside::{TITLE as BESIDE_TITLE, is_interleaved};
 pub use build::{build, build_stored};
@@ -26,6 +29,7 @@ pub use figure::{Figure, Ratio};
 pub use figures::figures_of;
 pub(crate) use figures::percentiles;
 pub(crate) use guide::choice;
+pub use latencies::{KeptLatencies, LatencyAt};
 pub use noise::Noise;
 pub(crate) use noise::noise_line;
 pub(crate) use pairing::{band_of, best_ratio, better_of, deciding_ratio, ratio_between, ratio_to};
@@ -35,6 +39,10 @@ pub(crate) use sensed::rows as sensor_rows;
 pub use steady::Steady;
 pub(crate) use steady::{NOT_JUDGED, obstacle};
 pub(crate) use table::{spread_percent, spread_share, spread_text};
+pub use target::TargetOutcome;
+pub(crate) use target::{TITLE as TARGETS_TITLE, summary as targets_summary};
+pub(crate) use why::TITLE as WHY_TITLE;
+pub use why::{Cause, Trial};
 
 /// The name under which our own programs run.
 pub const OURS: &str = "dyno";

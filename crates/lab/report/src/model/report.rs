@@ -7,6 +7,9 @@ use serde::Serialize;
 use super::cell::FilledTable;
 use super::chart::Series;
 use super::figure::Figure;
+use super::latencies::KeptLatencies;
+use super::target::TargetOutcome;
+use super::why::Cause;
 use crate::lint::Finding;
 
 /// Everything that a report prints, in every form.
@@ -43,6 +46,12 @@ pub struct CaseReport {
     pub band: Option<NoiseBand>,
     /// Samples of the ranking metric by system, the control arm as a series of its own.
     pub series: Vec<Series>,
+    /// Latencies by percentile and by time, of the systems whose logs were kept.
+    pub latencies: Vec<KeptLatencies>,
+    /// What bounds the figure, where experiments were made to find out.
+    pub cause: Option<Cause>,
+    /// Whether the figure reaches its target, where the suite states one.
+    pub target: Option<TargetOutcome>,
 }
 
 /// An invocation that failed or hung.
@@ -115,8 +124,10 @@ impl Report {
             Some(command) => format!(" --beside {}", quoted(command)),
             None => String::new(),
         };
+        let asked = plan.cases.iter().any(|case| !case.experiments.is_empty());
+        let why = if asked { " --why" } else { "" };
         let suite = quoted(&plan.suite);
-        format!("dyno run {suite}{size}{chosen}{set}{peers}{beside}")
+        format!("dyno run {suite}{size}{chosen}{set}{peers}{beside}{why}")
     }
 }
 

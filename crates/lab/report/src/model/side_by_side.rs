@@ -7,7 +7,7 @@ use super::cell::{Cell, FilledTable, figure_cell};
 use super::figure::Ratio;
 use super::pairing::ratio_between;
 use super::report::Report;
-use crate::units::{counted, number, ratio_range, ratio_text};
+use crate::units::{counted, number, ratio_range, ratio_text, unit_of, verdict_word};
 
 /// A system and the name that it has in this table: `dyno as true-zero-copy`.
 #[derive(Debug, Clone, Copy)]
@@ -100,11 +100,11 @@ fn cells(
                 format!("{} {name}", ratio_text(ratio.ratio)),
                 title,
             ));
-            cells.push(verdict_cell(&ratio));
+            cells.push(verdict_cell(&ratio, case, metric));
         }
         Some((_, ratio)) => {
             cells.push(Cell::none("no speed-up is shown"));
-            cells.push(verdict_cell(&ratio));
+            cells.push(verdict_cell(&ratio, case, metric));
         }
         None => cells.extend([
             Cell::none("nothing to compare with"),
@@ -114,10 +114,14 @@ fn cells(
     cells
 }
 
-fn verdict_cell(ratio: &Ratio) -> Cell {
+fn verdict_cell(ratio: &Ratio, case: &CasePlan, metric: &str) -> Cell {
     Cell {
         title: ratio.reason.clone(),
-        ..Cell::text(ratio.verdict)
+        ..Cell::text(verdict_word(
+            ratio.verdict,
+            &unit_of(case, metric).0,
+            metric,
+        ))
     }
 }
 

@@ -8,9 +8,9 @@ use super::cell::{Cell, FilledTable, figure_cell};
 use super::figure::{Figure, Ratio};
 use super::pairing::{deciding_ratio, ranking_figure};
 use super::report::Report;
-use super::samples::{group, one_value, value_of};
+use super::samples::{group, one_value, value_of, with_range};
 use super::{guide, side_by_side};
-use crate::units::{number, quantity, ratio_range, ratio_text, share_text};
+use crate::units::{number, quantity, ratio_range, ratio_text, share_text, verdict_word};
 
 /// Fills a table of the plan from the figures.
 pub(crate) fn fill(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
@@ -33,7 +33,7 @@ fn cases(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
         };
         match &row.system {
             Some(system) => places.push((row, system.clone())),
-            None => places.extend(case.plan.systems.iter().map(|s| (row, s.clone()))),
+            None => places.extend(case.plan.compared().map(|s| (row, s.clone()))),
         }
     }
     if table.ranked {
@@ -130,7 +130,7 @@ fn cell(column: &str, report: &Report, samples: &[Sample], row: &TableRow, syste
             Some((share, limit)) => {
                 let unit = ranking.map_or("", |f| f.unit.as_str());
                 let title = format!("the limit is {}", quantity(limit, unit));
-                Cell::number(share_text(share), title).of(share, "%")
+                Cell::number(share_text(share), title).with_value(share, "%")
             }
             None => Cell::none("the case names no limit that was measured"),
         },
@@ -141,10 +141,13 @@ fn cell(column: &str, report: &Report, samples: &[Sample], row: &TableRow, syste
         "verdict" => verdict_cell(report, case, system),
         "seed" => match row.seed.as_slice() {
             [value] => Cell::number(seed_text(report, case, *value), ""),
-            _ => seed_cell(report, case),
+            // The document measured what our program stands for here, and none of the peers.
+            _ if system == OURS => seed_cell(report, case),
+            _ => Cell::none("the seed document has no figure of this system"),
         },
         "repeats" => repeats_cell(report, samples, case, system),
         "variation" => variation_cell(report, samples, case, system),
+        "bottleneck" => bottleneck_cell(report, samples, case, system),
         name => {
             let prefixed = row.metric.as_ref().map(|prefix| format!("{prefix}-{name}"));
             let name = prefixed.as_deref().unwrap_or(name);
@@ -158,11 +161,12 @@ fn cell(column: &str, report: &Report, samples: &[Sample], row: &TableRow, syste
 
 /// The verdict on ours against a peer; without a peer, whether the rate itself stands.
 fn verdict_cell(report: &Report, case: &str, system: &str) -> Cell {
-    let steady = ranking_figure(report, case, system).and_then(|figure| figure.steady.as_ref());
+    let figure = ranking_figure(report, case, system);
+    let steady = figure.and_then(|figure| figure.steady.as_ref());
     match (deciding_ratio(report, case, system), steady) {
         (Some((_, ratio)), _) => Cell {
             title: ratio.reason.clone(),
-            ..Cell::text(verdict_text(ratio.verdict, system))
+            ..Cell::text(verdict_text(ratio.verdict, figure, system))
         },
         (None, Some(steady)) => Cell {
             title: steady.reason.clone(),
@@ -218,10 +222,11 @@ pub(crate) fn spread_percent(share: f64) -> String {
 }
 
 /// On a peer's row the verdict is still on ours, so the text names us.
-fn verdict_text(verdict: &str, system: &str) -> String {
+fn verdict_text(verdict: &'static str, figure: Option<&Figure>, system: &str) -> String {
+    let word = figure.map_or(verdict, |f| verdict_word(verdict, &f.unit, &f.metric));
     match verdict {
-        "faster" | "slower" if system != OURS => format!("{OURS} {verdict}"),
-        _ => verdict.to_owned(),
+        "faster" | "slower" if system != OURS => format!("{OURS} {word}"),
+        _ => word.to_owned(),
     }
 }
 
@@ -235,7 +240,7 @@ fn ratio_cell(peer: &str, ratio: &Ratio, system: &str) -> Cell {
         ratio_range(ratio.low, ratio.high),
         ratio.blocks
     );
-    Cell::number(text, title).of(ratio.ratio, "x")
+    Cell::number(text, title).with_value(ratio.ratio, "x")
 }
 
 /// The ranking metric of every sample that ended well, in the order of the blocks.
@@ -271,7 +276,7 @@ fn variation_cell(report: &Report, samples: &[Sample], case: &str, system: &str)
             format!("{:.1}%", share * 100.0),
             "standard deviation of the repeats, as a share of their mean",
         )
-        .of(share, "%"),
+        .with_value(share, "%"),
         Err(_) => Cell::none("fewer than two invocations ended well"),
     }
 }
@@ -285,9 +290,34 @@ fn seed_cell(report: &Report, case: &str) -> Cell {
     let plan = report.cases.iter().find(|c| c.plan.name == case);
     match plan.and_then(|c| Some((c.plan.seed_figure.as_ref()?, &c.plan.unit))) {
         Some((seed, unit)) => {
-            Cell::number(quantity(seed.value, unit), seed.note.clone()).of(seed.value, unit)
+            Cell::number(quantity(seed.value, unit), seed.note.clone()).with_value(seed.value, unit)
         }
         None => Cell::none("the seed document has no such figure"),
+    }
+}
+
+/// What experiments prove to bound our figure. Without them it is the longest stage as the samples
+/// state it, which is where the time went and not what would make it shorter.
+fn bottleneck_cell(report: &Report, samples: &[Sample], case: &str, system: &str) -> Cell {
+    let found = report.cases.iter().find(|c| c.plan.name == case);
+    let cause = found.and_then(|case| case.cause.as_ref());
+    if let Some(cause) = cause.filter(|_| system == OURS) {
+        return Cell {
+            title: cause.text.clone(),
+            ..Cell::text(cause.resource.as_deref().unwrap_or("unproven"))
+        };
+    }
+    let stated: Vec<&str> = group(samples, case, system, Arm::Main)
+        .into_iter()
+        .filter(|s| s.outcome == Outcome::Done)
+        .filter_map(|s| s.facts.get("bottleneck").map(String::as_str))
+        .collect();
+    match with_range(&stated) {
+        Some(text) => Cell {
+            title: "the longest stage; dyno run SUITE --case CASE --why proves a cause".to_owned(),
+            ..Cell::text(format!("{text}, unproven"))
+        },
+        None => Cell::none("no sample states it"),
     }
 }
 

@@ -6,7 +6,7 @@ use dyno_record::Role;
 use super::cell::{Cell, FilledTable, figure_cell};
 use super::report::Report;
 use super::{CaseReport, OURS};
-use crate::units::{ratio_range, ratio_text};
+use crate::units::{ratio_range, ratio_text, verdict_word};
 
 /// A row for each variant and library baseline of each case that was run; `None` when no case has
 /// one.
@@ -44,7 +44,7 @@ fn row(report: &Report, case: &CaseReport, system: &str) -> Option<Vec<Cell>> {
     let role = match plan.role(system) {
         Role::Variant => "variant",
         Role::Baseline => "library baseline",
-        Role::Ours | Role::Peer => return None,
+        Role::Ours | Role::Experiment | Role::Peer => return None,
     };
     let figure = report.figure(&plan.name, system, &plan.metric)?;
     let ours = report.figure(&plan.name, OURS, &plan.metric)?;
@@ -59,10 +59,10 @@ fn row(report: &Report, case: &CaseReport, system: &str) -> Option<Vec<Cell>> {
     cells.extend(match ratio {
         Some(ratio) => [
             Cell::number(ratio_text(ratio.ratio), ratio_range(ratio.low, ratio.high))
-                .of(ratio.ratio, "x"),
+                .with_value(ratio.ratio, "x"),
             Cell {
                 title: ratio.reason.clone(),
-                ..Cell::text(ratio.verdict)
+                ..Cell::text(verdict_word(ratio.verdict, &figure.unit, &figure.metric))
             },
         ],
         None => [

@@ -34,10 +34,10 @@ const SCRIPTS: [&str; 4] = [
 /// `home` is where the page links back to, when it is one of a site.
 pub(super) fn print(report: &Report, home: Option<&str>) -> Result<String, ReportError> {
     let values = context! {
-        r => Serde(View::of(report)),
+        r => Serde(View::from_report(report)),
         home,
         scripts => Value::from_safe_string(SCRIPTS.join("\n")),
-        data => Value::from_safe_string(json::inline(&Plots::of(report))?),
+        data => Value::from_safe_string(json::inline(&Plots::from_report(report))?),
     };
     render(NAME, values)
 }
@@ -56,6 +56,24 @@ pub(super) fn print_history(page: &impl Serialize) -> Result<String, ReportError
     render(HISTORY, context! { h => Serde(page) })
 }
 
+/// A quantity that no line break takes apart: it may break before a bracket and after a comma, and
+/// nowhere inside a number with its unit.
+fn whole(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    let mut before = ' ';
+    while let Some(letter) = letters.next() {
+        let may_break = letters.peek() == Some(&'(') || before == ',';
+        out.push(if letter == ' ' && !may_break {
+            '\u{a0}'
+        } else {
+            letter
+        });
+        before = letter;
+    }
+    out
+}
+
 /// Renders a template with our style.
 fn render(name: &'static str, values: Value) -> Result<String, ReportError> {
     let failed = |source| ReportError::Template { name, source };
@@ -66,6 +84,7 @@ fn render(name: &'static str, values: Value) -> Result<String, ReportError> {
     environment.add_filter("rich", |text: String| {
         Value::from_safe_string(rich_text::to_html(&text))
     });
+    environment.add_filter("whole", |text: String| whole(&text));
     for (name, source) in TEMPLATES {
         environment.add_template(name, source).map_err(failed)?;
     }
@@ -75,4 +94,15 @@ fn render(name: &'static str, values: Value) -> Result<String, ReportError> {
         .get_template(name)
         .and_then(|template| template.render(values))
         .map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_keeps_its_unit_and_its_interval_together() {
+        let shown = whole("9.61 M rows/s (n = 1, not judged)").replace('\u{a0}', "_");
+        assert_eq!(shown, "9.61_M_rows/s (n_=_1, not_judged)");
+    }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::error::ReportError;
 use crate::headline::{Headline, headline};
 use crate::lint::Finding;
-use crate::model::{Figure, FilledTable, Report, Series, Trouble};
+use crate::model::{Cause, Figure, FilledTable, Report, Series, TargetOutcome, Trouble};
 
 /// The version of the form; fields are added without a new one, never changed.
 const REPORT_VERSION: u32 = 3;
@@ -46,6 +46,8 @@ struct Case<'a> {
     noise_band_blocks: usize,
     smallest_effect: Option<f64>,
     seed_figure: &'a Option<SeedFigure>,
+    cause: &'a Option<Cause>,
+    target: &'a Option<TargetOutcome>,
     series: &'a [Series],
 }
 
@@ -81,6 +83,8 @@ pub(super) fn print(report: &Report) -> Result<String, ReportError> {
                 noise_band_blocks: case.band.map_or(0, |band| band.n),
                 smallest_effect: case.band.map(|band| band.smallest_effect()),
                 seed_figure: &case.plan.seed_figure,
+                cause: &case.cause,
+                target: &case.target,
                 series: &case.series,
             })
             .collect(),

@@ -25,7 +25,7 @@ pub(super) fn print(report: &Report) -> Result<String, ReportError> {
     environment.add_filter("cell", |text: String| markdown_cell(&text));
     environment.add_filter("line", |text: String| one_line(&text));
     environment.add_template(NAME, TEMPLATE).map_err(failed)?;
-    let mut view = View::of(report);
+    let mut view = View::from_report(report);
     let all = std::mem::take(&mut view.tables);
     let page = |tables: &[TableView], left_out: &[&str]| {
         let values = context! {

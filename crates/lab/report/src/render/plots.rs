@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dyno_record::{Better, CasePlan};
 use serde::Serialize;
 
-use crate::model::{CaseReport, Report, Series, percentiles};
+use crate::model::{CaseReport, Figure, KeptLatencies, Report, Series, percentiles};
 
 /// Beyond this many dots a strip is a smear and the file grows without telling more.
 const DOTS_MAX: usize = 100;
@@ -16,6 +16,10 @@ pub(super) struct Plots {
     strips: Vec<Strip>,
     pub(super) sweeps: Vec<Sweep>,
     latencies: Vec<Latency>,
+    /// Latency by time, one for each case; without series where no log was kept.
+    times: Vec<Sweep>,
+    /// Cost of each stage, one for each case.
+    stages: Vec<Stages>,
 }
 
 #[derive(Serialize)]
@@ -35,6 +39,8 @@ struct Strip {
 pub(super) struct Sweep {
     pub(super) title: String,
     pub(super) axis: String,
+    /// Whether the axis is time, which is linear however long it is.
+    time: bool,
     metric: String,
     pub(super) unit: String,
     pub(super) series: Vec<Line>,
@@ -69,7 +75,7 @@ struct LatencyLine {
 }
 
 impl Plots {
-    pub(super) fn of(report: &Report) -> Plots {
+    pub(super) fn from_report(report: &Report) -> Plots {
         Plots {
             strips: report
                 .cases
@@ -81,6 +87,12 @@ impl Plots {
                 .cases
                 .iter()
                 .map(|case| latency(report, case))
+                .collect(),
+            times: report.cases.iter().map(latency_by_time).collect(),
+            stages: report
+                .cases
+                .iter()
+                .map(|case| stages(report, case))
                 .collect(),
         }
     }
@@ -176,7 +188,7 @@ fn sweep(report: &Report, cases: &[&CaseReport]) -> Sweep {
     let axis = plan.axis.as_ref().map_or("", |(name, _)| name.as_str());
     let mut systems: Vec<&String> = Vec::new();
     for case in cases {
-        for system in &case.plan.systems {
+        for system in case.plan.compared() {
             if !systems.contains(&system) {
                 systems.push(system);
             }
@@ -185,6 +197,7 @@ fn sweep(report: &Report, cases: &[&CaseReport]) -> Sweep {
     Sweep {
         title: format!("{} of {} over {axis}", plan.metric, plan.workload),
         axis: axis.to_owned(),
+        time: false,
         metric: plan.metric.clone(),
         unit: plan.unit.clone(),
         series: systems
@@ -217,13 +230,80 @@ fn points(report: &Report, cases: &[&CaseReport], system: &str) -> Vec<Point> {
     points
 }
 
+/// All percentiles of a kept log, else those that the samples state.
 fn latency(report: &Report, case: &CaseReport) -> Latency {
     let line = |system: &String| LatencyLine {
         system: system.clone(),
-        points: percentiles(report, &case.plan.name, system),
+        points: match case.latencies.iter().find(|kept| kept.system == *system) {
+            Some(kept) => kept.curve.clone(),
+            None => percentiles(report, &case.plan.name, system),
+        },
     };
     Latency {
         case: case.plan.name.clone(),
-        series: case.plan.systems.iter().map(line).collect(),
+        series: case.plan.compared().map(line).collect(),
+    }
+}
+
+fn latency_by_time(case: &CaseReport) -> Sweep {
+    let line = |kept: &KeptLatencies| Line {
+        system: kept.system.clone(),
+        points: kept
+            .by_time
+            .iter()
+            .map(|at| Point {
+                x: at.at_s,
+                y: at.p99_s,
+                low: Some(at.low_s),
+                high: Some(at.high_s),
+                n: at.n,
+                case: case.plan.name.clone(),
+            })
+            .collect(),
+    };
+    Sweep {
+        title: format!("Latency of {} by time", case.plan.name),
+        axis: "seconds into the load".to_owned(),
+        time: true,
+        metric: "99th percentile".to_owned(),
+        unit: "s".to_owned(),
+        series: case.latencies.iter().map(line).collect(),
+    }
+}
+
+/// What the stages of each system cost: the metrics `stage-NAME-s`, in seconds of work.
+#[derive(Serialize)]
+struct Stages {
+    case: String,
+    series: Vec<StageLine>,
+}
+
+#[derive(Serialize)]
+struct StageLine {
+    system: String,
+    /// The stages by name, with their medians.
+    stages: Vec<(String, f64)>,
+}
+
+/// The stage of a metric: `parse` of `stage-parse-s`.
+pub(super) fn stage_of(metric: &str) -> Option<&str> {
+    metric.strip_prefix("stage-")?.strip_suffix("-s")
+}
+
+fn stages(report: &Report, case: &CaseReport) -> Stages {
+    let line = |system: &String| {
+        let own = |f: &&Figure| f.case == case.plan.name && f.system == *system;
+        let figures = report.figures.iter().filter(own);
+        let stages: Vec<(String, f64)> = figures
+            .filter_map(|f| Some((stage_of(&f.metric)?.to_owned(), f.median)))
+            .collect();
+        (!stages.is_empty()).then(|| StageLine {
+            system: system.clone(),
+            stages,
+        })
+    };
+    Stages {
+        case: case.plan.name.clone(),
+        series: case.plan.compared().filter_map(line).collect(),
     }
 }

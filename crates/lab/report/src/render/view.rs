@@ -3,14 +3,16 @@
 use dyno_record::{Limit, MachineCheck, Outcome, Sample, TableKind};
 use serde::Serialize;
 
-use super::plots::{Plots, parameter};
+use super::plots::{Plots, parameter, stage_of};
 use crate::headline::{Headline, HeadlineRow, headline};
 use crate::lint::{Finding, lint_scope};
 use crate::model::{
-    BESIDE_TITLE, CaseReport, Figure, FilledTable, Report, best_known, figures_of, is_interleaved,
-    sensor_rows, spread_text,
+    BESIDE_TITLE, CaseReport, Figure, FilledTable, Report, TARGETS_TITLE, WHY_TITLE, best_known,
+    figures_of, is_interleaved, sensor_rows, spread_text,
 };
-use crate::units::{quantity, range_text, ratio_range, ratio_text, share_text};
+use crate::units::{
+    number, quantity, range_text, ratio_range, ratio_text, share_text, verdict_word,
+};
 
 /// Rows of the raw table, about 500 bytes each; the record has all.
 const RAW_ROWS_MAX: usize = 600;
@@ -54,7 +56,7 @@ pub(crate) struct WithdrawnView {
 }
 
 impl WithdrawnView {
-    pub(crate) fn of(report: &Report) -> Option<WithdrawnView> {
+    pub(crate) fn from_report(report: &Report) -> Option<WithdrawnView> {
         let withdrawal = report.withdrawn.as_ref()?;
         let why = withdrawal.why.as_str();
         let (first, rest) = why.split_once("\n\n").unwrap_or((why, ""));
@@ -116,9 +118,13 @@ struct CaseView {
     params: String,
     analysis: String,
     limit: String,
+    target: String,
+    bounds: String,
     seed: String,
     band: String,
     has_latency: bool,
+    has_time: bool,
+    has_stages: bool,
     command: String,
     figures: Vec<FigureRow>,
 }
@@ -156,7 +162,7 @@ struct RawRow {
 }
 
 impl View {
-    pub(super) fn of(report: &Report) -> View {
+    pub(super) fn from_report(report: &Report) -> View {
         let run = &report.run;
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let headline = headline(report);
@@ -176,14 +182,14 @@ impl View {
             beside: text(&run.beside),
             environment: environment(report),
             checks: bad_checks(report),
-            withdrawn: WithdrawnView::of(report),
+            withdrawn: WithdrawnView::from_report(report),
             has_alone: headline.rows.iter().any(|row| !row.compared),
             rows: rows(report, &headline),
             findings: report.findings.clone(),
             linted: lint_scope(&figures_of(report, &report.samples)),
             limits: run.limits.iter().map(limit_row).collect(),
             tables: tables(report),
-            sweeps: Plots::of(report)
+            sweeps: Plots::from_report(report)
                 .sweeps
                 .into_iter()
                 .map(|s| s.title)
@@ -213,8 +219,8 @@ pub(crate) fn rows(report: &Report, headline: &Headline) -> Vec<RowView> {
             anchor: anchor(index, &case.plan.name),
             title: case.plan.title.clone(),
             tone: match row.cells[5].as_str() {
-                "faster" => "good",
-                "slower" => "bad",
+                "faster" | "smaller" | "better" => "good",
+                "slower" | "larger" | "worse" => "bad",
                 _ => "",
             },
         })
@@ -228,13 +234,15 @@ fn tables(report: &Report) -> Vec<TableView> {
     let plans = &report.run.plan.tables;
     let tables = report.tables.iter().enumerate();
     tables
+        // A run of a part of the suite leaves tables without a row, which would say nothing.
+        .filter(|(_, table)| !table.rows.is_empty() || !table.notes.is_empty())
         .map(|(index, table)| TableView {
             table: table.clone(),
             guide: match plans.get(index) {
                 Some(plan) => plan.kind == TableKind::Guide,
-                // A run beside a load is made to learn what the load costs, so the answer stands
-                // on page one.
-                None => table.title == BESIDE_TITLE,
+                // What a run was made to learn stands on page one: what a load costs, which
+                // targets are met, and what bounds a figure.
+                None => [BESIDE_TITLE, TARGETS_TITLE, WHY_TITLE].contains(&table.title.as_str()),
             },
         })
         .collect()
@@ -321,7 +329,7 @@ fn case_view(
     let figures = || report.figures.iter().filter(|f| f.case == plan.name);
     let limit = figures().find_map(|f| f.limit.map(|limit| (limit, &f.unit)));
     let params = plan.params.iter();
-    let params = params.map(|(name, value)| parameter(name, value));
+    let params = params.map(|(name, value)| without_references(&parameter(name, value)));
     // A case that was chosen and not reached has no row on page one.
     let row = headline.iter().find(|row| row.cells[0] == plan.name);
     CaseView {
@@ -340,6 +348,11 @@ fn case_view(
                 .as_ref()
                 .map_or(String::new(), |reason| format!("is not known: {reason}")),
         },
+        target: case.target.as_ref().map_or(String::new(), |one| one.text()),
+        bounds: case
+            .cause
+            .as_ref()
+            .map_or(String::new(), |one| one.text.clone()),
         seed: match &plan.seed_figure {
             Some(seed) => format!("{} ({})", quantity(seed.value, &plan.unit), seed.note),
             None => String::new(),
@@ -355,9 +368,23 @@ fn case_view(
             ),
         },
         command: report.case_command(plan),
-        has_latency: figures().any(|f| f.metric.starts_with("latency-p")),
+        has_latency: figures().any(|f| f.metric.starts_with("latency-p"))
+            || !case.latencies.is_empty(),
+        has_time: !case.latencies.is_empty(),
+        has_stages: figures().any(|f| stage_of(&f.metric).is_some()),
         figures: figures().map(figure_row).collect(),
     }
+}
+
+/// References to data as a reader knows them: `files = archive/*.csv.gz`. A record keeps the
+/// reference, because the directory behind it is of one machine.
+fn without_references(text: &str) -> String {
+    let mut parts = text.split("${data.");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(&part.replacen('}', "", 1));
+    }
+    out
 }
 
 /// A case in one line: our figure, and the ratio to the best peer with its verdict.
@@ -393,7 +420,7 @@ fn figure_row(figure: &Figure) -> FigureRow {
                     "{} {peer} ({}), {}",
                     ratio_text(ratio.ratio),
                     ratio_range(ratio.low, ratio.high),
-                    ratio.verdict
+                    verdict_word(ratio.verdict, &figure.unit, &figure.metric)
                 ),
                 reason: ratio.reason.clone(),
             })
@@ -439,7 +466,7 @@ fn raw_row(sample: &Sample) -> RawRow {
             sample
                 .metrics
                 .iter()
-                .map(|(k, v)| format!("{k} {v}"))
+                .map(|(k, v)| format!("{k} {}", number(*v)))
                 .collect(),
         ),
         answer: match &sample.answer {

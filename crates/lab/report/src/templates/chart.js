@@ -17,17 +17,32 @@ function node(name, attributes, text) {
   return made;
 }
 
-// One colour for a system on the whole page; dyno has the first.
-const colours = new Map([["dyno", "var(--s0)"]]);
-function colour(system) {
-  const name = system.replace(/ again$/, "");
-  const next = colours.size;
-  // Five colours are chosen by hand; systems beyond them get hues that lie far apart.
-  if (!colours.has(name)) colours.set(name, next < 6 ? `var(--s${next})` : `hsl(${next * 137} 55% var(--far))`);
-  return colours.get(name);
+// Colours that are told apart, also side by side; dyno has the first.
+const COLOURS = 10;
+// The place of each system in the order of the page, which decides its colour where it can.
+const places = new Map([["dyno", 0]]);
+function bare(system) {
+  return system.replace(/ again$/, "");
 }
 
-function frame(holder, height, label) {
+// The colours of one plot: a system keeps its own unless another one of the plot has it already.
+function paint(systems) {
+  const colours = new Map();
+  const taken = new Set();
+  const names = [...new Set(systems.map(bare))];
+  for (const name of names) if (!places.has(name)) places.set(name, places.size);
+  names.sort((a, b) => places.get(a) - places.get(b));
+  for (const name of names) {
+    let number = places.get(name) % COLOURS;
+    for (let tries = 0; tries < COLOURS && taken.has(number); tries += 1) number = (number + 1) % COLOURS;
+    // More systems than colours: hues between them, which are all different.
+    colours.set(name, taken.has(number) ? `hsl(${taken.size * 47 + 20} 40% var(--far))` : `var(--s${number})`);
+    taken.add(taken.has(number) ? COLOURS + taken.size : number);
+  }
+  return (system) => colours.get(bare(system));
+}
+
+function frame(holder, height, label, systems) {
   const svg = node("svg", {
     viewBox: `0 0 ${WIDTH} ${height}`,
     role: "group",
@@ -35,7 +50,7 @@ function frame(holder, height, label) {
     "aria-label": `${label}. Arrow keys walk through the values.`,
   });
   holder.append(svg);
-  return { svg, marks: [] };
+  return { svg, marks: [], colour: paint(systems) };
 }
 
 function axisBelow(chart, scale, top, bottom, unit) {
@@ -49,7 +64,7 @@ function axisBelow(chart, scale, top, bottom, unit) {
     const half = text.length * 3.5;
     if (x - half < free || x + half > WIDTH + 4) continue;
     free = x + half + 6;
-    chart.svg.append(node("text", { x, y: bottom + 16, "text-anchor": "middle" }, text));
+    chart.svg.append(node("text", { class: "tick", x, y: bottom + 16, "text-anchor": "middle" }, text));
   }
 }
 
@@ -58,7 +73,7 @@ function axisLeft(chart, scale, left, right, unit) {
     const y = scale.at(tick);
     chart.svg.append(node("line", { class: "grid", x1: left, x2: right, y1: y, y2: y }));
     const text = words(tick, unit);
-    chart.svg.append(node("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, text));
+    chart.svg.append(node("text", { class: "tick", x: left - 8, y: y + 4, "text-anchor": "end" }, text));
   }
 }
 
@@ -66,20 +81,22 @@ function mark(chart, x, y, system, said, hollow) {
   const made = node("circle", {
     class: "mark", cx: x, cy: y, r: 4,
     style: hollow
-      ? `fill: var(--ground); stroke: ${colour(system)}; stroke-width: 1.5`
-      : `fill: ${colour(system)}`,
+      ? `fill: var(--ground); stroke: ${chart.colour(system)}; stroke-width: 1.5`
+      : `fill: ${chart.colour(system)}`,
   });
   chart.svg.append(made);
   chart.marks.push({ made, x, y, said });
 }
 
-// Names the systems in lines above the plot; returns where the plot may begin.
+// Names the systems in lines above the plot; returns where the plot may begin. A test reads the
+// names and colours off the dots.
 function legend(chart, systems, left) {
   let [x, y] = [left, 10];
   for (const system of systems) {
     const width = 40 + system.length * 8;
     if (x > left && x + width > WIDTH) [x, y] = [left, y + 20];
-    chart.svg.append(node("circle", { cx: x + 5, cy: y, r: 5, style: `fill: ${colour(system)}` }));
+    const dot = { class: "key", cx: x + 5, cy: y, r: 5, style: `fill: ${chart.colour(system)}` };
+    chart.svg.append(node("circle", dot));
     chart.svg.append(node("text", { class: "name", x: x + 15, y: y + 4 }, system));
     x += width;
   }

@@ -1,4 +1,8 @@
-// The three plots.
+// The plots.
+
+function systemsOf(plot) {
+  return plot.series.map((s) => s.system);
+}
 
 // A bar from zero to the median for each system of a case, with its interval and every sample, the
 // limit as a line, and the noise band around dyno's median shaded.
@@ -6,7 +10,7 @@ function drawStrip(holder, plot) {
   const [left, right, rowHeight] = NARROW ? [8, WIDTH - 12, 62] : [190, WIDTH - 24, 46];
   const top = 24;
   const bottom = top + plot.series.length * rowHeight;
-  const chart = frame(holder, bottom + 26, `Samples of ${plot.metric} of ${plot.case}`);
+  const chart = frame(holder, bottom + 26, `Samples of ${plot.metric} of ${plot.case}`, systemsOf(plot));
   const values = plot.series.flatMap((s) => [...s.dots.map((d) => d.value), s.high ?? 0]);
   const greatest = Math.max(0, ...values);
   if (!greatest) {
@@ -69,9 +73,10 @@ function drawRow(chart, plot, series, scale, y, left) {
 }
 
 function drawBar(chart, series, scale, y) {
-  const paint = series.control ? `fill: none; stroke: ${colour(series.system)}` : `fill: ${colour(series.system)}`;
+  const ours = chart.colour(series.system);
+  const paint = series.control ? `fill: none; stroke: ${ours}` : `fill: ${ours}`;
   const [zero, end] = [scale.at(0), scale.at(series.median)];
-  const bar = { x: zero, y: y - 12, width: Math.max(1, end - zero), height: 24, style: `${paint}; opacity: .3` };
+  const bar = { class: "bar", x: zero, y: y - 12, width: Math.max(1, end - zero), height: 24, style: `${paint}; opacity: .3` };
   chart.svg.append(node("rect", bar));
   if (series.low === null || series.high === null) return;
   const [a, b] = [scale.at(series.low), scale.at(series.high)];
@@ -82,27 +87,26 @@ function drawBar(chart, series, scale, y) {
 // A metric over the axis of a sweep, one line per system.
 function drawSweep(holder, plot) {
   const points = plot.series.flatMap((s) => s.points);
-  const chart = frame(holder, 380, `${plot.metric} over ${plot.axis}`);
+  const chart = frame(holder, 380, `${plot.metric} over ${plot.axis}`, systemsOf(plot));
   if (!points.length) return;
   const [left, right, bottom] = [96, WIDTH - (NARROW ? 8 : 24), 330];
   const top = legend(chart, plot.series.map((s) => s.system), left);
   const xs = points.map((p) => p.x);
   const ys = points.flatMap((p) => [p.y, p.low ?? p.y, p.high ?? p.y]);
-  const logX = wide(xs);
+  const logX = !plot.time && wide(xs);
   const logY = wide(ys);
   const x = makeScale(xs, left + 10, right - 10, { log: logX });
   const y = makeScale(ys, bottom, top, { log: logY, zero: true });
   axisBelow(chart, x, top, bottom, "");
   axisLeft(chart, y, left, right, plot.unit);
   const scales = [logX && "x", logY && "y"].filter(Boolean).join(" and ");
-  const note = plot.axis + (scales ? ` (${scales} logarithmic)` : "");
-  chart.svg.append(node("text", { x: right, y: bottom + 38, "text-anchor": "end" }, note));
+  axisNote(chart, right, bottom + 38, plot.axis + (scales ? ` (${scales} logarithmic)` : ""));
   for (const line of plot.series) {
     drawLine(chart, line.points.map((p) => [x.at(p.x), y.at(p.y)]), line.system);
     for (const p of line.points) {
       if (p.low !== null && p.high !== null) {
         const bar = { x1: x.at(p.x), x2: x.at(p.x), y1: y.at(p.low), y2: y.at(p.high) };
-        chart.svg.append(node("line", { ...bar, style: `stroke: ${colour(line.system)}; stroke-width: 2` }));
+        chart.svg.append(node("line", { ...bar, style: `stroke: ${chart.colour(line.system)}; stroke-width: 2` }));
       }
       const said =
         `${line.system} at ${plot.axis} ${words(p.x, "")}: ${words(p.y, plot.unit)}\n` +
@@ -116,7 +120,7 @@ function drawSweep(holder, plot) {
 // Latency by percentile; the axis stretches the tail, one step per nine.
 function drawLatency(holder, plot) {
   const lines = plot.series.filter((s) => s.points.length);
-  const chart = frame(holder, 360, `Latency by percentile of ${plot.case}`);
+  const chart = frame(holder, 360, `Latency by percentile of ${plot.case}`, systemsOf(plot));
   if (!lines.length) return;
   const [left, right, bottom] = [NARROW ? 64 : 96, WIDTH - (NARROW ? 12 : 24), 324];
   const top = legend(chart, lines.map((s) => s.system), left);
@@ -124,10 +128,15 @@ function drawLatency(holder, plot) {
   const all = lines.flatMap((s) => s.points);
   const values = all.map((p) => p[1]);
   const x = makeScale(all.map((p) => nines(p[0])), left + 10, right - 10);
-  const y = makeScale(values, bottom, top, { log: wide(values), zero: true });
+  const log = wide(values);
+  const y = makeScale(values, bottom, top, { log, zero: true });
+  if (log) axisNote(chart, right, bottom + 34, "latency (logarithmic)");
   x.ticks = [];
   axisLeft(chart, y, left, right, "s");
-  for (const percentile of [...new Set(all.map((p) => p[0]))]) {
+  const shown = [...new Set(all.map((p) => p[0]))];
+  const nine = (p) => [50, 90, 99, 99.9, 99.99, 99.999].includes(p);
+  // A whole curve has ten percentiles to a nine; their names would cover each other.
+  for (const percentile of shown.length > 8 ? shown.filter(nine) : shown) {
     const at = { x: x.at(nines(percentile)), y: bottom + 18, "text-anchor": "middle" };
     chart.svg.append(node("text", at, `p${percentile}`));
   }
@@ -141,7 +150,39 @@ function drawLatency(holder, plot) {
   listen(chart);
 }
 
+// The stages of each system as parts of one bar.
+function drawStages(holder, plot) {
+  const names = [...new Set(plot.series.flatMap((s) => s.stages.map((stage) => stage[0])))];
+  const [left, right, rowHeight] = NARROW ? [8, WIDTH - 12, 62] : [190, WIDTH - 24, 46];
+  const chart = frame(holder, 60 + plot.series.length * rowHeight, `Stages of ${plot.case}`, names);
+  const top = legend(chart, names, left);
+  const bottom = top + plot.series.length * rowHeight;
+  const sums = plot.series.map((s) => s.stages.reduce((sum, stage) => sum + stage[1], 0));
+  const scale = makeScale([0, ...sums], left, right, { zero: true });
+  axisBelow(chart, scale, top, bottom, "s");
+  plot.series.forEach((series, row) => {
+    const y = top + row * rowHeight + (NARROW ? 40 : rowHeight / 2);
+    const name = NARROW ? { x: left, y: y - 18 } : { x: left - 14, y: y + 4, "text-anchor": "end" };
+    chart.svg.append(node("text", { class: "name", ...name }, series.system));
+    let from = 0;
+    for (const [stage, seconds] of series.stages) {
+      const [a, b] = [scale.at(from), scale.at(from + seconds)];
+      const part = { x: a, y: y - 12, width: Math.max(1, b - a), height: 24, style: `fill: ${chart.colour(stage)}; opacity: .6` };
+      chart.svg.append(node("rect", part));
+      const share = digits((100 * seconds) / sums[row]);
+      mark(chart, (a + b) / 2, y, stage, `${series.system}, ${stage}: ${words(seconds, "s")}\n${share}% of the work`, true);
+      from += seconds;
+    }
+  });
+  listen(chart);
+}
+
+// What an axis shows, below its right end.
+function axisNote(chart, x, y, text) {
+  chart.svg.append(node("text", { class: "axis", x, y, "text-anchor": "end" }, text));
+}
+
 function drawLine(chart, places, system) {
   const points = places.map((p) => p.join(",")).join(" ");
-  chart.svg.append(node("polyline", { points, style: `fill: none; stroke: ${colour(system)}; stroke-width: 1.5` }));
+  chart.svg.append(node("polyline", { points, style: `fill: none; stroke: ${chart.colour(system)}; stroke-width: 1.5` }));
 }

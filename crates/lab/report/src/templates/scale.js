@@ -28,13 +28,15 @@ function makeScale(values, from, to, { log = false, zero = false } = {}) {
   const room = (high - low) * 0.04;
   const start = zero && low === 0 ? 0 : low - room;
   const at = (v) => from + ((v - start) / (high + room - start)) * (to - from);
-  return { at, ticks: linearTicks(start, high + room) };
+  return { at, ticks: linearTicks(start, high + room, values.every(Number.isInteger)) };
 }
 
-function linearTicks(low, high) {
-  const rough = (high - low) / 6;
+// `whole` axes count things, such as nodes: half a thing has no tick.
+function linearTicks(low, high, whole) {
+  const rough = whole ? Math.max(1, (high - low) / 6) : (high - low) / 6;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((k) => k * power).find((s) => s >= rough);
+  const steps = [1, 2, 2.5, 5, 10].map((k) => k * power);
+  const step = steps.find((s) => s >= rough && !(whole && !Number.isInteger(s)));
   const ticks = [];
   for (let k = Math.ceil(low / step); k * step <= high; k += 1) ticks.push(k * step);
   return ticks;
@@ -66,6 +68,7 @@ function words(value, unit) {
   }
   const prefix = ["", "k", "M", "G", "T", "P"][step];
   if (unit === "x") return digits(value) + "×";
+  if (unit === "1/s") return `${digits(scaled)}${prefix && " " + prefix}/s`;
   const gap = /^B(\/s)?$/.test(unit) || !prefix ? "" : " ";
   return `${digits(scaled)} ${prefix}${gap}${unit}`.trim();
 }

@@ -19,6 +19,7 @@ pub fn stored() -> StoredRun {
     StoredRun {
         run,
         samples,
+        latencies: BTreeMap::new(),
         warnings: Vec::new(),
         withdrawn: None,
     }
@@ -191,6 +192,8 @@ fn case(name: &str, systems: &[&str], repeats: Option<u32>) -> CasePlan {
         systems: systems.iter().map(|s| (*s).to_owned()).collect(),
         variants: BTreeMap::new(),
         baselines: Vec::new(),
+        experiments: BTreeMap::new(),
+        untried: BTreeMap::new(),
         metric: "throughput".into(),
         unit: "rows/s".into(),
         better: Better::Higher,
@@ -201,6 +204,7 @@ fn case(name: &str, systems: &[&str], repeats: Option<u32>) -> CasePlan {
         limit: Some("inflate-1".into()),
         limit_per_unit: Some(1.0 / 42.0),
         no_limit: None,
+        target: None,
         seed_figure: (name == "load-gz-2").then(|| SeedFigure {
             value: 24.67e6,
             note: "32 cores, 10.8 G rows, one run".into(),

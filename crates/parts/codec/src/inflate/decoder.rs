@@ -162,7 +162,7 @@ impl Decoder {
             }
             let n = left.min(waiting).min(out.len() - at);
             out[at..at + n].copy_from_slice(&input.waiting()[..n]);
-            input.take(n);
+            input.consume(n);
             at += n;
             left -= n;
         }

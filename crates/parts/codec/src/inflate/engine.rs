@@ -147,7 +147,7 @@ fn inflate_portable<R: Read>(
             .decompress(input.waiting(), &mut out[at..], FlushDecompress::None)
             .map_err(|_| input.error(InflateErrorKind::Corrupt("zlib-rs refuses the stream")))?;
         let (read, written) = (state.total_in() - read, state.total_out() - written);
-        input.take(read as usize);
+        input.consume(read as usize);
         at += written as usize;
         match status {
             Status::StreamEnd => *finished = true,

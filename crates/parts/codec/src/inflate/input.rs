@@ -40,7 +40,7 @@ impl<R: Read> Input<R> {
         &self.buffer[..self.end]
     }
 
-    pub(super) fn take(&mut self, n: usize) {
+    pub(super) fn consume(&mut self, n: usize) {
         debug_assert!(self.at + n <= self.end);
         self.at += n;
     }

@@ -193,14 +193,14 @@ impl<'a, L: Lanes> Encoding<'a, L> {
     fn write_sequence(&mut self, found: &Match, len: usize) {
         let literals = found.start - self.anchor;
         let rest = len - MIN_MATCH;
-        self.put((literals.min(MORE) << 4 | rest.min(MORE)) as u8);
+        self.push((literals.min(MORE) << 4 | rest.min(MORE)) as u8);
         if literals >= MORE {
             self.put_length(literals - MORE);
         }
         self.copy_literals(literals);
         let offset = ((found.start - found.from) as u16).to_le_bytes();
-        self.put(offset[0]);
-        self.put(offset[1]);
+        self.push(offset[0]);
+        self.push(offset[1]);
         if rest >= MORE {
             self.put_length(rest - MORE);
         }
@@ -232,7 +232,7 @@ impl<'a, L: Lanes> Encoding<'a, L> {
     }
 
     #[inline(always)]
-    fn put(&mut self, byte: u8) {
+    fn push(&mut self, byte: u8) {
         debug_assert!(self.written < self.out.len());
         // SAFETY: see `written`; the bound for a whole page is below the block's room.
         unsafe { *self.out.get_unchecked_mut(self.written) = byte };
@@ -242,10 +242,10 @@ impl<'a, L: Lanes> Encoding<'a, L> {
     #[inline(always)]
     fn put_length(&mut self, mut rest: usize) {
         while rest >= 255 {
-            self.put(255);
+            self.push(255);
             rest -= 255;
         }
-        self.put(rest as u8);
+        self.push(rest as u8);
     }
 
     #[inline(always)]
@@ -266,7 +266,7 @@ impl<'a, L: Lanes> Encoding<'a, L> {
         if self.written + 1 + lengths + literals > limit {
             return None;
         }
-        self.put((literals.min(MORE) << 4) as u8);
+        self.push((literals.min(MORE) << 4) as u8);
         if literals >= MORE {
             self.put_length(literals - MORE);
         }

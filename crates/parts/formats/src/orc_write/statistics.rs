@@ -47,7 +47,7 @@ impl Range {
 
     /// The range of values, summed group by group in 64 bits where that cannot overflow, because
     /// additions of 128 bits are not vectorised.
-    pub(super) fn of<T: Copy + Into<i64>>(values: &[T]) -> Range {
+    pub(super) fn from_values<T: Copy + Into<i64>>(values: &[T]) -> Range {
         const GROUP: usize = 1024;
         let mut range = Range::EMPTY;
         for group in values.chunks(GROUP) {
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn sums_beyond_64_bits_are_left_out() {
-        let range = Range::of(&[i64::MAX, i64::MAX]);
+        let range = Range::from_values(&[i64::MAX, i64::MAX]);
         assert_eq!(range.sum, 2 * i128::from(i64::MAX));
         let mut out = Vec::new();
         let statistics = Statistics {

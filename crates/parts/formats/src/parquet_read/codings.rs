@@ -68,7 +68,7 @@ impl Encodings {
 }
 
 impl Codec {
-    pub(super) fn of(number: i32) -> Codec {
+    pub(super) fn from_number(number: i32) -> Codec {
         match number {
             0 => Codec::Uncompressed,
             1 => Codec::Snappy,

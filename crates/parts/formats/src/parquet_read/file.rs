@@ -98,7 +98,7 @@ impl ColumnKind {
     }
 
     /// The kind of a column, or `None` if it is not read as codes or integers.
-    fn of(leaf: &Leaf) -> Option<Self> {
+    fn from_leaf(leaf: &Leaf) -> Option<Self> {
         if leaf.definition_levels > 0 {
             return None;
         }
@@ -147,7 +147,7 @@ impl ParquetFile {
     /// # Errors
     /// The file is missing or not readable, or it is not Parquet.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        Self::of(
+        Self::from_file(
             path,
             File::open(path).map_err(|source| ReadError::Io {
                 path: path.to_owned(),
@@ -160,7 +160,7 @@ impl ParquetFile {
     ///
     /// # Errors
     /// The file is not readable, or it is not Parquet.
-    pub fn of(path: &Path, file: File) -> Result<Self, ReadError> {
+    pub fn from_file(path: &Path, file: File) -> Result<Self, ReadError> {
         Self::with(path, Source::Read(file))
     }
 
@@ -233,7 +233,7 @@ impl ParquetFile {
     /// another type.
     pub fn column(&self, name: &str) -> Option<(usize, ColumnKind)> {
         let index = self.position(name)?;
-        ColumnKind::of(&self.leaves()[index]).map(|kind| (index, kind))
+        ColumnKind::from_leaf(&self.leaves()[index]).map(|kind| (index, kind))
     }
 
     /// The index and kind of a top-level column of timestamps, which are read as the integers that

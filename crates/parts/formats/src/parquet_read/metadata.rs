@@ -347,7 +347,7 @@ fn groups(reader: &mut Reader<'_>, field: Field, groups: &mut Vec<Group>) -> Res
         match field.id {
             1 => {
                 reader.structs(field, |reader, number, field| {
-                    at(&mut group.chunks, number).take(reader, field)
+                    at(&mut group.chunks, number).read_field(reader, field)
                 })?;
             }
             3 => group.rows = reader.int(field)?,
@@ -375,7 +375,7 @@ impl Default for Chunk {
 
 impl Chunk {
     /// Reads a field of ColumnChunk, or skips it.
-    fn take(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<()> {
+    fn read_field(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<()> {
         match field.id {
             1 => Err(ReadError::unsupported("a column in another file")),
             3 => reader.inner(field, |reader, field| self.meta(reader, field)),
@@ -387,7 +387,7 @@ impl Chunk {
     fn meta(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<()> {
         match field.id {
             2 => reader.ints(field, |encoding| self.encodings.add(encoding))?,
-            4 => self.codec = Codec::of(reader.i32(field)?),
+            4 => self.codec = Codec::from_number(reader.i32(field)?),
             5 => self.values = reader.int(field)?,
             7 => self.bytes = reader.int(field)?,
             9 => self.data_at = reader.int(field)?,

@@ -224,7 +224,7 @@ impl Pages {
             is_compressed: true,
             ..Header::default()
         };
-        let read = reader.structure(|reader, field| header.take(reader, field));
+        let read = reader.structure(|reader, field| header.read_field(reader, field));
         read.map_err(|error| self.broken(error.to_string()))?;
         if header.values > ROWS_MAX {
             return Err(self.broken(format!("a page of {} values", header.values)));
@@ -257,7 +257,7 @@ impl Pages {
 
 impl Header {
     /// Reads a field of PageHeader, or skips it.
-    fn take(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<(), ReadError> {
+    fn read_field(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<(), ReadError> {
         match field.id {
             1 => self.kind = reader.i32(field)?,
             2 => self.raw_bytes = reader.size(field)?,

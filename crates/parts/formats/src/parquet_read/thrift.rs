@@ -140,17 +140,17 @@ impl<'a> Reader<'a> {
     pub(super) fn binary(&mut self, field: Field) -> Result<&'a [u8]> {
         expect(field.kind == BINARY, field, "a string")?;
         let len = self.len()?;
-        self.take(len)
+        self.read(len)
     }
 
     /// Skips the value of a field, whatever its kind.
     pub(super) fn skip(&mut self, field: Field) -> Result<()> {
         match field.kind {
             BOOL_TRUE | BOOL_FALSE => Ok(()),
-            I8 => self.take(1).map(|_| ()),
+            I8 => self.read(1).map(|_| ()),
             I16 | I32 | I64 => self.varint().map(|_| ()),
-            DOUBLE => self.take(8).map(|_| ()),
-            UUID => self.take(16).map(|_| ()),
+            DOUBLE => self.read(8).map(|_| ()),
+            UUID => self.read(16).map(|_| ()),
             BINARY => self.binary(field).map(|_| ()),
             STRUCT => self.structure(|reader, field| reader.skip(field)),
             LIST | SET => {
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
     /// Skips an element of a collection, in which a boolean takes a byte.
     fn skip_element(&mut self, kind: u8) -> Result<()> {
         if matches!(kind, BOOL_TRUE | BOOL_FALSE) {
-            return self.take(1).map(|_| ());
+            return self.read(1).map(|_| ());
         }
         if self.depth == DEPTH_MAX {
             return Err(damaged("lists lie too deep in one another"));
@@ -203,7 +203,7 @@ impl<'a> Reader<'a> {
         usize::try_from(len).map_err(|_| damaged(format!("a length of {len}")))
     }
 
-    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+    fn read(&mut self, len: usize) -> Result<&'a [u8]> {
         let rest = &self.bytes[self.at..];
         let taken = rest.get(..len).ok_or_else(|| {
             damaged(format!(

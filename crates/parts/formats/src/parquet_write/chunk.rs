@@ -6,7 +6,7 @@ use super::compress::Compressor;
 use super::encode::{Body, How};
 use super::error::{Error, Result};
 use super::extent::Extent;
-use super::flat::{Flat, FlatRoom, ROWS_MAX};
+use super::flat::{Flat, FlatScratch, ROWS_MAX};
 use super::footer::{ChunkMeta, PageCount, Statistics};
 use super::intern::Interner;
 use super::layout::ColumnPlan;
@@ -29,8 +29,8 @@ const PAGE_BYTES_MAX: usize = if cfg!(test) {
 
 /// Scratch memory that the columns of a row group use in turn.
 #[derive(Default)]
-pub(super) struct Room {
-    flat: FlatRoom,
+pub(super) struct Scratch {
+    flat: FlatScratch,
     body: Body,
     compressor: Compressor,
 }
@@ -109,26 +109,26 @@ impl ChunkWriter {
     }
 
     /// Encodes the values of a batch as one page or more. After an error some of them may be there.
-    pub fn append(&mut self, values: &Values<'_>, room: &mut Room) -> Result<()> {
+    pub fn append(&mut self, values: &Values<'_>, scratch: &mut Scratch) -> Result<()> {
         if values.is_empty() {
             return Ok(());
         }
         let form = match self.form {
             Some(form) => form,
-            None => self.start(values, room)?,
+            None => self.start(values, scratch)?,
         };
         match (form.how, *values) {
-            (How::Whole, _) => self.append_whole(values, room),
-            (How::ByCode, _) => self.append_codes(values, room),
+            (How::Whole, _) => self.append_whole(values, scratch),
+            (How::ByCode, _) => self.append_codes(values, scratch),
             (How::Delta, Values::Slices(slices)) if slices.lengths().len() <= ROWS_MAX => {
-                self.append_slices(slices, room)
+                self.append_slices(slices, scratch)
             }
-            _ => self.append_flat(values, room),
+            _ => self.append_flat(values, scratch),
         }
     }
 
     /// Chooses the form of the chunk by its first batch.
-    fn start(&mut self, values: &Values<'_>, room: &mut Room) -> Result<Form> {
+    fn start(&mut self, values: &Values<'_>, scratch: &mut Scratch) -> Result<Form> {
         self.clear();
         let asked = self.plan.encoding;
         if matches!(asked, Encoding::Auto | Encoding::Dictionary) {
@@ -145,7 +145,7 @@ impl ChunkWriter {
         // No codes are kept from here on. Those of the caller are still checked, because `flatten`
         // indexes its dictionary by them.
         by_code::check(values, self.plan.field.name)?;
-        let values = room.flat.flatten(values);
+        let values = scratch.flat.flatten(values);
         let ways: &[How] = match (asked, values) {
             (Encoding::Plain, _) => &[How::Plain],
             (Encoding::Delta, _) => &[How::Delta],
@@ -154,14 +154,14 @@ impl ChunkWriter {
             (Encoding::Auto, Flat::Text(_)) => &[How::Delta, How::Prefix, How::ByHash],
             (Encoding::Auto, _) => &[How::Delta, How::Plain, How::ByHash],
         };
-        let (interner, body) = (&mut self.interner, &mut room.body);
+        let (interner, body) = (&mut self.interner, &mut scratch.body);
         let form = choose(
             &self.plan,
             ways,
             values,
             interner,
             body,
-            &mut room.compressor,
+            &mut scratch.compressor,
         )?;
         self.form = Some(form);
         Ok(form)
@@ -178,7 +178,7 @@ impl ChunkWriter {
         Ok(form)
     }
 
-    fn append_whole(&mut self, values: &Values<'_>, room: &mut Room) -> Result<()> {
+    fn append_whole(&mut self, values: &Values<'_>, scratch: &mut Scratch) -> Result<()> {
         let column = self.plan.field.name;
         let codes = Whole::codes(values).filter(|_| self.whole.is_of(values));
         // Pages of one chunk share one dictionary page, so another dictionary cannot be written any
@@ -186,29 +186,29 @@ impl ChunkWriter {
         let codes = codes.ok_or(Error::OtherDictionary { column })?;
         for codes in codes.chunks(ROWS_MAX) {
             let extent = self.whole.note(codes, column)?;
-            let encoding = room.body.pack(codes, self.whole.entries);
-            self.finish_coded_page(encoding, codes.len(), extent, room)?;
+            let encoding = scratch.body.pack(codes, self.whole.entries);
+            self.finish_coded_page(encoding, codes.len(), extent, scratch)?;
         }
         Ok(())
     }
 
-    fn append_codes(&mut self, values: &Values<'_>, room: &mut Room) -> Result<()> {
+    fn append_codes(&mut self, values: &Values<'_>, scratch: &mut Scratch) -> Result<()> {
         let column = self.plan.field.name;
         let codes = by_code::wide_codes(values).ok_or(Error::OtherDictionary { column })?;
         by_code::check(values, column)?;
         for codes in codes.chunks(ROWS_MAX) {
-            let (interner, places) = (&mut self.interner, &mut room.body.codes);
+            let (interner, places) = (&mut self.interner, &mut scratch.body.codes);
             let extent = by_code::intern(values, codes, interner, places);
-            let encoding = room.body.pack_interned(self.interner.len());
-            self.finish_coded_page(encoding, codes.len(), extent, room)?;
+            let encoding = scratch.body.pack_interned(self.interner.len());
+            self.finish_coded_page(encoding, codes.len(), extent, scratch)?;
         }
         self.limit_dictionary(DICTIONARY_BYTES_MAX)
     }
 
     /// Encodes text that lies scattered by lengths. This is the short way, which copies it once,
     /// into the page.
-    fn append_slices(&mut self, slices: &dyn Slices, room: &mut Room) -> Result<()> {
-        let Body { bytes, lengths, .. } = &mut room.body;
+    fn append_slices(&mut self, slices: &dyn Slices, scratch: &mut Scratch) -> Result<()> {
+        let Body { bytes, lengths, .. } = &mut scratch.body;
         lengths.clear();
         lengths.extend(slices.lengths().iter().map(|&length| i32::from(length)));
         bytes.clear();
@@ -222,20 +222,20 @@ impl ChunkWriter {
         let extent = Extent::from_text(each, &bytes[start..]);
         bytes.truncate(start + total);
         let rows = slices.lengths().len();
-        self.finish_page(encoding::DELTA_LENGTH_BYTE_ARRAY, rows, extent, room)
+        self.finish_page(encoding::DELTA_LENGTH_BYTE_ARRAY, rows, extent, scratch)
     }
 
-    fn append_flat(&mut self, values: &Values<'_>, room: &mut Room) -> Result<()> {
+    fn append_flat(&mut self, values: &Values<'_>, scratch: &mut Scratch) -> Result<()> {
         by_code::check(values, self.plan.field.name)?;
         // Moved out of the room, so that values can lie there while pages are made with the rest of
         // the room.
-        let mut flat = std::mem::take(&mut room.flat);
-        let done = self.append_pages(flat.flatten(values), room);
-        room.flat = flat;
+        let mut flat = std::mem::take(&mut scratch.flat);
+        let done = self.append_pages(flat.flatten(values), scratch);
+        scratch.flat = flat;
         done
     }
 
-    fn append_pages(&mut self, mut values: Flat<'_>, room: &mut Room) -> Result<()> {
+    fn append_pages(&mut self, mut values: Flat<'_>, scratch: &mut Scratch) -> Result<()> {
         while values.len() > 0 {
             let (page, rest) = values.split_page();
             values = rest;
@@ -245,8 +245,8 @@ impl ChunkWriter {
                 Flat::Text(text) => Extent::from_text(text.lengths(), text.joined()),
             };
             let how = self.form.map_or(How::Plain, |form| form.how);
-            let encoding = room.body.fill(how, page, &mut self.interner);
-            self.finish_page(encoding, page.len(), extent, room)?;
+            let encoding = scratch.body.fill(how, page, &mut self.interner);
+            self.finish_page(encoding, page.len(), extent, scratch)?;
             if how == How::ByHash {
                 self.limit_dictionary(CHOSEN_DICTIONARY_BYTES_MAX)?;
             }
@@ -281,14 +281,14 @@ impl ChunkWriter {
         encoding: i32,
         rows: usize,
         extent: Option<Extent>,
-        room: &mut Room,
+        scratch: &mut Scratch,
     ) -> Result<()> {
         if self.entries.is_empty()
             && let Some(form) = &mut self.form
         {
-            form.codec = codec_for(&self.plan, &room.body.bytes, &mut room.compressor)?;
+            form.codec = codec_for(&self.plan, &scratch.body.bytes, &mut scratch.compressor)?;
         }
-        self.finish_page(encoding, rows, extent, room)
+        self.finish_page(encoding, rows, extent, scratch)
     }
 
     /// Compresses the page whose body is in `room`, and appends it behind a header.
@@ -297,11 +297,11 @@ impl ChunkWriter {
         encoding: i32,
         rows: usize,
         extent: Option<Extent>,
-        room: &mut Room,
+        scratch: &mut Scratch,
     ) -> Result<()> {
-        let body = &room.body.bytes;
+        let body = &scratch.body.bytes;
         let codec = self.codec();
-        let mut stored = room.compressor.compress(codec, body)?;
+        let mut stored = scratch.compressor.compress(codec, body)?;
         // Only version 2 can say of a single page that it is not compressed. In version 1 the codec
         // of the chunk is used, even if the page grows.
         let is_smaller = stored.len() < body.len();
@@ -333,7 +333,7 @@ impl ChunkWriter {
     }
 
     /// Returns the chunk and forgets all rows. The next pages go into the spare buffer.
-    pub fn finish(&mut self, spare: Vec<u8>, room: &mut Room) -> Result<Chunk> {
+    pub fn finish(&mut self, spare: Vec<u8>, scratch: &mut Scratch) -> Result<Chunk> {
         let mut meta = ChunkMeta {
             codec: self.codec().codec(),
             values: self.rows,
@@ -341,7 +341,7 @@ impl ChunkWriter {
             encodings: vec![encoding::RLE],
             ..ChunkMeta::default()
         };
-        let dictionary = self.write_dictionary(&mut meta, room)?;
+        let dictionary = self.write_dictionary(&mut meta, scratch)?;
         meta.dictionary_bytes = dictionary.len();
         meta.stored_bytes = dictionary.len() + self.pages.len();
         for entry in &self.entries {
@@ -358,7 +358,7 @@ impl ChunkWriter {
         Ok(chunk)
     }
 
-    fn write_dictionary(&self, meta: &mut ChunkMeta, room: &mut Room) -> Result<Vec<u8>> {
+    fn write_dictionary(&self, meta: &mut ChunkMeta, scratch: &mut Scratch) -> Result<Vec<u8>> {
         let is_whole = self.form.is_some_and(|form| form.how == How::Whole);
         let (entries, plain) = match is_whole {
             true => (self.whole.entries, &self.whole.plain[..]),
@@ -377,7 +377,7 @@ impl ChunkWriter {
         // the caller's own.
         check_page(self.plan.field.name, plain.len())?;
         let page = Page::Dictionary { entries };
-        let stored = room.compressor.compress(self.codec(), plain)?;
+        let stored = scratch.compressor.compress(self.codec(), plain)?;
         let header_bytes = page.write(plain.len(), stored, &mut framed);
         meta.raw_bytes += header_bytes + plain.len();
         meta.count(page.kind(), encoding::PLAIN);

@@ -231,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    fn of(values: &[String]) -> Option<Extent> {
+    fn from_values(values: &[String]) -> Option<Extent> {
         Extent::from_text(values.iter().map(String::len), values.concat().as_bytes())
     }
 
@@ -240,7 +240,7 @@ mod tests {
         fn no_text_is_outside_of_its_bounds(
             values in prop::collection::vec("(\u{10ffff}|\u{7f}|\u{d7ff}|a){0,90}|[ab\u{0}]{0,12}", 1..40),
         ) {
-            let extent = of(&values).unwrap();
+            let extent = from_values(&values).unwrap();
             let (lower, upper) = (extent.lower(), extent.upper());
             let min = values.iter().min().unwrap().as_bytes();
             let max = values.iter().max().unwrap().as_bytes();
@@ -255,12 +255,12 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_between_characters_and_raised() {
         let long = "é".repeat(40);
-        let extent = of(&[long]).unwrap();
+        let extent = from_values(&[long]).unwrap();
         assert_eq!(extent.lower().bytes, "é".repeat(32).as_bytes());
         let upper = format!("{}ê", "é".repeat(31));
         assert_eq!(extent.upper().bytes, upper.as_bytes());
         let highest = "\u{10ffff}".repeat(20);
-        assert!(of(&[highest]).unwrap().upper().exact);
-        assert_eq!(of(&[]), None);
+        assert!(from_values(&[highest]).unwrap().upper().exact);
+        assert_eq!(from_values(&[]), None);
     }
 }

@@ -58,14 +58,14 @@ impl<'a> Flat<'a> {
 
 /// Memory for values that came in another form.
 #[derive(Default)]
-pub(super) struct FlatRoom {
+pub(super) struct FlatScratch {
     integers: Vec<i64>,
     offsets: Vec<u32>,
     /// May be longer than the text of the current batch, because it is never cut.
     bytes: Vec<u8>,
 }
 
-impl FlatRoom {
+impl FlatScratch {
     /// Brings values into plain form. The caller has checked codes.
     pub fn flatten<'a>(&'a mut self, values: &Values<'a>) -> Flat<'a> {
         match *values {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::chunk::{Chunk, ChunkWriter, Room};
+use super::chunk::{Chunk, ChunkWriter, Scratch};
 use super::error::Result;
 use super::layout::Layout;
 use super::order::Order;
@@ -14,7 +14,7 @@ pub struct RowGroupWriter {
     layout: Arc<Layout>,
     columns: Vec<ChunkWriter>,
     order: Option<Order>,
-    room: Room,
+    scratch: Scratch,
     rows: usize,
 }
 
@@ -35,7 +35,7 @@ impl RowGroupWriter {
                 .map(|&plan| ChunkWriter::new(plan, layout.page_version))
                 .collect(),
             order: Order::new(layout),
-            room: Room::default(),
+            scratch: Scratch::default(),
             rows: 0,
         }
     }
@@ -60,7 +60,7 @@ impl RowGroupWriter {
         let fields = self.columns.iter().map(ChunkWriter::field);
         let rows = check_batch(&fields.collect::<Vec<_>>(), batch)?;
         for (column, values) in self.columns.iter_mut().zip(batch) {
-            column.append(values, &mut self.room)?;
+            column.append(values, &mut self.scratch)?;
         }
         if let Some(order) = &mut self.order {
             order.check(batch, self.rows)?;
@@ -85,10 +85,10 @@ impl RowGroupWriter {
     /// When a dictionary cannot be compressed or is too large for a page. The rows of the row group
     /// are lost then, and the next one begins without any.
     pub fn finish(&mut self) -> Result<RowGroup> {
-        let room = &mut self.room;
+        let scratch = &mut self.scratch;
         let spare = self.layout.spare.pop(self.columns.len());
         let chunks = self.columns.iter_mut().zip(spare);
-        let chunks = chunks.map(|(column, spare)| column.finish(spare, room));
+        let chunks = chunks.map(|(column, spare)| column.finish(spare, scratch));
         let chunks = chunks.collect::<Result<_>>();
         let rows = self.rows;
         // Before the error is returned: the columns in front of the one that failed have given

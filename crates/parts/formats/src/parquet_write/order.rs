@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::error::{Error, Result};
-use super::flat::{Flat, FlatRoom};
+use super::flat::{Flat, FlatScratch};
 use super::layout::Layout;
 use crate::columns::Values;
 
@@ -14,7 +14,7 @@ pub(super) struct Order {
     /// The values of the last row so far in these columns, or empty at the beginning of a row
     /// group.
     last: Vec<Key>,
-    rooms: Vec<FlatRoom>,
+    scratches: Vec<FlatScratch>,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,7 @@ impl Order {
             .map(|&column| layout.columns[column].field.name)
             .collect();
         (!columns.is_empty()).then(|| Order {
-            rooms: columns.iter().map(|_| FlatRoom::default()).collect(),
+            scratches: columns.iter().map(|_| FlatScratch::default()).collect(),
             names: names.join(", "),
             columns,
             last: Vec::new(),
@@ -48,9 +48,9 @@ impl Order {
     /// # Errors
     /// [`Error::NotSorted`].
     pub fn check(&mut self, batch: &[Values<'_>], before: usize) -> Result<()> {
-        let rooms = self.columns.iter().zip(&mut self.rooms);
-        let values: Vec<Flat<'_>> = rooms
-            .map(|(&column, room)| room.flatten(&batch[column]))
+        let scratches = self.columns.iter().zip(&mut self.scratches);
+        let values: Vec<Flat<'_>> = scratches
+            .map(|(&column, scratch)| scratch.flatten(&batch[column]))
             .collect();
         let Some(last_row) = values.first().and_then(|first| first.len().checked_sub(1)) else {
             return Ok(());

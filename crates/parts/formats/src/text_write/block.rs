@@ -58,7 +58,7 @@ impl BlockWriter {
         check_offsets(&self.layout, columns)?;
         for (at, values) in columns.iter().enumerate() {
             self.dictionaries[at].update(&self.layout, at, values);
-            self.copied[at].take(values);
+            self.copied[at].copy(values);
         }
         let texts = texts(columns, &self.copied, &self.dictionaries);
         let careful = Rows {

@@ -113,7 +113,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    fn of(bytes: &[u8]) -> Mark {
+    fn from_bytes(bytes: &[u8]) -> Mark {
         let mut four = [0; 4];
         four[..bytes.len()].copy_from_slice(bytes);
         Mark {
@@ -164,10 +164,10 @@ impl Layout {
                 Some(_) => {}
                 None => bytes.push(b'\n'),
             }
-            Mark::of(&bytes)
+            Mark::from_bytes(&bytes)
         });
         let marks = marks.collect();
-        let opening = Mark::of(if quoted(&columns[0]) { b"\"" } else { b"" });
+        let opening = Mark::from_bytes(if quoted(&columns[0]) { b"\"" } else { b"" });
         Ok(Layout {
             fields: columns.iter().map(|column| column.field).collect(),
             columns,

@@ -60,14 +60,14 @@ pub(super) struct Copied {
 
 impl Copied {
     /// Copies the text of a column of slices. It does nothing for other columns.
-    pub(super) fn take(&mut self, values: &Values<'_>) {
+    pub(super) fn copy(&mut self, values: &Values<'_>) {
         let Values::Slices(slices) = *values else {
             return;
         };
         gather(slices, MOVE_BYTES, &mut self.offsets, &mut self.bytes);
     }
 
-    /// The text that [`Copied::take`] copied last.
+    /// The text that [`Copied::copy`] copied last.
     pub(super) fn texts(&self) -> Texts<'_> {
         Texts::Run {
             offsets: &self.offsets,

@@ -14,7 +14,7 @@ const ROWS_MAX: usize = 1000;
 pub fn read(mut file: File, bytes: &[u8]) {
     file.write_all(bytes).expect("room");
     file.rewind().expect("a plain file");
-    let Ok(file) = ParquetFile::of(Path::new("damaged.parquet"), file) else {
+    let Ok(file) = ParquetFile::from_file(Path::new("damaged.parquet"), file) else {
         return;
     };
     for group in 0..file.row_groups().min(4) {

@@ -78,7 +78,7 @@ struct Pieces {
 const SPOILT_BYTES: usize = 16;
 
 impl Pieces {
-    fn of(column: &Column, rows: Range<usize>) -> Pieces {
+    fn new(column: &Column, rows: Range<usize>) -> Pieces {
         let values = match &column.data {
             Data::Text(values) | Data::Slices(values) => &values[rows],
             _ => &[],
@@ -127,7 +127,7 @@ pub fn each_batch(columns: &[Column], batch_rows: usize, mut take: impl FnMut(&[
         let rows = start..(start + batch_rows).min(all_rows);
         let pieces: Vec<Pieces> = columns
             .iter()
-            .map(|column| Pieces::of(column, rows.clone()))
+            .map(|column| Pieces::new(column, rows.clone()))
             .collect();
         let values = columns.iter().zip(&words).zip(&pieces);
         let batch: Vec<Values<'_>> = values

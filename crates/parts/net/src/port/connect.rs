@@ -29,7 +29,7 @@ enum NoRing {
 impl Port {
     /// Connects to `address`. With [`PortOptions::ring`] the server is asked for a ring, and the
     /// connection moves there if both ends are on one host; if not, it stays where it is.
-    /// [`Port::carrier`] says which, and why. This call waits, at most
+    /// [`Port::transport`] says which, and why. This call waits, at most
     /// [`PortOptions::connect_wait`] for each connection that it tries.
     pub fn connect(address: &Address, options: &PortOptions) -> Result<Port, NetError> {
         if !options.ring {
@@ -47,7 +47,7 @@ impl Port {
             // is not asked again.
             Err(NoRing::Broken(why)) => return plain(address, options, &why),
         };
-        port.carrier.why = why;
+        port.transport.why = why;
         Ok(port)
     }
 

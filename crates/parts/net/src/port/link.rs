@@ -17,7 +17,7 @@ const LOOKS: u32 = 4096;
 const BELL_BYTES: usize = 256;
 const BELL_READS: usize = 4;
 
-/// The carrier of a connection, in non-blocking mode.
+/// The transport of a connection, in non-blocking mode.
 #[derive(Debug)]
 pub enum Link {
     Unix(UnixStream),

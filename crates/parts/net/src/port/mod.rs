@@ -66,7 +66,7 @@ impl Default for PortOptions {
 
 /// What a connection travels on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CarrierKind {
+pub enum TransportKind {
     /// Shared memory, between two processes of one host.
     Ring,
     /// A Unix socket, within one host.
@@ -79,35 +79,35 @@ pub enum CarrierKind {
 
 /// What a connection travels on, and why on that.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Carrier {
-    /// The carrier that was chosen.
-    pub kind: CarrierKind,
+pub struct Transport {
+    /// The transport that was chosen.
+    pub kind: TransportKind,
     /// The reason for the choice, as a sentence for people.
     pub why: String,
 }
 
-impl CarrierKind {
+impl TransportKind {
     /// Every kind, fastest first.
-    pub const ALL: [CarrierKind; 4] = [
-        CarrierKind::Ring,
-        CarrierKind::Unix,
-        CarrierKind::Tcp,
-        CarrierKind::Tls,
+    pub const ALL: [TransportKind; 4] = [
+        TransportKind::Ring,
+        TransportKind::Unix,
+        TransportKind::Tcp,
+        TransportKind::Tls,
     ];
 }
 
-impl fmt::Display for CarrierKind {
+impl fmt::Display for TransportKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            CarrierKind::Ring => "ring",
-            CarrierKind::Unix => "unix",
-            CarrierKind::Tcp => "tcp",
-            CarrierKind::Tls => "tls",
+            TransportKind::Ring => "ring",
+            TransportKind::Unix => "unix",
+            TransportKind::Tcp => "tcp",
+            TransportKind::Tls => "tls",
         })
     }
 }
 
-impl fmt::Display for Carrier {
+impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.kind, self.why)
     }
@@ -119,7 +119,7 @@ impl fmt::Display for Carrier {
 pub struct Port {
     inbox: Inbox,
     out: Outbound,
-    carrier: Carrier,
+    transport: Transport,
     peer: String,
     write_wait: Duration,
     /// Whether frames were left in the inbox because the backlog was full.
@@ -130,15 +130,15 @@ pub struct Port {
 impl Port {
     pub(crate) fn new(link: Link, options: &PortOptions, peer: String, why: &str) -> Port {
         let kind = match &link {
-            Link::Unix(_) => CarrierKind::Unix,
-            Link::Tcp(_) => CarrierKind::Tcp,
-            Link::Tls(_) => CarrierKind::Tls,
-            Link::Ring(_) => CarrierKind::Ring,
+            Link::Unix(_) => TransportKind::Unix,
+            Link::Tcp(_) => TransportKind::Tcp,
+            Link::Tls(_) => TransportKind::Tls,
+            Link::Ring(_) => TransportKind::Ring,
         };
         Port {
             inbox: Inbox::new(options.most_body_bytes),
             out: Outbound::new(link, options.outbox_bytes),
-            carrier: Carrier {
+            transport: Transport {
                 kind,
                 why: why.to_owned(),
             },
@@ -150,8 +150,8 @@ impl Port {
     }
 
     /// What it travels on, and why.
-    pub fn carrier(&self) -> &Carrier {
-        &self.carrier
+    pub fn transport(&self) -> &Transport {
+        &self.transport
     }
 
     /// The address of the other end, for messages.
@@ -221,7 +221,7 @@ impl Port {
             return Err(Closed::Peer);
         }
         let mut count = 0;
-        if self.left_over && !self.take(&mut on_frame, &mut count)? {
+        if self.left_over && !self.deliver(&mut on_frame, &mut count)? {
             return Ok(count);
         }
         if self.out.is_full() {
@@ -246,14 +246,14 @@ impl Port {
             }
             Some(bytes) => self.inbox.filled(bytes),
         }
-        self.take(&mut on_frame, &mut count)?;
+        self.deliver(&mut on_frame, &mut count)?;
         self.flush()?;
         Ok(count)
     }
 
     /// Passes on the frames that are whole. Returns false if some are left because the backlog is
     /// full.
-    fn take(
+    fn deliver(
         &mut self,
         on_frame: &mut impl FnMut(FrameRef<'_>, &mut Outbound) -> ControlFlow<()>,
         count: &mut usize,
@@ -375,7 +375,7 @@ impl Port {
     }
 
     pub(crate) fn is_ring(&self) -> bool {
-        self.carrier.kind == CarrierKind::Ring
+        self.transport.kind == TransportKind::Ring
     }
 
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {

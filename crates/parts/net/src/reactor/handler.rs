@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use crate::{Carrier, Closed, FrameRef, Outbound, PortOptions};
+use crate::{Closed, FrameRef, Outbound, PortOptions, Transport};
 
 /// One connection of a [`crate::Reactor`]. The number of one that has ended is not used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,8 +37,8 @@ impl PortId {
 pub trait Handler {
     /// A connection has come. Called before its first frame, and not for a connection that sends
     /// none.
-    fn open(&mut self, port: PortId, peer: &str, carrier: &Carrier) {
-        let _ = (port, peer, carrier);
+    fn open(&mut self, port: PortId, peer: &str, transport: &Transport) {
+        let _ = (port, peer, transport);
     }
 
     /// A frame has come. Answers go into `out` now, or later by [`crate::Reactor::send`]. `Break`

@@ -23,7 +23,7 @@ pub use waker::Waker;
 use crate::discovery::{self, ANSWER, DISCOVER, FIRST_RESERVED};
 use crate::port::sleep::{Epoll, Interest};
 use crate::port::{CoarseInstant, coarse_now};
-use crate::{Address, Carrier, Closed, Head, Listener, NetError, Outbound, Port, SendError};
+use crate::{Address, Closed, Head, Listener, NetError, Outbound, Port, SendError, Transport};
 
 /// Up to this many sockets are read in every pass: a read that finds nothing costs less than asking
 /// epoll about each.
@@ -80,7 +80,7 @@ struct Live {
 #[derive(Debug)]
 struct Newcomer {
     peer: String,
-    carrier: Carrier,
+    transport: Transport,
 }
 
 /// The connections of one thread.
@@ -181,7 +181,7 @@ impl Reactor {
         }
         let newcomer = Newcomer {
             peer: port.peer().to_owned(),
-            carrier: port.carrier().clone(),
+            transport: port.transport().clone(),
         };
         slot.live = Some(Live {
             port,
@@ -230,7 +230,7 @@ impl Reactor {
         sent
     }
 
-    /// A connection, to be asked about its carrier or its peer.
+    /// A connection, to be asked about its transport or its peer.
     pub fn port(&self, id: PortId) -> Option<&Port> {
         let slot = self.slots.get(id.index())?;
         let live = slot.live.as_ref()?;
@@ -301,7 +301,7 @@ impl Reactor {
                 };
             }
             if let Some(newcomer) = unopened.take() {
-                handler.open(id, &newcomer.peer, &newcomer.carrier);
+                handler.open(id, &newcomer.peer, &newcomer.transport);
             }
             handler.frame(id, frame, out)
         });

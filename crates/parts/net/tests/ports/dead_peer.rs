@@ -39,8 +39,8 @@ fn kill(mut child: Child) {
 
 fn place() -> Option<(bool, Address)> {
     let text = std::env::var(PLACE).ok()?;
-    let (carrier, address) = text.split_once(' ').expect("a carrier and an address");
-    Some((carrier == "ring", address.parse().expect("an address")))
+    let (transport, address) = text.split_once(' ').expect("a transport and an address");
+    Some((transport == "ring", address.parse().expect("an address")))
 }
 
 #[test]
@@ -90,13 +90,13 @@ impl Handler for Ends {
 
 #[test]
 fn a_client_killed_in_the_middle_of_a_frame_ends_its_own_connection() {
-    for carrier in ["ring", "tcp"] {
+    for transport in ["ring", "tcp"] {
         let mut reactor = Reactor::new(ReactorOptions::default()).unwrap();
         let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap()).unwrap();
         let address = reactor.listen(listener).unwrap();
         let mut ends = Ends::default();
         let starting = std::thread::spawn(move || {
-            let place = format!("{carrier} {address}");
+            let place = format!("{transport} {address}");
             child("dead_peer::a_client_in_the_middle_of_a_frame", &place).0
         });
         while !starting.is_finished() {
@@ -113,11 +113,11 @@ fn a_client_killed_in_the_middle_of_a_frame_ends_its_own_connection() {
             reactor.sleep(wait).unwrap();
             !ends.ends.is_empty()
         });
-        assert_eq!(ends.frames, 1, "{carrier}");
+        assert_eq!(ends.frames, 1, "{transport}");
         // A reset may overtake the bytes on TCP; on a ring all that was shown is there.
         let torn = matches!(ends.ends[0], Closed::Frame(_));
-        assert!(torn || (carrier == "tcp" && matches!(ends.ends[0], Closed::Io(_))));
-        assert_eq!(reactor.connections(), (0, 0), "{carrier}");
+        assert!(torn || (transport == "tcp" && matches!(ends.ends[0], Closed::Io(_))));
+        assert_eq!(reactor.connections(), (0, 0), "{transport}");
     }
 }
 

@@ -1,11 +1,11 @@
-//! Polled connections over every carrier, and peers that misbehave or die.
+//! Polled connections over every transport, and peers that misbehave or die.
 
-mod carriers;
 mod dead_peer;
 mod misbehaviour;
 mod polled;
 mod shared;
 mod tls;
+mod transports;
 mod unadmitted;
 
 use dyno_net::{ClientOptions, Head, PortOptions};

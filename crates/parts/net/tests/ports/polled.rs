@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use dyno_net::{
-    Address, Carrier, Closed, FrameRef, Handler, Listener, Outbound, PortId, Reactor,
-    ReactorOptions, Waker,
+    Address, Closed, FrameRef, Handler, Listener, Outbound, PortId, Reactor, ReactorOptions,
+    Transport, Waker,
 };
 
 pub const ECHO: u8 = 1;
@@ -27,8 +27,8 @@ pub struct Verbs {
 }
 
 impl Handler for Verbs {
-    fn open(&mut self, _: PortId, _: &str, carrier: &Carrier) {
-        self.see(format!("open {}", carrier.kind));
+    fn open(&mut self, _: PortId, _: &str, transport: &Transport) {
+        self.see(format!("open {}", transport.kind));
     }
 
     fn frame(&mut self, _: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> ControlFlow<()> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dyno_certificates::Certificates;
 use dyno_net::{
-    Address, CarrierKind, Client, ClientOptions, Listener, PortOptions, ReactorOptions,
+    Address, Client, ClientOptions, Listener, PortOptions, ReactorOptions, TransportKind,
 };
 
 use crate::polled::{ECHO, Polled};
@@ -40,9 +40,9 @@ fn frames_travel_in_tls_and_the_name_must_be_right() {
         Client::connect(&address, &options)
     };
     let tls = || Some(Arc::clone(&of_client));
-    for (ring, kind) in [(false, CarrierKind::Tls), (true, CarrierKind::Ring)] {
+    for (ring, kind) in [(false, TransportKind::Tls), (true, TransportKind::Ring)] {
         let mut client = connect("localhost", ring, tls()).unwrap();
-        assert_eq!(client.carrier().kind, kind, "{}", client.carrier());
+        assert_eq!(client.transport().kind, kind, "{}", client.transport());
         let mut answer = Vec::new();
         for length in [0, 10, 3_000_000] {
             let sent: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();

@@ -144,10 +144,10 @@ fn a_silent_or_slow_client_is_let_go_in_time() {
 fn a_long_frame_is_taken_from_those_that_are_admitted_alone() {
     let server = Server::start(|_| {});
     let long = frame(OTHER, &[7; 1_001]);
-    let mut stranger = server.connect();
+    let mut unauthenticated = server.connect();
     // Its header alone ends the connection.
-    stranger.write_all(&long[..16]).expect("it listens");
-    assert!(is_closed(&mut stranger));
+    unauthenticated.write_all(&long[..16]).expect("it listens");
+    assert!(is_closed(&mut unauthenticated));
     let mut client = server.connect();
     let hello = frame(HELLO, &[7; 1_000]);
     assert_eq!(answer(&mut client, &hello), Some(hello));

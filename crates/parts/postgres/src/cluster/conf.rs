@@ -38,7 +38,7 @@ impl Cluster {
     pub(super) fn size(&self) -> MachineSize {
         match &self.options.size {
             Some(size) => size.clone(),
-            None => MachineSize::of(&self.home.dir),
+            None => MachineSize::with_disk_of(&self.home.dir),
         }
     }
 

@@ -39,7 +39,7 @@ fn everything_killed_comes_back_with_what_was_committed() {
             .unwrap();
         cluster.kill_all().unwrap();
         assert!(cluster.pids().is_empty());
-        let class = Class::of(&sql.simple_query("SELECT 1").unwrap_err());
+        let class = Class::from_error(&sql.simple_query("SELECT 1").unwrap_err());
         assert_eq!(
             (class.code, class.retry),
             ("outcome-unknown", Retry::Unknown)
@@ -99,7 +99,7 @@ fn orphans_of_a_killed_postmaster_are_ended_before_the_next_start() {
             .all(|pid| !after.children.contains(pid))
     );
     number(&mut client(&second), "SELECT 1::bigint");
-    let class = Class::of(&sleeper.join().unwrap().unwrap_err());
+    let class = Class::from_error(&sleeper.join().unwrap().unwrap_err());
     assert_eq!(class.retry, Retry::Unknown);
 }
 
@@ -112,14 +112,14 @@ fn a_number_in_a_lock_file_that_is_somebody_elses_now_does_no_harm() {
     let text = fs::read_to_string(&lock).unwrap();
     let old = cluster.pids().postmaster.unwrap().to_string();
     cluster.kill_all().unwrap();
-    let mut stranger = Command::new("sleep").arg("600").spawn().unwrap();
-    fs::write(&lock, text.replacen(&old, &stranger.id().to_string(), 1)).unwrap();
+    let mut unrelated = Command::new("sleep").arg("600").spawn().unwrap();
+    fs::write(&lock, text.replacen(&old, &unrelated.id().to_string(), 1)).unwrap();
     cluster.restart().unwrap();
     number(&mut client(&cluster), "SELECT 1::bigint");
-    assert!(!cluster.kill_one(stranger.id()).unwrap());
-    assert!(stranger.try_wait().unwrap().is_none());
-    stranger.kill().unwrap();
-    stranger.wait().unwrap();
+    assert!(!cluster.kill_one(unrelated.id()).unwrap());
+    assert!(unrelated.try_wait().unwrap().is_none());
+    unrelated.kill().unwrap();
+    unrelated.wait().unwrap();
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn errors_of_statements_say_whether_a_retry_is_safe() {
     sql.batch_execute("CREATE TABLE t (n bigint PRIMARY KEY); INSERT INTO t VALUES (1)")
         .unwrap();
     let class = |sql: &mut dyno_postgres::postgres::Client, text: &str| {
-        let class = Class::of(&sql.batch_execute(text).unwrap_err());
+        let class = Class::from_error(&sql.batch_execute(text).unwrap_err());
         (class.code, class.sqlstate.unwrap_or_default(), class.retry)
     };
     let raise = "DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = 'DP003'; END $$";
@@ -163,7 +163,7 @@ fn errors_of_statements_say_whether_a_retry_is_safe() {
 
     let sleeper = thread::spawn(move || {
         let error = sql.batch_execute("SELECT pg_sleep(600)").unwrap_err();
-        Class::of(&error)
+        Class::from_error(&error)
     });
     wait_for_sleeper(&cluster);
     other
@@ -192,7 +192,10 @@ fn one_killed_backend_takes_the_others_with_it_and_the_server_recovers() {
         let mut class = None;
         // The postmaster needs a moment to end the other session.
         while class.is_none() {
-            class = sql.simple_query("SELECT 1").err().map(|e| Class::of(&e));
+            class = sql
+                .simple_query("SELECT 1")
+                .err()
+                .map(|e| Class::from_error(&e));
         }
         assert_eq!(class.unwrap().retry, Retry::Unknown);
     }

@@ -74,7 +74,7 @@ fn two_nodes_keep_what_was_acknowledged_when_the_primary_dies() {
     sql.execute("INSERT INTO t VALUES (-2)", &[]).unwrap();
     assert!(rebuilt.is_standby());
     let error = client(&rebuilt).execute("INSERT INTO t VALUES (-3)", &[]);
-    let class = dyno_postgres::Class::of(&error.unwrap_err());
+    let class = dyno_postgres::Class::from_error(&error.unwrap_err());
     assert_eq!(class.code, "not-primary");
 }
 

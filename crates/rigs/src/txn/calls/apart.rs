@@ -13,7 +13,7 @@ use serde_json::json;
 use super::super::k2::{K2Error, Process, first_line, spawn};
 use super::server::Server;
 use super::{CallParams, LEAST_BYTES};
-use crate::txn::k2::{Carrier, size};
+use crate::txn::k2::{Transport, size};
 use crate::{Params, RigError};
 
 /// The workload of a process of server threads.
@@ -73,7 +73,7 @@ fn apart(params: &CallParams, scratch: &Path) -> Result<(Process, Vec<Address>),
     let request = Request {
         workload: WORKLOAD.to_owned(),
         params: [
-            ("carrier", json!(params.carrier.name())),
+            ("carrier", json!(params.transport.name())),
             ("answer", json!(params.answer_bytes)),
             ("ack-every", json!(params.every)),
             ("threads", json!(params.threads)),
@@ -102,7 +102,7 @@ fn apart(params: &CallParams, scratch: &Path) -> Result<(Process, Vec<Address>),
 /// killed. It is the child of such a workload and of no use in a suite.
 pub(crate) fn serve(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
     let parsed = CallParams {
-        carrier: Carrier::read(params)?,
+        transport: Transport::read(params)?,
         request_bytes: LEAST_BYTES,
         answer_bytes: size(params.count("answer")?),
         connections: 1,

@@ -14,7 +14,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 pub(super) fn run(params: &CallParams, address: &Address) -> Result<Seen, K2Error> {
     let options = ClientOptions {
-        port: port_options(params.carrier),
+        port: port_options(params.transport),
         spin: SPIN,
         ..ClientOptions::default()
     };
@@ -54,9 +54,9 @@ fn once(
         seconds: 0.0,
         latencies: Latencies::new()?,
         windows: Windows::over(duration),
-        carrier: connections
+        transport: connections
             .first()
-            .map(|one| one.client.carrier().kind.to_string())
+            .map(|one| one.client.transport().kind.to_string())
             .unwrap_or_default(),
     };
     let (mut now_ns, mut last_ns) = (0, 0);
@@ -66,8 +66,8 @@ fn once(
             connection.fill(params, &body, now_ns, end_ns)?;
             // One connection can wait in the call; several are polled in turn.
             let answered = match params.connections {
-                1 => connection.take(params, true)?,
-                _ => connection.take(params, false)?,
+                1 => connection.receive(params, true)?,
+                _ => connection.receive(params, false)?,
             };
             // The clock is read once for all answers that arrived together.
             now_ns = began.elapsed().as_nanos() as u64;
@@ -111,7 +111,11 @@ impl Connection {
     }
 
     /// The numbers of the requests that were answered, a range because answers come in order.
-    fn take(&mut self, params: &CallParams, wait: bool) -> Result<std::ops::Range<u64>, K2Error> {
+    fn receive(
+        &mut self,
+        params: &CallParams,
+        wait: bool,
+    ) -> Result<std::ops::Range<u64>, K2Error> {
         let first = self.answered;
         let (answered, mut bad) = (&mut self.answered, None);
         let on_answer = |answer: dyno_net::Answered<'_>| {

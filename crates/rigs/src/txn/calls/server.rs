@@ -12,7 +12,7 @@ use dyno_net::{
     ReactorOptions,
 };
 
-use super::super::k2::{Carrier, K2Error};
+use super::super::k2::{K2Error, Transport};
 use super::{Body, CallParams, LEAST_BYTES, SPIN};
 
 /// The verb of messages and answers.
@@ -28,8 +28,8 @@ pub(super) struct Server {
 
 impl Server {
     pub fn start(params: &CallParams, scratch: &Path, number: usize) -> Result<Server, K2Error> {
-        let place = match params.carrier {
-            Carrier::Unix => {
+        let place = match params.transport {
+            Transport::Unix => {
                 // The path of a socket must be short, which that of a scratch directory may not be.
                 let id = std::process::id();
                 let place = scratch.join(format!("s{number}"));
@@ -41,7 +41,7 @@ impl Server {
                     ),
                 }
             }
-            Carrier::Ring | Carrier::Tcp => "127.0.0.1:0".to_owned(),
+            Transport::Ring | Transport::Tcp => "127.0.0.1:0".to_owned(),
         };
         let mut reactor = Reactor::new(ReactorOptions {
             spin: SPIN,
@@ -80,9 +80,9 @@ impl Drop for Server {
 }
 
 /// How clients connect over a transport.
-pub(super) fn port_options(carrier: Carrier) -> PortOptions {
+pub(super) fn port_options(transport: Transport) -> PortOptions {
     PortOptions {
-        ring: carrier == Carrier::Ring,
+        ring: transport == Transport::Ring,
         ..PortOptions::default()
     }
 }

@@ -15,7 +15,7 @@ use crate::Windows;
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 pub(super) fn run(params: &CallParams, address: &Address) -> Result<Seen, K2Error> {
-    let port = Port::connect(address, &port_options(params.carrier))?;
+    let port = Port::connect(address, &port_options(params.transport))?;
     let mut stream = Stream {
         port,
         next: 0,
@@ -46,7 +46,7 @@ impl Stream {
             self.fill(params, &body, now_ns)?;
             now_ns = began.elapsed().as_nanos() as u64;
             let before = self.answered;
-            if self.take(params, now_ns, &mut latencies)? {
+            if self.receive(params, now_ns, &mut latencies)? {
                 last_ns = now_ns;
                 windows.count(now_ns, self.answered - before);
             }
@@ -54,7 +54,7 @@ impl Stream {
         }
         while self.answered < self.next {
             now_ns = began.elapsed().as_nanos() as u64;
-            if self.take(params, now_ns, &mut latencies)? {
+            if self.receive(params, now_ns, &mut latencies)? {
                 last_ns = now_ns;
             }
             expect_life(now_ns, last_ns)?;
@@ -64,7 +64,7 @@ impl Stream {
             seconds: began.elapsed().as_secs_f64(),
             latencies,
             windows,
-            carrier: self.port.carrier().kind.to_string(),
+            transport: self.port.transport().kind.to_string(),
         })
     }
 
@@ -90,7 +90,7 @@ impl Stream {
     }
 
     /// Reads answers that have arrived and sends what is queued. Returns whether an answer arrived.
-    fn take(
+    fn receive(
         &mut self,
         params: &CallParams,
         now_ns: u64,

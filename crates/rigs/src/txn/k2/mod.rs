@@ -27,7 +27,7 @@ use dyno_suite::protocol::{Phase, Reply, Request};
 use crate::{Params, RigError};
 use draw::Draw;
 use params::K2Params;
-pub(crate) use params::{Carrier, size};
+pub(crate) use params::{Transport, size};
 use seen::Seen;
 use system::System;
 pub(in crate::txn) use system::{Process, first_line, spawn};
@@ -67,6 +67,12 @@ pub enum K2Error {
     /// The thread of a client panicked.
     #[error("a thread of the load panicked")]
     Panicked,
+}
+
+impl From<K2Error> for RigError {
+    fn from(error: K2Error) -> RigError {
+        RigError::Workload(error.into())
+    }
 }
 
 /// `txn-k2`: transactions of a few writes and reads for some time; `peer` is another system that

@@ -11,7 +11,7 @@ use crate::{Params, RigError};
 #[derive(Debug, Clone)]
 pub(super) struct K2Params {
     pub system: Name,
-    pub carrier: Carrier,
+    pub transport: Transport,
     pub durability: Durability,
     /// The server's cores, as `--cores` takes them; `None` for one thread that is not pinned.
     pub cores: Option<String>,
@@ -51,7 +51,7 @@ pub(super) enum Name {
 
 /// The transport between clients and a server of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Carrier {
+pub(crate) enum Transport {
     Ring,
     Unix,
     Tcp,
@@ -77,12 +77,12 @@ pub(super) enum Keys {
     Rows { rows: u64, theta: f64 },
 }
 
-impl Carrier {
-    pub fn read(params: &mut Params<'_>) -> Result<Carrier, RigError> {
+impl Transport {
+    pub fn read(params: &mut Params<'_>) -> Result<Transport, RigError> {
         match params.text("carrier")? {
-            "ring" => Ok(Carrier::Ring),
-            "unix" => Ok(Carrier::Unix),
-            "tcp" => Ok(Carrier::Tcp),
+            "ring" => Ok(Transport::Ring),
+            "unix" => Ok(Transport::Unix),
+            "tcp" => Ok(Transport::Tcp),
             other => {
                 let reason = format!("`{other}` is not one of ring, unix, tcp");
                 Err(params.wrong("carrier", reason))
@@ -92,9 +92,9 @@ impl Carrier {
 
     pub fn name(self) -> &'static str {
         match self {
-            Carrier::Ring => "ring",
-            Carrier::Unix => "unix",
-            Carrier::Tcp => "tcp",
+            Transport::Ring => "ring",
+            Transport::Unix => "unix",
+            Transport::Tcp => "tcp",
         }
     }
 }
@@ -123,7 +123,7 @@ impl K2Params {
         let rate = params.number("rate")?;
         let parsed = K2Params {
             system,
-            carrier: Carrier::read(params)?,
+            transport: Transport::read(params)?,
             durability,
             cores: params.text_or_none("cores")?.map(str::to_owned),
             partitions: params.count_or("partitions", 1)?,
@@ -168,7 +168,7 @@ impl K2Params {
             let reason = "of fresh keys only those are read that the transaction has written";
             return Err(params.wrong("reads", reason.to_owned()));
         }
-        if self.servers > 1 && (self.carrier == Carrier::Unix || self.cores.is_some()) {
+        if self.servers > 1 && (self.transport == Transport::Unix || self.cores.is_some()) {
             let reason = "several servers listen on TCP and have `server-cores`, not `cores`";
             return Err(params.wrong("servers", reason.to_owned()));
         }

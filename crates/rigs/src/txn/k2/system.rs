@@ -15,7 +15,7 @@ use dyno_txn_open::DatabaseOptions;
 
 use super::K2Error;
 use super::draw::{LOADER, Transaction, value};
-use super::params::{Carrier, Form, K2Params, Keys, Name};
+use super::params::{Form, K2Params, Keys, Name, Transport};
 use super::postgres::Postgres;
 use crate::pubsub::process_cpu_s;
 use crate::txn::{DynoProcesses, EtcdNodes};
@@ -188,7 +188,7 @@ fn ours(params: &K2Params, scratch: &Path) -> Result<Started, K2Error> {
         reason,
     };
     // The path of a socket must be short, which that of a scratch directory may not be.
-    let socket = (params.carrier == Carrier::Unix).then(|| {
+    let socket = (params.transport == Transport::Unix).then(|| {
         let name = format!("dyno-k2-{}.sock", std::process::id());
         std::env::temp_dir().join(name)
     });
@@ -227,7 +227,7 @@ fn ours(params: &K2Params, scratch: &Path) -> Result<Started, K2Error> {
         "{}, {} partitions, over {}, acknowledged: {}",
         db.describe()?.engine,
         params.partitions,
-        params.carrier.name(),
+        params.transport.name(),
         params.durability
     );
     let persist = persist.map(|(process, _)| process);
@@ -256,7 +256,7 @@ fn several(params: &K2Params, scratch: &Path) -> Result<Started, K2Error> {
         "{}, {servers} servers of {cores} cores, {} partitions, over {}, acknowledged: {}",
         db.describe()?.engine,
         params.partitions,
-        params.carrier.name(),
+        params.transport.name(),
         params.durability
     );
     Ok((Servers::Several(processes), db, what))
@@ -267,7 +267,7 @@ fn several(params: &K2Params, scratch: &Path) -> Result<Started, K2Error> {
 fn client_options(params: &K2Params) -> OpenOptions {
     let lone = params.outstanding() == 1 || (params.is_pipelined() && params.clients == 1);
     OpenOptions {
-        ring: params.carrier == Carrier::Ring,
+        ring: params.transport == Transport::Ring,
         spin: if lone { SPIN } else { Duration::ZERO },
         ..OpenOptions::default()
     }

@@ -240,8 +240,8 @@ impl Terminal {
             district: number / scale.warehouses % scale.districts + 1,
             // Each terminal draws from a stream of its own, so its inputs do not depend on how
             // threads are scheduled.
-            random: Random::of(seed, &[0x7E, u64::from(number)]),
-            unique: [Random::of(run, &[0x1D, u64::from(number)]).bits(), 0],
+            random: Random::stream(seed, &[0x7E, u64::from(number)]),
+            unique: [Random::stream(run, &[0x1D, u64::from(number)]).bits(), 0],
         }
     }
 
@@ -367,7 +367,7 @@ mod tests {
     fn terminal(mix: Mix, warehouses: u32) -> Terminal {
         let load = Skew::of_load(1);
         let draw = Draw {
-            scale: Scale::of(warehouses),
+            scale: Scale::specified(warehouses),
             mix,
             by_last_name: 60,
             skew: Skew::of_run(1, load),

@@ -16,7 +16,7 @@ const PAID: i64 = 1_000;
 
 /// The parts that have a random stream of their own.
 #[derive(Clone, Copy)]
-enum Part {
+enum RandomStream {
     Items = 1,
     Warehouse,
     Stock,
@@ -46,15 +46,15 @@ pub struct PlacedOrder {
 }
 
 impl Population {
-    fn stream(&self, part: Part, of: &[u32]) -> Random {
-        let mut path = vec![part as u64];
+    fn stream(&self, stream: RandomStream, of: &[u32]) -> Random {
+        let mut path = vec![stream as u64];
         path.extend(of.iter().map(|number| u64::from(*number)));
-        Random::of(self.seed, &path)
+        Random::stream(self.seed, &path)
     }
 
     /// All rows of ITEM, in order of numbers.
     pub fn items(&self) -> impl Iterator<Item = Item> + use<> {
-        let mut random = self.stream(Part::Items, &[]);
+        let mut random = self.stream(RandomStream::Items, &[]);
         (1..=self.scale.items).map(move |id| Item {
             id,
             image: random.within(1, 10_000),
@@ -66,7 +66,7 @@ impl Population {
 
     /// The row of WAREHOUSE with this number.
     pub fn warehouse(&self, id: u32) -> Warehouse {
-        let mut random = self.stream(Part::Warehouse, &[id]);
+        let mut random = self.stream(RandomStream::Warehouse, &[id]);
         Warehouse {
             id,
             name: letters(&mut random, 6, 10),
@@ -78,7 +78,7 @@ impl Population {
 
     /// The stock of a warehouse.
     pub fn stock(&self, warehouse: u32) -> impl Iterator<Item = Stock> + use<> {
-        let mut random = self.stream(Part::Stock, &[warehouse]);
+        let mut random = self.stream(RandomStream::Stock, &[warehouse]);
         (1..=self.scale.items).map(move |item| Stock {
             warehouse,
             item,
@@ -93,7 +93,7 @@ impl Population {
 
     /// The row of DISTRICT with this number.
     pub fn district(&self, warehouse: u32, id: u32) -> District {
-        let mut random = self.stream(Part::District, &[warehouse, id]);
+        let mut random = self.stream(RandomStream::District, &[warehouse, id]);
         District {
             warehouse,
             id,
@@ -111,7 +111,7 @@ impl Population {
         warehouse: u32,
         district: u32,
     ) -> impl Iterator<Item = (Customer, History)> + use<> {
-        let mut random = self.stream(Part::Customers, &[warehouse, district]);
+        let mut random = self.stream(RandomStream::Customers, &[warehouse, district]);
         let names = self.scale.last_names();
         let skew = Skew::of_load(self.seed);
         (1..=self.scale.customers).map(move |id| {
@@ -144,7 +144,7 @@ impl Population {
         warehouse: u32,
         district: u32,
     ) -> impl Iterator<Item = PlacedOrder> + use<> {
-        let mut random = self.stream(Part::Orders, &[warehouse, district]);
+        let mut random = self.stream(RandomStream::Orders, &[warehouse, district]);
         let scale = self.scale;
         let mut customers: Vec<u32> = (1..=scale.customers).collect();
         // A permutation: every customer has exactly one order.
@@ -243,7 +243,7 @@ mod tests {
 
     fn population() -> Population {
         Population {
-            scale: Scale::of(1),
+            scale: Scale::specified(1),
             seed: 4,
         }
     }

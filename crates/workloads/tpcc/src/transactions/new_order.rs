@@ -36,10 +36,10 @@ pub(super) fn run(
     let home = [input.warehouse, input.district];
     let most = input.lines.len();
     let (mut items, mut stocks) = (Vec::with_capacity(most), Vec::with_capacity(most));
-    let places: Vec<Place> = input
+    let row_indexes: Vec<RowIndexes> = input
         .lines
         .iter()
-        .map(|line| Place {
+        .map(|line| RowIndexes {
             item: place(&mut items, line.item),
             stock: place(&mut stocks, [line.supply, line.item]),
         })
@@ -63,7 +63,7 @@ pub(super) fn run(
     let (mut total, mut stored) = (0, Vec::new());
     let mut shown = Vec::with_capacity(SHOWN + SHOWN_OF_LINE * most);
     shown.resize(SHOWN, ValueRef::Null);
-    for ((at, line), place) in input.lines.iter().enumerate().zip(places) {
+    for ((at, line), place) in input.lines.iter().enumerate().zip(row_indexes) {
         let stock =
             |from: usize| present(rows.get(from + place.stock), "stock", &stocks[place.stock]);
         let numbers = stock(stocks_at)?;
@@ -99,7 +99,7 @@ pub(super) fn run(
 }
 
 /// Where the rows of a line are among the rows that were read.
-struct Place {
+struct RowIndexes {
     item: usize,
     stock: usize,
 }
@@ -213,7 +213,7 @@ fn inserts(
 fn sell(sold: &mut Option<Sold>, stock: &Row<'_>, line: &Line, home: u32) -> Result<i64> {
     let sold = match sold {
         Some(sold) => sold,
-        None => sold.insert(Sold::of(stock)?),
+        None => sold.insert(Sold::from_row(stock)?),
     };
     let quantity = i64::from(line.quantity);
     // By clause 2.4.2.2 the stock is refilled by 91 if fewer than 10 would be left.
@@ -226,7 +226,7 @@ fn sell(sold: &mut Option<Sold>, stock: &Row<'_>, line: &Line, home: u32) -> Res
 }
 
 impl Sold {
-    fn of(row: &Row<'_>) -> Result<Sold> {
+    fn from_row(row: &Row<'_>) -> Result<Sold> {
         Ok(Sold {
             quantity: row.i64(stock::QUANTITY)?,
             ytd: row.u64(stock::YTD)?,

@@ -1,6 +1,6 @@
 //! `dyno ingest watch`: what arrives, into a table.
 
-mod place;
+mod target;
 mod topic;
 
 use std::env;
@@ -22,7 +22,7 @@ use dyno_suite::Stop;
 use serde_json::{Value, json};
 use tracing::info;
 
-use self::place::Place;
+use self::target::WatchTarget;
 use self::topic::Topic;
 use super::{all_threads, now_ms};
 use crate::args::WatchArgs;
@@ -63,7 +63,7 @@ pub fn run(args: &WatchArgs, stop: &Stop) -> anyhow::Result<Exit> {
         memory: usize::try_from(args.memory).context("--memory")?,
         ..Options::default()
     };
-    let place = Place::open(args, options)?;
+    let place = WatchTarget::open(args, options)?;
     let registry = Registry::new();
     let metrics = Metrics::new(&registry)?;
     let endpoint = args
@@ -153,7 +153,7 @@ fn refuse_options(args: &WatchArgs, from: &From<'_>) -> anyhow::Result<()> {
 fn folder_into(
     args: &WatchArgs,
     folder: &Path,
-    place: &Place<'_>,
+    place: &WatchTarget<'_>,
     metrics: Metrics,
     stop: &Stop,
 ) -> anyhow::Result<(Value, Exit)> {
@@ -191,7 +191,7 @@ fn of_folder(summary: &FolderSummary) -> Value {
 fn live_into(
     args: &WatchArgs,
     broker: Broker,
-    place: &Place<'_>,
+    place: &WatchTarget<'_>,
     metrics: Metrics,
     registry: &Registry,
     stop: &Stop,
@@ -205,8 +205,8 @@ fn live_into(
     }
     let spool = match (&args.live.spool, place) {
         (Some(spool), _) => spool.clone(),
-        (None, Place::Directory(_)) => beside(&args.into),
-        (None, Place::Server(_)) => bail!("--spool: say where the files of an hour go"),
+        (None, WatchTarget::Directory(_)) => beside(&args.into),
+        (None, WatchTarget::Server(_)) => bail!("--spool: say where the files of an hour go"),
     };
     let client = args.live.client.clone();
     let settings = CollectSettings {
@@ -258,13 +258,13 @@ fn beside(table: &Path) -> PathBuf {
 fn topic_into(
     args: &WatchArgs,
     topic: &str,
-    place: &Place<'_>,
+    place: &WatchTarget<'_>,
     metrics: Metrics,
     stop: &Stop,
 ) -> anyhow::Result<(Value, Exit)> {
     // The ledger of a directory keeps offsets in the commit that adds the rows. Without that, a
     // crash between the two would lose or repeat records.
-    if matches!(place, Place::Server(_)) {
+    if matches!(place, WatchTarget::Server(_)) {
         bail!(
             "records of a topic go into a directory: the ledger in a ClickHouse server keeps no offsets"
         );

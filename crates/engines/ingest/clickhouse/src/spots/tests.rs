@@ -90,7 +90,7 @@ fn unpacked(mut frames: &[u8]) -> Vec<u8> {
 
 fn block(rows: &Columns, text: Text) -> Vec<u8> {
     let mut out = FrameWriter::new(Vec::new());
-    let order = Order::default().of(rows).to_vec();
+    let order = Order::default().sorted_rows(rows).to_vec();
     Spots::default().block(rows, &order, &columns(text), &mut out);
     unpacked(&out.finish(Vec::new()))
 }

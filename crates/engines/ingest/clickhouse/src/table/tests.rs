@@ -52,7 +52,7 @@ fn the_end_of_a_load_keeps_the_stages_of_a_swap_that_is_not_complete() {
         }
     });
     let patience = patience(Duration::ZERO);
-    let lock = WriterLock::take(&client, &address, &patience).unwrap();
+    let lock = WriterLock::acquire(&client, &address, &patience).unwrap();
     let mut ledger = Ledger::empty("db.t_ledger");
     ledger.entries = [begun("half", State::Swap), begun("done", State::Done)].into();
     let table = ServerTable {

@@ -11,7 +11,7 @@ use crate::fake_server::{Reply, patience, start};
 #[test]
 fn a_process_is_gone_only_when_that_is_certain() {
     let me = Process::this().expect("a process");
-    assert_eq!(Process::of(&me.text()), Some(me.clone()));
+    assert_eq!(Process::parse(&me.text()), Some(me.clone()));
     assert!(!me.is_gone(&me));
     let later = Process {
         started: me.started + 1,
@@ -76,7 +76,7 @@ fn the_lock_of_a_dead_process_is_taken_over() {
     tables.lock().insert(LOCK.to_owned(), dead(1));
     let (address, client) = server(&tables, |_| {});
     let patience = patience(Duration::ZERO);
-    let mut lock = WriterLock::take(&client, &address, &patience).unwrap();
+    let mut lock = WriterLock::acquire(&client, &address, &patience).unwrap();
     let names: Vec<String> = tables.lock().keys().cloned().collect();
     assert_eq!(names, [LOCK], "nothing else is left behind");
     assert_ne!(tables.lock()[LOCK], dead(1));
@@ -94,7 +94,7 @@ fn of_two_that_take_over_the_lock_of_a_dead_process_one_gets_it() {
     let (address, client) = server(&tables, move |tables| {
         tables.insert(LOCK.to_owned(), faster.clone());
     });
-    let taken = WriterLock::take(&client, &address, &patience(Duration::ZERO));
+    let taken = WriterLock::acquire(&client, &address, &patience(Duration::ZERO));
     assert!(matches!(taken, Err(Error::Locked { .. })));
     assert_eq!(*tables.lock(), [(LOCK.to_owned(), other)].into());
 }
@@ -108,7 +108,7 @@ fn a_take_over_that_was_killed_does_not_prevent_the_next_one() {
     let guard = format!("t_dyno_stage_dead_{hash:016x}");
     tables.lock().insert(guard, dead(2));
     let (address, client) = server(&tables, |_| {});
-    let _lock = WriterLock::take(&client, &address, &patience(Duration::ZERO)).unwrap();
+    let _lock = WriterLock::acquire(&client, &address, &patience(Duration::ZERO)).unwrap();
     let names: Vec<String> = tables.lock().keys().cloned().collect();
     assert_eq!(names, [LOCK]);
 }

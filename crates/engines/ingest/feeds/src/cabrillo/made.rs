@@ -85,11 +85,11 @@ pub(super) fn lines(batch: &Batch) -> impl Iterator<Item = MadeLine> + use<> {
         if random.chance(quirks) {
             quirk(&mut random, words)
         } else {
-            MadeLine::of(format!("QSO: {}", words.join(" ")), 1)
+            MadeLine::new(format!("QSO: {}", words.join(" ")), 1)
         }
     });
-    let front = front.map(|line| MadeLine::of(line, 1));
-    let end = std::iter::once(MadeLine::of("END-OF-LOG:", 1));
+    let front = front.map(|line| MadeLine::new(line, 1));
+    let end = std::iter::once(MadeLine::new("END-OF-LOG:", 1));
     front.into_iter().chain(middle).chain(end)
 }
 
@@ -108,7 +108,7 @@ fn exchanges(random: &mut Random, exchange: Exchange, serial: u64) -> (String, S
 
 /// The same contact in an odd form. None is bad, because every line of a log is a row.
 fn quirk(random: &mut Random, mut words: [String; 8]) -> MadeLine {
-    let odd = |text: String, name| MadeLine::of(text, 1).odd(name);
+    let odd = |text: String, name| MadeLine::new(text, 1).odd(name);
     match random.below(9) {
         0 => odd(format!("QSO:{}", words.join(" ")), "glued-tag"),
         1 => odd(format!("qso: {}", words.join(" ")), "tag-case"),
@@ -122,7 +122,7 @@ fn quirk(random: &mut Random, mut words: [String; 8]) -> MadeLine {
         6 => odd(format!("QSO: {}", words[..4].join(" ")), "cut-short"),
         7 => {
             let bytes = b"SOAPBOX: gr\xfc\xdfe".to_vec();
-            MadeLine::of(bytes, 1).odd("latin-1")
+            MadeLine::new(bytes, 1).odd("latin-1")
         }
         _ => {
             words[2] = words[2].replace('-', "");

@@ -77,7 +77,7 @@ impl RowGroups for Encoder {
 
 impl Encoder {
     /// For archives of `feed`, whose columns are `fields`.
-    pub(super) fn of(feed: &'static str, fields: &'static [feed::Field]) -> Encoder {
+    pub(super) fn new(feed: &'static str, fields: &'static [feed::Field]) -> Encoder {
         Encoder {
             feed,
             fields,

@@ -25,7 +25,7 @@ pub(super) struct LineReader {
 
 impl LineReader {
     /// For an archive of `feed`, whose format is `format`.
-    pub(super) fn of(feed: &'static Feed, format: &'static RowFormat) -> LineReader {
+    pub(super) fn new(feed: &'static Feed, format: &'static RowFormat) -> LineReader {
         LineReader {
             feed,
             reader: (format.reader)(),

@@ -36,7 +36,7 @@ impl Location for &Path {
         Opening {
             each_bytes: DIRECTORY_COPIES,
             open: Box::new(move || {
-                let encoder = move || encode::Encoder::of(feed, format.fields);
+                let encoder = move || encode::Encoder::new(feed, format.fields);
                 let directory = Directory::open(self, encoder)?;
                 Ok(Box::new(directory))
             }),
@@ -77,7 +77,7 @@ pub fn load_into(
             let archives = Archives {
                 feed: feed.name,
                 identity: &identity,
-                reader: &|| LineReader::of(feed, format),
+                reader: &|| LineReader::new(feed, format),
             };
             let opening = location.rows(feed.name, format);
             load::load_into(&archives, inputs, opening, options, progress)

@@ -37,7 +37,7 @@ pub(super) fn lines(batch: &Batch) -> impl Iterator<Item = MadeLine> + use<> {
         if random.chance(quirks) {
             return quirk(&mut random, received_ms, message);
         }
-        MadeLine::of(captured(received_ms, &message), 1)
+        MadeLine::new(captured(received_ms, &message), 1)
     })
 }
 
@@ -90,7 +90,7 @@ fn message(
 }
 
 fn quirk(random: &mut Random, received_ms: i64, mut message: serde_json::Value) -> MadeLine {
-    let odd = |text: String, name| MadeLine::of(text, 1).odd(name);
+    let odd = |text: String, name| MadeLine::new(text, 1).odd(name);
     match random.below(8) {
         0 => {
             message["sd"] = json!({ "software": "x" });
@@ -127,6 +127,6 @@ fn quirk(random: &mut Random, received_ms: i64, mut message: serde_json::Value) 
             let text = captured(received_ms, &message);
             MadeLine::bad(text[..text.len() / 2].to_owned(), "cut-line")
         }
-        _ => MadeLine::of("", 0).odd("blank"),
+        _ => MadeLine::new("", 0).odd("blank"),
     }
 }

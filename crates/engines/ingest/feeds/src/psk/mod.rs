@@ -142,7 +142,7 @@ impl Reader for Reports {
             _ => None,
         };
         let mut message = message.unwrap_or_default();
-        let values = Known::of(&mut message, &mut error);
+        let values = Known::from_message(&mut message, &mut error);
         let extra = (!message.extra.is_empty()).then(|| Value::Object(message.extra).to_string());
         let frequency = values.integer(1);
         rows.push(&[
@@ -223,7 +223,7 @@ struct Known<'a>([Option<Scalar<'a>>; KEYS.len()]);
 impl<'a> Known<'a> {
     /// Moves values that their columns cannot hold to the extra keys, and sets `error` to the first
     /// of them.
-    fn of(message: &mut Message<'a>, error: &mut Option<String>) -> Known<'a> {
+    fn from_message(message: &mut Message<'a>, error: &mut Option<String>) -> Known<'a> {
         let mut known = std::mem::take(&mut message.known);
         for (at, place) in known.iter_mut().enumerate() {
             let fits = match (place.as_ref(), range(at)) {

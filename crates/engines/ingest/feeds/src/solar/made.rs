@@ -71,11 +71,11 @@ pub(super) fn lines(batch: &Batch) -> impl Iterator<Item = MadeLine> + use<> {
     let table = (0..days).map(move |day| {
         let line = make(&mut random, start.plus(day as i64));
         if !random.chance(quirks) {
-            return MadeLine::of(line, rows);
+            return MadeLine::new(line, rows);
         }
         match random.below(4) {
-            0 => MadeLine::of("", 0).odd("blank"),
-            1 => MadeLine::of("# a remark", 0).odd("comment"),
+            0 => MadeLine::new("", 0).odd("blank"),
+            1 => MadeLine::new("# a remark", 0).odd("comment"),
             2 => MadeLine::bad(line[..line.len() / 3].trim_end().to_owned(), "cut-short"),
             _ => MadeLine::bad(
                 line.replacen(&start.plus(day as i64).date().0.to_string(), "year", 1),
@@ -83,7 +83,7 @@ pub(super) fn lines(batch: &Batch) -> impl Iterator<Item = MadeLine> + use<> {
             ),
         }
     });
-    let front = front.iter().map(|line| MadeLine::of(*line, 0));
+    let front = front.iter().map(|line| MadeLine::new(*line, 0));
     front.chain(table)
 }
 

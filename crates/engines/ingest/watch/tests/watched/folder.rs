@@ -27,7 +27,7 @@ pub fn settings(folder: &Path) -> FolderSettings {
 fn watch_once(folder: &Path, into: &Path, said: &Said) -> FolderSummary {
     let table = table(into, 0.001);
     let mut folder = Folder::new(settings(folder), &table, metrics());
-    said.of(|| folder.run(&Arc::default())).unwrap()
+    said.capture(|| folder.run(&Arc::default())).unwrap()
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn an_entry_that_cannot_be_examined_does_not_hold_up_the_others() {
     std::os::unix::fs::symlink("loop.csv", folder.join("loop.csv")).unwrap();
     let (said, table) = (Said::default(), table(&into, 0.001));
     let mut watched = Folder::new(settings(&folder), &table, metrics());
-    let error = said.of(|| watched.run(&Arc::default())).unwrap_err();
+    let error = said.capture(|| watched.run(&Arc::default())).unwrap_err();
     assert!(error.to_string().contains("loop.csv"), "{error}");
     let manifest = Manifest::read(&into).unwrap();
     assert_eq!(manifest.map(|manifest| manifest.rows()), Some(500));
@@ -106,7 +106,7 @@ fn a_bad_file_is_told_of_once_and_tried_again_when_it_changes() {
         let stopping = Arc::clone(&stop);
         let watching = scope.spawn(move || {
             let said = Said::default();
-            said.of(|| watched.run(&stopping)).unwrap();
+            said.capture(|| watched.run(&stopping)).unwrap();
             said.lines()
         });
         let counted = |outcome: &str| {
@@ -159,7 +159,7 @@ fn another_writer_is_waited_for_and_once_it_is_an_error() {
             until(|| rows(&into).len() == 500);
             stop.store(true, Ordering::Relaxed);
         });
-        let watching = said.of(|| watched.run(&stopping));
+        let watching = said.capture(|| watched.run(&stopping));
         assert_eq!(watching.unwrap().loaded, 1);
     });
 }
@@ -176,7 +176,7 @@ fn a_feed_that_is_named_is_taken_for_every_file() {
     };
     let said = Said::default();
     let mut watched = Folder::new(named, &table, metrics());
-    let summary = said.of(|| watched.run(&Arc::default())).unwrap();
+    let summary = said.capture(|| watched.run(&Arc::default())).unwrap();
     assert_eq!((summary.loaded, summary.bad), (0, 1));
     assert_eq!(said.count("looks like feed wspr"), 1);
 }

@@ -34,7 +34,7 @@ fn child_with_a_folder() {
 #[test]
 fn child_with_a_topic() {
     if let Some((from, into)) = asked() {
-        let (mut source, table) = (Lines::of(&from, 3), table(&into, 1.0));
+        let (mut source, table) = (Lines::from_file(&from, 3), table(&into, 1.0));
         source.most = 100;
         let mut watched =
             Stream::new(stream::settings(50), &mut source, &table, metrics()).unwrap();

@@ -20,7 +20,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    pub fn of(file: &Path, partitions: usize) -> Lines {
+    pub fn from_file(file: &Path, partitions: usize) -> Lines {
         let mut dealt = vec![Vec::new(); partitions];
         let text = fs::read(file).unwrap();
         for (at, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {

@@ -24,7 +24,7 @@ pub struct Said(Arc<Mutex<Vec<u8>>>);
 
 impl Said {
     /// Collects what `work` logs on this thread.
-    pub fn of<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn capture<T>(&self, work: impl FnOnce() -> T) -> T {
         let said = self.clone();
         let log = tracing_subscriber::fmt().with_writer(move || said.clone());
         tracing::subscriber::with_default(log.finish(), work)

@@ -37,7 +37,7 @@ fn watch(
 ) -> Result<StreamSummary, WatchError> {
     let table = table(into, 1.0);
     let mut stream = Stream::new(settings, source, &table, metrics())?;
-    said.of(|| stream.run(&Arc::default()))
+    said.capture(|| stream.run(&Arc::default()))
 }
 
 /// What a load of the file itself puts into a table.
@@ -55,7 +55,7 @@ fn a_topic_is_in_the_table_as_its_archive_would_be_and_is_gone_on_with() {
     let expected = loaded(&file, &home.path().join("direct"));
     let into = home.path().join("spots");
     let said = Said::default();
-    let mut source = Lines::of(&file, 3);
+    let mut source = Lines::from_file(&file, 3);
     source.away = 1;
     source.end = Some(700);
     let first = watch(&mut source, &into, settings(100), &said).unwrap();
@@ -120,7 +120,7 @@ fn what_retention_took_is_named_and_left_out_only_when_that_is_allowed() {
     let file = archives(1_000, 1, 1, home.path()).remove(0);
     let into = home.path().join("spots");
     let said = Said::default();
-    let mut source = Lines::of(&file, 1);
+    let mut source = Lines::from_file(&file, 1);
     source.end = Some(200);
     watch(&mut source, &into, settings(100), &said).unwrap();
     source.end = None;
@@ -177,6 +177,6 @@ fn what_cannot_be_is_refused_in_words() {
         feed: named("psk").unwrap(),
         ..settings(10)
     };
-    let error = watch(&mut Lines::of(&file, 1), &into, psk, &said).unwrap_err();
+    let error = watch(&mut Lines::from_file(&file, 1), &into, psk, &said).unwrap_err();
     assert!(error.to_string().contains("offsets 0 to 49"), "{error}");
 }

@@ -81,15 +81,15 @@ impl Slots {
 
     /// Takes a free slot of the shortest of `classes` that has one. None of them gets a span for
     /// it.
-    pub fn take_shortest(&self, mut classes: Range<Class>) -> Option<Slot> {
-        classes.find_map(|class| self.take_of(class, None::<&fn(u32, Class)>))
+    pub fn allocate_shortest(&self, mut classes: Range<Class>) -> Option<Slot> {
+        classes.find_map(|class| self.allocate_in(class, None::<&fn(u32, Class)>))
     }
 
     /// Gives a free span to `class`, if need be the last one, which no write takes. Returns false
     /// if no span is free.
     pub fn open_kept(&self, class: Class, assign: impl Fn(u32, Class)) -> bool {
         let mut state = self.lock(class);
-        let Some(span) = grasp(&self.pool).take(0) else {
+        let Some(span) = grasp(&self.pool).pop(0) else {
             return false;
         };
         self.give(&mut state, span, class, &assign);

@@ -100,3 +100,27 @@ fn producers_of_one_append_are_not_forgotten_while_others_of_it_are_learned() {
     assert_eq!(ledger.judge(&batch(100, 5), None), Verdict::Next);
     assert!(ledger.known.len() <= MOST_PRODUCERS);
 }
+
+#[test]
+fn a_new_epoch_begins_at_its_first_record_and_ends_the_one_before() {
+    let in_epoch = |epoch: i64, sequence: i64| (epoch << 48) + sequence;
+    let judge = |first, count| ledger().judge(&batch(first, count), None);
+    assert_eq!(judge(in_epoch(1, 0), 5), Verdict::Next);
+    assert_eq!(judge(in_epoch(3, 0), 5), Verdict::Next);
+    assert_eq!(judge(in_epoch(1, 5), 5), Verdict::Gap { expected: 100 });
+
+    let mut later = ledger();
+    let known = Known {
+        last_sequence: in_epoch(1, 9),
+        last_base: 2000,
+        last_first: in_epoch(1, 0),
+    };
+    later.set(7, known);
+    let judge = |first, count| later.judge(&batch(first, count), None);
+    assert_eq!(judge(in_epoch(1, 5), 5), Verdict::Duplicate(Some(2005)));
+    assert_eq!(judge(in_epoch(1, 10), 1), Verdict::Next);
+    // What was sent before the epoch was raised is not taken for a repetition: it may not be there.
+    let expected = in_epoch(1, 10);
+    assert_eq!(judge(90, 10), Verdict::Gap { expected });
+    assert_eq!(judge(0, 1), Verdict::Gap { expected });
+}

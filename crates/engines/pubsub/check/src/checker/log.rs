@@ -8,12 +8,12 @@ use super::{Entry, Evidence, PartitionLog, Reading};
 use crate::message::{Fingerprint, Identity};
 
 /// One partition of one reading.
-struct Place<'a> {
+struct Location<'a> {
     reader: &'a str,
     partition: u32,
 }
 
-impl std::fmt::Display for Place<'_> {
+impl std::fmt::Display for Location<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "partition {} (read by {})", self.partition, self.reader)
     }
@@ -33,17 +33,17 @@ pub fn check(evidence: &Evidence<'_>, reading: &Reading, sends: &Sends, findings
     }
     let mut stored: HashMap<Identity, (u32, i64)> = HashMap::new();
     for (partition, log) in (0..).zip(&reading.partitions) {
-        let place = Place {
+        let location = Location {
             reader: &reading.reader,
             partition,
         };
-        contiguous(&place, log, findings);
+        contiguous(&location, log, findings);
         let mut latest: HashMap<u32, (u64, i64)> = HashMap::new();
         for entry in &log.entries {
-            if let Some(fingerprint) = readable(&place, entry, findings) {
-                sent(&place, entry.offset, fingerprint, sends, findings);
-                once(&place, entry.offset, fingerprint, &mut stored, findings);
-                in_order(&place, entry.offset, fingerprint, &mut latest, findings);
+            if let Some(fingerprint) = readable(&location, entry, findings) {
+                sent(&location, entry.offset, fingerprint, sends, findings);
+                once(&location, entry.offset, fingerprint, &mut stored, findings);
+                in_order(&location, entry.offset, fingerprint, &mut latest, findings);
             }
         }
     }
@@ -51,13 +51,13 @@ pub fn check(evidence: &Evidence<'_>, reading: &Reading, sends: &Sends, findings
 }
 
 /// Checks that offsets run from the first to the next without a gap.
-fn contiguous(place: &Place<'_>, log: &PartitionLog, findings: &mut Findings) {
+fn contiguous(location: &Location<'_>, log: &PartitionLog, findings: &mut Findings) {
     let mut expected = log.first_offset;
     for entry in &log.entries {
         if entry.offset != expected {
             findings.add(Rule::Contiguous, || {
                 let offset = entry.offset;
-                format!("{place}: offset {expected} should come, and offset {offset} is there")
+                format!("{location}: offset {expected} should come, and offset {offset} is there")
             });
         }
         // Counting goes on from what is there, so that one gap is reported once and not again at
@@ -68,18 +68,22 @@ fn contiguous(place: &Place<'_>, log: &PartitionLog, findings: &mut Findings) {
         findings.add(Rule::Contiguous, || {
             let next = log.next_offset;
             format!(
-                "{place}: offset {next} is said to be the next, and the log ends before {expected}"
+                "{location}: offset {next} is said to be the next, and the log ends before {expected}"
             )
         });
     }
 }
 
-fn readable(place: &Place<'_>, entry: &Entry, findings: &mut Findings) -> Option<Fingerprint> {
+fn readable(
+    location: &Location<'_>,
+    entry: &Entry,
+    findings: &mut Findings,
+) -> Option<Fingerprint> {
     match &entry.fingerprint {
         Ok(fingerprint) => Some(*fingerprint),
         Err(reason) => {
             findings.add(Rule::Unchanged, || {
-                format!("{place}: offset {} is damaged: {reason}", entry.offset)
+                format!("{location}: offset {} is damaged: {reason}", entry.offset)
             });
             None
         }
@@ -89,7 +93,7 @@ fn readable(place: &Place<'_>, entry: &Entry, findings: &mut Findings) -> Option
 /// Checks that a client sent the message with this content to this partition, and was not told that
 /// it failed.
 fn sent(
-    place: &Place<'_>,
+    location: &Location<'_>,
     offset: i64,
     fingerprint: Fingerprint,
     sends: &Sends,
@@ -98,7 +102,7 @@ fn sent(
     let identity = fingerprint.identity;
     let Some((checksum, fate)) = sends.find(&identity) else {
         findings.add(Rule::NothingInvented, || {
-            format!("{place}: offset {offset} holds {identity}, which was never sent")
+            format!("{location}: offset {offset} holds {identity}, which was never sent")
         });
         return;
     };
@@ -106,37 +110,37 @@ fn sent(
         findings.add(Rule::Unchanged, || {
             let found = fingerprint.checksum;
             format!(
-                "{place}: offset {offset} holds {identity} with checksum {found:016x}, \
+                "{location}: offset {offset} holds {identity} with checksum {found:016x}, \
                  and it was sent with {checksum:016x}"
             )
         });
     }
-    if identity.partition != place.partition {
+    if identity.partition != location.partition {
         findings.add(Rule::RightPartition, || {
-            format!("{place}: offset {offset} holds {identity}")
+            format!("{location}: offset {offset} holds {identity}")
         });
     }
     if fate == Fate::Failed {
         findings.add(Rule::FailedIsAbsent, || {
             format!(
-                "{place}: offset {offset} holds {identity}, which its producer was told had failed"
+                "{location}: offset {offset} holds {identity}, which its producer was told had failed"
             )
         });
     }
 }
 
 fn once(
-    place: &Place<'_>,
+    location: &Location<'_>,
     offset: i64,
     fingerprint: Fingerprint,
     stored: &mut HashMap<Identity, (u32, i64)>,
     findings: &mut Findings,
 ) {
     let identity = fingerprint.identity;
-    if let Some((partition, before)) = stored.insert(identity, (place.partition, offset)) {
+    if let Some((partition, before)) = stored.insert(identity, (location.partition, offset)) {
         findings.add(Rule::NothingTwice, || {
             format!(
-                "{place}: {identity} is at offset {offset}, and at offset {before} of partition \
+                "{location}: {identity} is at offset {offset}, and at offset {before} of partition \
                  {partition} too"
             )
         });
@@ -145,7 +149,7 @@ fn once(
 
 /// Checks that each producer's sequences grow with the offset.
 fn in_order(
-    place: &Place<'_>,
+    location: &Location<'_>,
     offset: i64,
     fingerprint: Fingerprint,
     latest: &mut HashMap<u32, (u64, i64)>,
@@ -158,7 +162,7 @@ fn in_order(
     {
         findings.add(Rule::ProducerOrder, || {
             format!(
-                "{place}: offset {offset} holds {identity}, after its message {sequence} at offset \
+                "{location}: offset {offset} holds {identity}, after its message {sequence} at offset \
                  {before}"
             )
         });

@@ -141,7 +141,7 @@ impl Nodes {
             )
             .map_err(|source| PgError::Statement {
                 action: "ask for the server's processes".to_owned(),
-                class: dyno_postgres::Class::of(&source),
+                class: dyno_postgres::Class::from_error(&source),
                 source: Box::new(source),
             })?;
         let Some(row) = rows.get(random.below(rows.len())) else {

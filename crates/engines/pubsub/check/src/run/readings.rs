@@ -14,7 +14,7 @@ fn failed(action: &str) -> impl FnOnce(dyno_postgres::postgres::Error) -> PgErro
     let action = action.to_owned();
     move |source| PgError::Statement {
         action,
-        class: Class::of(&source),
+        class: Class::from_error(&source),
         source: Box::new(source),
     }
 }

@@ -56,19 +56,23 @@ impl Soaked {
         for kind in kinds {
             let values = samples.iter().filter_map(|s| s.memory_bytes.get(&kind));
             let values: Vec<f64> = values.map(|bytes| *bytes as f64).collect();
-            trends.push(Trend::of(format!("memory of {kind}, bytes"), &values, 8e6));
+            trends.push(Trend::from_values(
+                format!("memory of {kind}, bytes"),
+                &values,
+                8e6,
+            ));
         }
         let disk: Vec<f64> = samples.iter().map(|s| s.disk_bytes as f64).collect();
-        trends.push(Trend::of("disk, bytes", &disk, 64e6));
+        trends.push(Trend::from_values("disk, bytes", &disk, 64e6));
         let log: Vec<f64> = samples.iter().map(|s| s.log_bytes as f64).collect();
-        let log = Trend::of("write-ahead log, bytes", &log, 64e6);
+        let log = Trend::from_values("write-ahead log, bytes", &log, 64e6);
         trends.push(Trend {
             flat: log.end <= log_most_bytes as f64,
             ..log
         });
         let dead: Vec<f64> = samples.iter().map(|s| s.dead_rows as f64).collect();
-        trends.push(Trend::of("dead rows", &dead, 2000.0));
-        trends.push(Trend::of("p99 of a minute, ms", &p99_ms, 5.0));
+        trends.push(Trend::from_values("dead rows", &dead, 2000.0));
+        trends.push(Trend::from_values("p99 of a minute, ms", &p99_ms, 5.0));
         Self {
             seconds,
             samples,

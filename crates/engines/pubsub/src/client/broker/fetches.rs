@@ -71,7 +71,7 @@ impl Fetches {
     }
 
     /// Removes the answers that have come for these positions.
-    pub fn take(&self, positions: &[(i32, i64)]) -> Vec<(i32, i64, Answer)> {
+    pub fn drain(&self, positions: &[(i32, i64)]) -> Vec<(i32, i64, Answer)> {
         let mut state = self.state.lock();
         let mut taken = Vec::new();
         for (partition, offset) in positions {

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
+use super::super::identity::Identity;
 use super::super::send_queues::SealedBatch;
 use crate::error::{Code, Error, Result, Retry};
 
@@ -17,8 +18,8 @@ use crate::error::{Code, Error, Result, Retry};
 #[derive(Default)]
 pub struct Flight {
     pub batches: VecDeque<Flying>,
-    /// The producer id and the next sequence; `None` until the broker has given an id.
-    pub identity: Option<(i64, i64)>,
+    /// `None` until the broker has given a producer id.
+    pub identity: Option<Identity>,
     /// How many requests have no answer yet.
     pub unanswered: usize,
     /// Whether a batch was refused. Then nothing is sent until all requests are answered and `mend`

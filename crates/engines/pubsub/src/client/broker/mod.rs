@@ -35,14 +35,14 @@ pub(super) struct Brokers {
     first: Vec<String>,
     topic: String,
     options: ClientOptions,
-    part: Part,
+    scope: Scope,
     open: HashMap<String, Client>,
     places: Option<TopicIs>,
     asked_at: Option<Instant>,
 }
 
 /// Which partitions of the topic these brokers serve.
-enum Part {
+enum Scope {
     /// All partitions of the topic.
     Whole,
     /// The partitions on the topic's home cluster.
@@ -54,7 +54,7 @@ enum Part {
 impl Everywhere {
     /// Connects to a broker and finds the topic.
     pub fn open(first: &str, topic: &str, options: ClientOptions) -> Result<Everywhere> {
-        let mut home = Brokers::new(vec![first.to_owned()], topic, &options, Part::Whole);
+        let mut home = Brokers::new(vec![first.to_owned()], topic, &options, Scope::Whole);
         match home.places() {
             Ok(places) => {
                 let partitions = places.partitions.iter().map(|is| is.partition);
@@ -65,7 +65,7 @@ impl Everywhere {
             }
             // A broker refuses plain metadata of such a topic, because a client that knows nothing
             // of placement would take this cluster's partitions for all of them.
-            Err(error) if error.kind() == Code::PlacedElsewhere => home.part = Part::Home,
+            Err(error) if error.kind() == Code::PlacedElsewhere => home.scope = Scope::Home,
             Err(error) => return Err(error),
         }
         let placement = home.ask_placement()?;
@@ -79,7 +79,7 @@ impl Everywhere {
         let at_home = placement.partitions.iter().map(|is| is.partition);
         let mut clusters = vec![(at_home.collect(), home)];
         for share in placement.elsewhere {
-            let part = Part::Elsewhere {
+            let part = Scope::Elsewhere {
                 cluster: share.cluster,
                 home: vec![first.to_owned()],
             };
@@ -94,12 +94,12 @@ impl Everywhere {
 }
 
 impl Brokers {
-    fn new(first: Vec<String>, topic: &str, options: &ClientOptions, part: Part) -> Brokers {
+    fn new(first: Vec<String>, topic: &str, options: &ClientOptions, part: Scope) -> Brokers {
         Brokers {
             first,
             topic: topic.to_owned(),
             options: options.clone(),
-            part,
+            scope: part,
             open: HashMap::new(),
             places: None,
             asked_at: None,
@@ -108,30 +108,30 @@ impl Brokers {
 
     /// The name of the cluster that these brokers serve.
     pub fn cluster(&self) -> &str {
-        match &self.part {
-            Part::Elsewhere { cluster, .. } => cluster,
-            Part::Whole | Part::Home => HOME,
+        match &self.scope {
+            Scope::Elsewhere { cluster, .. } => cluster,
+            Scope::Whole | Scope::Home => HOME,
         }
     }
 
     /// Adds the cluster's name to an error, unless it is the cluster that the caller named.
     pub fn named(&self, error: Error) -> Error {
-        match &self.part {
-            Part::Elsewhere { cluster, .. } => at_cluster(cluster, &error),
-            Part::Whole | Part::Home => error,
+        match &self.scope {
+            Scope::Elsewhere { cluster, .. } => at_cluster(cluster, &error),
+            Scope::Whole | Scope::Home => error,
         }
     }
 
     /// The partitions and their brokers, as they were when last asked for.
     pub fn places(&mut self) -> Result<&TopicIs> {
         if self.places.is_none() {
-            let places = match &self.part {
-                Part::Whole => self.ask_any(&Metadata {
+            let places = match &self.scope {
+                Scope::Whole => self.ask_any(&Metadata {
                     topic: self.topic.clone(),
                 })?,
                 _ => {
                     let is = self.ask_placement()?;
-                    if (is.share == 0) != matches!(self.part, Part::Home) {
+                    if (is.share == 0) != matches!(self.scope, Scope::Home) {
                         let text = format_args!(
                             "the brokers of cluster {} have another share of topic {:?}",
                             self.cluster(),
@@ -169,10 +169,10 @@ impl Brokers {
     /// Asks the home's brokers which brokers this cluster has now, if it is another cluster.
     /// Returns whether there are any.
     fn find_others(&mut self) -> Result<bool> {
-        let Part::Elsewhere { cluster, home } = &self.part else {
+        let Scope::Elsewhere { cluster, home } = &self.scope else {
             return Ok(false);
         };
-        let mut at_home = Brokers::new(home.clone(), &self.topic, &self.options, Part::Home);
+        let mut at_home = Brokers::new(home.clone(), &self.topic, &self.options, Scope::Home);
         let mut shares = at_home.ask_placement()?.elsewhere.into_iter();
         let its = shares.find(|share| share.cluster == *cluster);
         let addresses = its.map(|share| share.addresses).unwrap_or_default();

@@ -185,7 +185,7 @@ impl Source for Brokered {
                 }
             }
             let mut fetched = Vec::new();
-            for (partition, offset, answer) in self.fetches.take(positions) {
+            for (partition, offset, answer) in self.fetches.drain(positions) {
                 let rows = match answer.and_then(|answer| stored(&answer, offset)) {
                     Ok(rows) => rows,
                     Err(error) if moved(&error) => {

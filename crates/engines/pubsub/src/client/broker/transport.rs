@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use dyno_random::backoff;
 use parking_lot::Mutex;
 
+use super::super::identity::Identity;
 use super::super::send_queues::SendQueues;
 use super::Brokers;
 use super::flight::Flight;
@@ -128,15 +129,18 @@ impl Transport {
         // The flight is not locked while the broker is asked for an id: the answers to requests
         // under way need the lock, on the thread that would read the id.
         let known = self.flights[at].lock().identity;
-        let (producer_id, next) = match known {
+        let known = match known {
             Some(known) => known,
-            None => (client.ask(&NewProducer {})?.producer_id, 0),
+            None => Identity {
+                producer_id: client.ask(&NewProducer {})?.producer_id,
+                next_sequence: 0,
+            },
         };
         let mut flight = self.flights[at].lock();
         let Some(flying) = flight.batches.iter_mut().find(|flying| !flying.sent) else {
             return Ok(());
         };
-        let sequence = flying.sequence.unwrap_or(next);
+        let sequence = flying.sequence.unwrap_or(known.next_sequence);
         let fresh = flying.sequence.is_none();
         flying.sequence = Some(sequence);
         flying.sent = true;
@@ -145,14 +149,21 @@ impl Transport {
         let produce = Produce {
             topic_id,
             partition,
-            producer_id,
+            producer_id: known.producer_id,
             first_sequence: sequence,
             count: u32::try_from(records).unwrap_or(u32::MAX),
             crc: flying.crc,
             codec: 0,
             body: Rest::one(flying.body.clone()),
         };
-        flight.identity = Some((producer_id, if fresh { sequence + records } else { next }));
+        flight.identity = Some(Identity {
+            next_sequence: if fresh {
+                sequence + records
+            } else {
+                known.next_sequence
+            },
+            ..known
+        });
         // Counted before the request goes out, because its answer may come before `send` returns.
         flight.unanswered += 1;
         drop(flight);

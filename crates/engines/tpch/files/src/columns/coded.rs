@@ -35,7 +35,7 @@ impl Coded {
         }
     }
 
-    pub(super) fn of<R>(
+    pub(super) fn with_columns<R>(
         &mut self,
         batch: &Batch,
         pool: &TextPool,

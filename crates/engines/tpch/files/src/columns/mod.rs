@@ -16,7 +16,7 @@ pub trait Columns {
     ///
     /// # Errors
     /// The library that makes the columns refuses the batch.
-    fn of<R>(
+    fn with_columns<R>(
         &mut self,
         batch: &Batch,
         pool: &TextPool,
@@ -68,15 +68,15 @@ impl Source for Own {
 }
 
 impl Columns for OwnColumns {
-    fn of<R>(
+    fn with_columns<R>(
         &mut self,
         batch: &Batch,
         pool: &TextPool,
         take: impl FnOnce(&[Values<'_>]) -> R,
     ) -> Result<R, Refused> {
         Ok(match self {
-            OwnColumns::Coded(coded) => coded.of(batch, pool, take),
-            OwnColumns::Plain(plain) => plain.of(batch, pool, take),
+            OwnColumns::Coded(coded) => coded.with_columns(batch, pool, take),
+            OwnColumns::Plain(plain) => plain.with_columns(batch, pool, take),
         })
     }
 }

@@ -20,7 +20,7 @@ struct Column {
 }
 
 impl Plain {
-    pub(super) fn of<R>(
+    pub(super) fn with_columns<R>(
         &mut self,
         batch: &Batch,
         pool: &TextPool,

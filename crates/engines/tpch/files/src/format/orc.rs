@@ -10,10 +10,10 @@ use dyno_tpch::{Batch, Table, TextPool};
 use super::ours::{Columned, Ours};
 use super::{Append, Columns, Encode, Format, Source};
 use crate::columns::Own;
+use crate::destination::Out;
 use crate::error::{Error, Refused};
 use crate::fields;
 use crate::job;
-use crate::place::Out;
 
 /// The level of zlib, which is the default of most programs.
 const ZLIB_LEVEL: u32 = 6;
@@ -55,8 +55,8 @@ impl<S: Source> Orc<S> {
             find_dictionaries,
             ..Options::default()
         };
-        let layout =
-            Layout::new(&fields::of(table), options).map_err(|e| Error::format(table, e))?;
+        let layout = Layout::new(&fields::table_fields(table), options)
+            .map_err(|e| Error::format(table, e))?;
         Ok(Ours::with(layout, source))
     }
 }
@@ -88,7 +88,7 @@ impl<C: Columns> Encode for Columned<StripeWriter, C> {
 
     fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused> {
         let Columned { columns, writer } = self;
-        Ok(columns.of(batch, pool, |columns| writer.append(columns))??)
+        Ok(columns.with_columns(batch, pool, |columns| writer.append(columns))??)
     }
 
     fn finish(&mut self) -> Result<Stripe, Refused> {

@@ -11,10 +11,10 @@ use dyno_tpch::{Batch, Table, TextPool};
 use super::ours::{Columned, Ours};
 use super::{Append, Columns, Encode, Format};
 use crate::columns::{Own, OwnColumns};
+use crate::destination::Out;
 use crate::error::{Error, Refused};
 use crate::fields;
 use crate::job;
-use crate::place::Out;
 
 /// The Parquet format for one table.
 pub(crate) type Parquet = Ours<Layout, Own>;
@@ -22,8 +22,8 @@ pub(crate) type Parquet = Ours<Layout, Own>;
 impl Parquet {
     pub(crate) fn new(table: Table, chosen: &job::Layout, source: Own) -> Result<Parquet, Error> {
         let options = options(table, chosen)?;
-        let layout =
-            Layout::new(&fields::of(table), options).map_err(|e| Error::format(table, e))?;
+        let layout = Layout::new(&fields::table_fields(table), options)
+            .map_err(|e| Error::format(table, e))?;
         Ok(Ours::with(layout, source))
     }
 }
@@ -84,7 +84,7 @@ impl Encode for Columned<RowGroupWriter, OwnColumns> {
 
     fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused> {
         let Columned { columns, writer } = self;
-        Ok(columns.of(batch, pool, |columns| writer.append(columns))??)
+        Ok(columns.with_columns(batch, pool, |columns| writer.append(columns))??)
     }
 
     fn finish(&mut self) -> Result<RowGroup, Refused> {

@@ -10,10 +10,10 @@ use dyno_tpch::{Batch, Kind, Table, TextPool};
 use super::ours::{Columned, Ours};
 use super::{Append, Columns, Encode, Format};
 use crate::columns::{Own, OwnColumns};
+use crate::destination::Out;
 use crate::error::{Error, Refused};
 use crate::fields;
 use crate::job;
-use crate::place::Out;
 
 /// The CSV or TBL format for one table.
 pub(crate) type Text = Ours<Layout, Own>;
@@ -25,7 +25,7 @@ impl Text {
             _ => Options::tbl(),
         };
         let kinds = table.columns().iter().map(|column| column.kind);
-        let columns = fields::of(table).into_iter().zip(kinds);
+        let columns = fields::table_fields(table).into_iter().zip(kinds);
         let columns = columns.map(|(field, kind)| {
             Column::new(field)
                 .whole(kind == Kind::WholeDecimal)
@@ -74,7 +74,7 @@ impl Encode for Columned<BlockWriter, OwnColumns> {
 
     fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused> {
         let Columned { columns, writer } = self;
-        Ok(columns.of(batch, pool, |columns| writer.append(columns))??)
+        Ok(columns.with_columns(batch, pool, |columns| writer.append(columns))??)
     }
 
     fn finish(&mut self) -> Result<Block, Refused> {

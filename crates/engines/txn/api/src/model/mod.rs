@@ -56,7 +56,7 @@ impl Model {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start(&self, options: &Options) -> Result<Held<'_>> {
+    fn start(&self, options: &Options) -> Result<ModelTransaction<'_>> {
         let until = Instant::now() + options.deadline;
         let mut state = self.lock();
         // A flag and not the lock, so that other threads can read the tables and counters while a
@@ -73,7 +73,7 @@ impl Model {
         state.busy = true;
         state.stamp += 1;
         let stamp = state.stamp;
-        Ok(Held {
+        Ok(ModelTransaction {
             model: self,
             stamp,
             read_only: options.read_only,
@@ -85,7 +85,7 @@ impl Model {
 }
 
 /// The one transaction that is running.
-struct Held<'a> {
+struct ModelTransaction<'a> {
     model: &'a Model,
     stamp: Stamp,
     read_only: bool,
@@ -95,7 +95,7 @@ struct Held<'a> {
     over: bool,
 }
 
-impl Held<'_> {
+impl ModelTransaction<'_> {
     fn one(&mut self, state: &mut State, operation: &Operation) -> Result<Answer> {
         let table = operation.table();
         let Some(def) = state.tables.get(&table) else {
@@ -146,7 +146,7 @@ impl Held<'_> {
     }
 }
 
-impl Operations for Held<'_> {
+impl Operations for ModelTransaction<'_> {
     fn run(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
         // The limit is checked before anything is done, as engines do that reject the whole
         // message.
@@ -172,7 +172,7 @@ impl Operations for Held<'_> {
     }
 }
 
-impl Transaction for Held<'_> {
+impl Transaction for ModelTransaction<'_> {
     fn commit(mut self: Box<Self>) -> Result<Option<Stamp>> {
         self.finish(true)?;
         Ok(Some(self.stamp))
@@ -187,7 +187,7 @@ impl Transaction for Held<'_> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for ModelTransaction<'_> {
     fn drop(&mut self) {
         // A rollback cannot fail. Only the commit of a doomed transaction returns an error.
         let _ = self.finish(false);
@@ -226,21 +226,21 @@ impl Database for Model {
     }
 
     fn execute(&self, request: Request, options: &Options) -> Result<Committed> {
-        let mut held = self.start(options)?;
+        let mut transaction = self.start(options)?;
         let (answers, returned) = match request {
-            Request::Operations(operations) => (held.run(&operations)?, Vec::new()),
+            Request::Operations(operations) => (transaction.run(&operations)?, Vec::new()),
             Request::Call {
                 procedure,
                 arguments,
                 ..
             } => {
                 let procedure = self.procedures.get(&procedure)?;
-                (Vec::new(), procedure.run(&mut held, &arguments)?)
+                (Vec::new(), procedure.run(&mut transaction, &arguments)?)
             }
         };
-        held.finish(true)?;
+        transaction.finish(true)?;
         Ok(Committed {
-            stamp: Some(held.stamp),
+            stamp: Some(transaction.stamp),
             answers,
             returned,
         })

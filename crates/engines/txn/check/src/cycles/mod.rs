@@ -22,7 +22,7 @@ use crate::verdict::Verdict;
 /// Judges a history by its dependencies.
 pub fn judge(history: &History) -> Verdict {
     let mut verdict = Verdict::default();
-    let observed = observed::Observed::of(history, &mut verdict);
+    let observed = observed::Observed::from_history(history, &mut verdict);
     let mut graph = graph::Graph::new(history.transactions.len());
     lists::dependencies(&observed, &mut graph, &mut verdict);
     registers::dependencies(&observed, &mut graph, &mut verdict);

@@ -32,7 +32,7 @@ pub(super) struct Observed<'h> {
 impl<'h> Observed<'h> {
     /// Finds what happened. Reports reads of values that were never written, that failed
     /// transactions wrote, or that their writers replaced.
-    pub fn of(history: &'h History, verdict: &mut Verdict) -> Self {
+    pub fn from_history(history: &'h History, verdict: &mut Verdict) -> Self {
         let all = &history.transactions;
         let mut observed = Self {
             history,

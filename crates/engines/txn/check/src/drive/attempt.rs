@@ -5,7 +5,7 @@ use dyno_txn_api::{
 };
 
 use crate::history::{Key, Op, Outcome, Transaction, Value};
-use crate::work::{self, PROCEDURE, Session, Step, Tables, Work};
+use crate::workload::{self, PROCEDURE, PlannedTransaction, Session, Step, Tables};
 
 /// How a transaction is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +24,13 @@ pub enum Way {
 pub fn attempt(
     db: &dyn Database,
     tables: Tables,
-    work: &Work,
+    planned: &PlannedTransaction,
     way: Way,
     options: &Options,
     clock: &dyn Fn() -> u64,
 ) -> (Transaction, Option<Error>) {
     let mut told = Transaction {
-        id: work.by,
+        id: planned.by,
         process: 0,
         begin_ns: clock(),
         end_ns: None,
@@ -38,15 +38,15 @@ pub fn attempt(
         stamp: None,
         // Until more is known, the transaction may have written everything that it was going to
         // write.
-        ops: work.intended(),
+        ops: planned.intended(),
     };
-    let result = match (way, one_shot(tables, work)) {
-        (Way::Call, _) => call(db, tables, work, options, &mut told),
+    let result = match (way, one_shot(tables, planned)) {
+        (Way::Call, _) => call(db, tables, planned, options, &mut told),
         (Way::Operations, Some((operations, ops))) => {
             let sent = db.execute(Request::Operations(operations), options);
             sent.map(|committed| answered(committed, ops, &mut told))
         }
-        _ => interactive(db, tables, work, options, &mut told),
+        _ => interactive(db, tables, planned, options, &mut told),
     };
     let error = result.err();
     told.outcome = match &error {
@@ -63,13 +63,13 @@ pub fn attempt(
 fn interactive(
     db: &dyn Database,
     tables: Tables,
-    work: &Work,
+    planned: &PlannedTransaction,
     options: &Options,
     told: &mut Transaction,
 ) -> Result<()> {
     let mut transaction = db.begin(options)?;
-    let mut session = Session::new(&mut *transaction, tables, work.by);
-    let worked = work.run(&mut session);
+    let mut session = Session::new(&mut *transaction, tables, planned.by);
+    let worked = planned.run(&mut session);
     told.ops = session.into_ops();
     // The timestamp is noted before the commit, so that it is known even if the answer to the
     // commit is lost.
@@ -92,29 +92,32 @@ fn interactive(
 fn call(
     db: &dyn Database,
     tables: Tables,
-    work: &Work,
+    planned: &PlannedTransaction,
     options: &Options,
     told: &mut Transaction,
 ) -> Result<()> {
-    let first = work.intended().first().and_then(Op::written);
+    let first = planned.intended().first().and_then(Op::written);
     let request = Request::Call {
         procedure: PROCEDURE.to_owned(),
-        arguments: work.arguments(),
+        arguments: planned.arguments(),
         home: first.map(|key| tables.key(key)),
     };
     let committed = db.execute(request, options)?;
     told.stamp = committed.stamp;
-    told.ops = work::returned(&committed.returned)?;
+    told.ops = workload::returned(&committed.returned)?;
     Ok(())
 }
 
 /// The work as a list of operations, and as operations of the history, if it needs no answers in
 /// between.
-pub(crate) fn one_shot(tables: Tables, work: &Work) -> Option<(Vec<Operation>, Vec<Op>)> {
-    let by = work.by;
+pub(crate) fn one_shot(
+    tables: Tables,
+    planned: &PlannedTransaction,
+) -> Option<(Vec<Operation>, Vec<Op>)> {
+    let by = planned.by;
     let mut operations = Vec::new();
     let mut ops = Vec::new();
-    for step in &work.steps {
+    for step in &planned.steps {
         match step {
             Step::Read(keys) => {
                 for &key in keys {
@@ -123,7 +126,7 @@ pub(crate) fn one_shot(tables: Tables, work: &Work) -> Option<(Vec<Operation>, V
                 }
             }
             &Step::Write(key, n) => {
-                operations.push(Operation::put(tables.key(key), work::register(n, by)));
+                operations.push(Operation::put(tables.key(key), workload::register(n, by)));
                 let value = Some(Value::Register { n, by });
                 ops.push(Op::Write { key, value });
             }
@@ -132,7 +135,7 @@ pub(crate) fn one_shot(tables: Tables, work: &Work) -> Option<(Vec<Operation>, V
                 ops.push(Op::Write { key, value: None });
             }
             &Step::Add(key, amount) => {
-                let change = Change::Update(work::addition(amount, by));
+                let change = Change::Update(workload::addition(amount, by));
                 operations.push(Operation::Write(tables.key(key), change));
                 ops.push(Op::Change { key });
             }
@@ -149,7 +152,7 @@ pub(crate) fn answered(committed: Committed, ops: Vec<Op>, told: &mut Transactio
     for (op, answer) in told.ops.iter_mut().zip(committed.answers) {
         if let (Op::Read { key, value }, Answer::Value(bytes)) = (op, answer) {
             let key: Key = *key;
-            *value = bytes.map(|bytes| work::value(key.table, &bytes));
+            *value = bytes.map(|bytes| workload::value(key.table, &bytes));
         }
     }
 }

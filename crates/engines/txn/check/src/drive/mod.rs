@@ -12,7 +12,7 @@ use dyno_txn_api::{Database, Error, Options, Result, Retry};
 
 use crate::history::{History, Outcome, Transaction};
 use crate::verdict::Verdict;
-use crate::work::{Mix, Shape, Tables, Work};
+use crate::workload::{Mix, PlannedTransaction, Shape, Tables};
 use crate::{bank, cycles, replay};
 
 pub use attempt::{Way, attempt};
@@ -199,13 +199,13 @@ impl Drive {
             // would be given less load.
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             due += self.plan.pace;
-            let work = self.plan.shape.work(self.plan.mix, &mut random, self.id());
+            let planned = self.plan.shape.plan(self.plan.mix, &mut random, self.id());
             let way = self.plan.ways[random.below(self.plan.ways.len())];
             let clock = || self.now_ns();
             let (mut told, error) = attempt(
                 db.as_database(),
                 tables,
-                &work,
+                &planned,
                 way,
                 &self.plan.options,
                 &clock,
@@ -230,16 +230,16 @@ impl Drive {
         db: &dyn Database,
         tables: Tables,
         patience: Duration,
-        work: impl Fn(u64) -> Work,
+        planned: impl Fn(u64) -> PlannedTransaction,
     ) -> Result<()> {
         let until = Instant::now() + patience;
         loop {
-            let work = work(self.id());
+            let planned = planned(self.id());
             let clock = || self.now_ns();
             let (told, error) = attempt(
                 db,
                 tables,
-                &work,
+                &planned,
                 Way::Interactive,
                 &self.plan.options,
                 &clock,

@@ -72,7 +72,7 @@ impl History {
             let event = serde_json::from_str(&text);
             events.push(event.map_err(|error| wrong(at + 2, error.to_string()))?);
         }
-        Self::of(&events)
+        Self::from_events(&events)
     }
 }
 

@@ -65,7 +65,7 @@ impl History {
     ///
     /// An event before the beginning or after the end of its transaction, two beginnings, or two
     /// different timestamps.
-    pub fn of(events: &[Event]) -> Result<Self, HistoryError> {
+    pub fn from_events(events: &[Event]) -> Result<Self, HistoryError> {
         let mut places = HashMap::new();
         let mut transactions: Vec<Transaction> = Vec::new();
         for (at, event) in events.iter().enumerate() {
@@ -87,7 +87,7 @@ impl History {
             let Some(&place) = places.get(&event.transaction) else {
                 return Err(wrong("it has not begun"));
             };
-            transactions[place].take(event).map_err(wrong)?;
+            transactions[place].apply(event).map_err(wrong)?;
         }
         transactions.sort_by_key(|transaction| (transaction.begin_ns, transaction.id));
         Ok(Self { transactions })

@@ -38,7 +38,7 @@ impl Transaction {
         }
     }
 
-    pub(super) fn take(&mut self, event: &Event) -> Result<(), &'static str> {
+    pub(super) fn apply(&mut self, event: &Event) -> Result<(), &'static str> {
         if self.end_ns.is_some() {
             return Err("it has ended before");
         }

@@ -39,7 +39,7 @@ pub(super) struct Floating {
 }
 
 impl Floating {
-    pub fn of(history: &History) -> Self {
+    pub fn from_history(history: &History) -> Self {
         let mut floating = Self::default();
         for (place, transaction) in history.transactions.iter().enumerate() {
             if transaction.outcome == Outcome::Unknown && transaction.stamp.is_none() {

@@ -52,9 +52,9 @@ pub fn judge(history: &History) -> Result<Verdict, Unplayable> {
     let order = order(history, &mut verdict);
     let mut replay = Replay {
         history,
-        writers: Writers::of(history),
+        writers: Writers::from_history(history),
         model: Model::default(),
-        floating: Floating::of(history),
+        floating: Floating::from_history(history),
         decided: HashMap::new(),
         left_alone: HashSet::new(),
         verdict,
@@ -133,11 +133,11 @@ impl<'h> Replay<'h> {
         for op in &transaction.ops {
             match op {
                 Op::Read { key, value } => self.read(place, &mut overlay, *key, value.as_ref()),
-                Op::Write { key, value } => overlay.put(*key, Written::Is(value.clone())),
-                Op::Change { key } => overlay.put(*key, Written::By(transaction.id)),
+                Op::Write { key, value } => overlay.insert(*key, Written::Is(value.clone())),
+                Op::Change { key } => overlay.insert(*key, Written::By(transaction.id)),
                 Op::Append { key, element } => {
                     let before = overlay.get(*key).or_else(|| self.model.settled(*key));
-                    overlay.put(*key, appended(before, *element));
+                    overlay.insert(*key, appended(before, *element));
                 }
                 Op::Scan(scan) => self.scan(place, &mut overlay, scan),
                 Op::Lookup(lookup) => self.lookup(place, &mut overlay, lookup),

@@ -125,7 +125,7 @@ impl Overlay {
         self.0.get(&key)
     }
 
-    pub fn put(&mut self, key: Key, written: Written) {
+    pub fn insert(&mut self, key: Key, written: Written) {
         self.0.insert(key, written);
     }
 

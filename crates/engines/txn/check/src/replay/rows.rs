@@ -19,14 +19,14 @@ impl Replay<'_> {
         if self.left_alone.contains(&key) {
             if overlay.get(key).is_none() {
                 // If the transaction happened, it appended to the list that it saw.
-                overlay.put(key, Written::Is(seen.cloned()));
+                overlay.insert(key, Written::Is(seen.cloned()));
             }
             return;
         }
         if let Some(own) = overlay.get(key) {
             // What is known of the own write may be less than what was read, for example of a list.
             if own.fits(seen) {
-                overlay.put(key, Written::Is(seen.cloned()));
+                overlay.insert(key, Written::Is(seen.cloned()));
                 return;
             }
             let (own, reader) = (own.to_string(), self.transaction(place));

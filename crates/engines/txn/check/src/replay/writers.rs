@@ -27,7 +27,7 @@ pub(super) struct Writers {
 }
 
 impl Writers {
-    pub fn of(history: &History) -> Self {
+    pub fn from_history(history: &History) -> Self {
         let (mut places, mut elements) = (HashMap::new(), HashMap::new());
         for (place, transaction) in history.transactions.iter().enumerate() {
             places.insert(transaction.id, place);

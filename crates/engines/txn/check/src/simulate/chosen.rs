@@ -3,7 +3,7 @@
 use dyno_sim::{ClockFaults, Delay, Link, Random, Storm};
 use dyno_txn_core::Config;
 
-use crate::work::{Mix, Shape};
+use crate::workload::{Mix, Shape};
 
 const MS: u64 = 1_000_000;
 
@@ -52,7 +52,7 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    pub fn of(seed: u64) -> Self {
+    pub fn from_seed(seed: u64) -> Self {
         let random = &mut Random::fork(seed, "chosen");
         let in_process = random.one_in(3);
         let servers = if in_process { 1 } else { 1 + random.below(3) };

@@ -16,7 +16,7 @@ use super::oracles::{Elsewhere, Local, Oracles};
 use super::session::Session;
 use crate::history::{History, Key};
 use crate::verdict::Rule;
-use crate::work::{self, Tables};
+use crate::workload::{self, Tables};
 
 pub(super) const MS: u64 = 1_000_000;
 /// The address of the client that creates the tables.
@@ -426,5 +426,5 @@ pub(super) fn stamps(chosen: Chosen, local: &Local) -> Box<dyn Stamps + Send> {
 }
 
 pub(super) fn procedures() -> Procedures {
-    work::procedures().unwrap_or_default()
+    workload::procedures().unwrap_or_default()
 }

@@ -88,7 +88,7 @@ impl Run {
 
 /// Runs a seed and judges it.
 pub fn simulate(seed: u64, options: &Options) -> Run {
-    let mut chosen = Chosen::of(seed);
+    let mut chosen = Chosen::from_seed(seed);
     chosen.eager &= !options.patient;
     let mut cluster = Cluster::new(chosen, options);
     let broken = cluster.play();

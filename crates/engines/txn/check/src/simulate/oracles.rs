@@ -130,8 +130,8 @@ struct Within {
 }
 
 impl Within {
-    fn take(&mut self, wall: u64) -> Option<Stamp> {
-        let stamp = self.clock.take(wall)?;
+    fn issue(&mut self, wall: u64) -> Option<Stamp> {
+        let stamp = self.clock.issue(wall)?;
         self.issued.note(stamp, 1);
         Some(stamp)
     }
@@ -180,11 +180,11 @@ impl Local {
     /// first.
     pub fn answer(&self, ticket: u64, count: u32) -> Message {
         let stamps = self.with(|within| {
-            let first = within.take(within.wall)?;
+            let first = within.issue(within.wall)?;
             (1..count).try_fold(first, |last, _| {
                 // The clock reads 0 here, so it only counts on. If the bound is reached in between,
                 // none of the timestamps is used.
-                within.take(0).filter(|&next| next == last + 1)
+                within.issue(0).filter(|&next| next == last + 1)
             })?;
             Some(first)
         });
@@ -195,8 +195,8 @@ impl Local {
 }
 
 impl Stamps for Local {
-    fn take(&mut self) -> Option<Stamp> {
-        self.with(|within| within.take(within.wall))
+    fn next(&mut self) -> Option<Stamp> {
+        self.with(|within| within.issue(within.wall))
     }
 
     fn plausible(&mut self, stamp: Stamp) -> bool {
@@ -208,7 +208,7 @@ impl Stamps for Local {
 pub(super) struct Elsewhere;
 
 impl Stamps for Elsewhere {
-    fn take(&mut self) -> Option<Stamp> {
+    fn next(&mut self) -> Option<Stamp> {
         None
     }
 

@@ -8,7 +8,7 @@ use super::session::Session;
 use crate::drive::Way;
 use crate::history::Outcome;
 use crate::verdict::Rule;
-use crate::work::{Work, definitions};
+use crate::workload::{PlannedTransaction, definitions};
 
 /// Simulated time for setting up and for coming to rest. An oracle takes over when it has not heard
 /// of another one for up to two and a half seconds, and then waits for more than a second. After a
@@ -125,13 +125,13 @@ impl Cluster {
     }
 
     /// Runs work until it is committed, or complains when the time for it is over.
-    fn insist(&mut self, work: impl Fn(&Self, u64) -> Work, complaint: &str) {
+    fn insist(&mut self, planned: impl Fn(&Self, u64) -> PlannedTransaction, complaint: &str) {
         let until = self.world.now_ns() + PATIENCE_NS;
         while self.world.now_ns() < until {
             let by = self.next_id();
-            let work = work(self, by);
+            let planned = planned(self, by);
             self.sessions[0].last = None;
-            self.begin(0, work, Way::Interactive);
+            self.begin(0, planned, Way::Interactive);
             self.run(PATIENCE_NS, |cluster| cluster.sessions[0].last.is_some());
             if self.sessions[0].last == Some(Outcome::Ok) {
                 return;

@@ -14,7 +14,7 @@ use super::cluster::{Cluster, Timer};
 use super::known::Known;
 use crate::drive::{Way, answered, one_shot};
 use crate::history::{Op, Outcome, Transaction};
-use crate::work::{self, PROCEDURE, Session as Noted, Step, Work};
+use crate::workload::{self, PROCEDURE, PlannedTransaction, Session as Noted, Step};
 
 /// How often a client asks for the outcome of a request.
 const ASKS_MAX: u8 = 3;
@@ -23,7 +23,7 @@ pub(super) struct Session {
     pub client: usize,
     random: Random,
     doing: Doing,
-    work: Work,
+    planned: PlannedTransaction,
     way: Way,
     told: Option<Transaction>,
     /// Counts what the session waits for, so that late timers and late answers are recognised.
@@ -57,7 +57,7 @@ impl Session {
             client,
             random,
             doing: Doing::Nothing,
-            work: Work {
+            planned: PlannedTransaction {
                 by: 0,
                 steps: Vec::new(),
             },
@@ -79,28 +79,28 @@ impl Cluster {
         let by = self.next_id();
         let (shape, mix) = (self.chosen.shape, self.chosen.mix);
         let random = &mut self.sessions[session].random;
-        let work = shape.work(mix, random, by);
+        let planned = shape.plan(mix, random, by);
         let way = [Way::Interactive, Way::Call, Way::Operations][random.below(3)];
-        self.begin(session, work, way);
+        self.begin(session, planned, way);
     }
 
-    pub(super) fn begin(&mut self, session: usize, work: Work, way: Way) {
-        let way = match (way, one_shot(self.tables, &work)) {
+    pub(super) fn begin(&mut self, session: usize, planned: PlannedTransaction, way: Way) {
+        let way = match (way, one_shot(self.tables, &planned)) {
             (Way::Operations, None) => Way::Interactive,
             _ => way,
         };
         let begin_ns = self.world.now_ns();
         let doing = &mut self.sessions[session];
         doing.told = Some(Transaction {
-            id: work.by,
+            id: planned.by,
             process: session as u32,
             begin_ns,
             end_ns: None,
             outcome: Outcome::Unknown,
             stamp: None,
-            ops: work.intended(),
+            ops: planned.intended(),
         });
-        (doing.work, doing.way) = (work, way);
+        (doing.planned, doing.way) = (planned, way);
         doing.turn += 1;
         if self.chosen.in_process && way != Way::Interactive {
             return self.send_one_shot(session, None);
@@ -154,8 +154,8 @@ impl Cluster {
         };
         loop {
             let mut known = Known::new(&running.answers, &self.schema);
-            let mut noted = Noted::new(&mut known, self.tables, doing.work.by);
-            let worked = doing.work.run(&mut noted);
+            let mut noted = Noted::new(&mut known, self.tables, doing.planned.by);
+            let worked = doing.planned.run(&mut noted);
             let ops = noted.into_ops();
             let missing = known.missing;
             if let Some(told) = &mut doing.told {
@@ -237,12 +237,12 @@ impl Cluster {
     /// Sends a transaction in one request, with or without a timestamp.
     fn send_one_shot(&mut self, session: usize, stamp: Option<Stamp>) {
         let doing = &mut self.sessions[session];
-        let first = doing.work.intended().first().and_then(Op::written);
-        let (request, ops) = match (doing.way, one_shot(self.tables, &doing.work)) {
+        let first = doing.planned.intended().first().and_then(Op::written);
+        let (request, ops) = match (doing.way, one_shot(self.tables, &doing.planned)) {
             (Way::Operations, Some((operations, ops))) => (Request::Operations(operations), ops),
             _ => {
                 let procedure = PROCEDURE.to_owned();
-                let arguments = doing.work.arguments();
+                let arguments = doing.planned.arguments();
                 let home = None;
                 let request = Request::Call {
                     procedure,
@@ -297,7 +297,7 @@ impl Cluster {
                 let certain = |step: &Step| !matches!(step, Step::Transfer { .. });
                 match fate {
                     Fate::Aborted => self.end(session, Outcome::Fail),
-                    Fate::Committed if doing.work.steps.iter().all(certain) => {
+                    Fate::Committed if doing.planned.steps.iter().all(certain) => {
                         self.end(session, Outcome::Ok);
                     }
                     _ => self.end(session, Outcome::Unknown),
@@ -322,7 +322,7 @@ impl Cluster {
             if way == Way::Operations {
                 answered(committed, ops, told);
             } else {
-                match work::returned(&committed.returned) {
+                match workload::returned(&committed.returned) {
                     Ok(ops) => told.ops = ops,
                     Err(error) => self.complain(error.to_string()),
                 }

@@ -7,7 +7,7 @@ use dyno_sim::Random;
 use dyno_txn_check::cycles;
 use dyno_txn_check::history::{History, Op};
 use dyno_txn_check::simulate::{Options, simulate};
-use dyno_txn_check::work::LISTS;
+use dyno_txn_check::workload::LISTS;
 use dyno_txn_core::planted::{Bug, Planted};
 
 fn folder() -> PathBuf {

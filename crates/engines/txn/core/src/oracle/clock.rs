@@ -22,7 +22,7 @@ impl Clock {
 
     /// Issues a timestamp: the time of day, or one more than the last timestamp if that is larger.
     /// None once the bound is reached, until [`Clock::extend`]. `now_ns` may step back.
-    pub fn take(&self, now_ns: u64) -> Option<Stamp> {
+    pub fn issue(&self, now_ns: u64) -> Option<Stamp> {
         let bound = self.bound.load(Ordering::Acquire);
         let next = |last: u64| Some(now_ns.max(last + 1)).filter(|&stamp| stamp <= bound);
         let order = (Ordering::AcqRel, Ordering::Acquire);
@@ -53,20 +53,20 @@ mod tests {
     #[test]
     fn it_rises_while_the_clock_stands_or_steps_back_and_stops_at_the_bound() {
         let clock = Clock::new(10, 100);
-        let given: Vec<_> = [50, 50, 20, 99, 99, 99].map(|now| clock.take(now)).into();
+        let given: Vec<_> = [50, 50, 20, 99, 99, 99].map(|now| clock.issue(now)).into();
         assert_eq!(
             given,
             [Some(50), Some(51), Some(52), Some(99), Some(100), None]
         );
         clock.extend(200);
-        assert_eq!(clock.take(0), Some(101));
+        assert_eq!(clock.issue(0), Some(101));
         assert_eq!(clock.last(), 101);
     }
 
     #[test]
     fn threads_never_get_the_same() {
         let clock = Clock::new(0, u64::MAX);
-        let take = || (0..10_000).map(|_| clock.take(0)).collect::<Vec<_>>();
+        let take = || (0..10_000).map(|_| clock.issue(0)).collect::<Vec<_>>();
         let mut all = std::thread::scope(|scope| {
             let threads = [scope.spawn(take), scope.spawn(take)];
             threads

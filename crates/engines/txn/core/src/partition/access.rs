@@ -111,7 +111,7 @@ impl Partition {
             self.store.note_read(slot, stamp);
         }
         let (written, value) = self.store.version(slot, stamp);
-        Ok((value, self.held.position_of(written)))
+        Ok((value, self.pending.position_of(written)))
     }
 
     /// Writes a row and its index entries as intents of the transaction: all of them, or none.
@@ -156,7 +156,7 @@ impl Partition {
         let row = self.store.row(slot);
         let (old, seen) = match self.store.intent(slot) {
             Some(intent) => (intent.value, 0),
-            None => (row.value, self.held.position_of(row.stamp)),
+            None => (row.value, self.pending.position_of(row.stamp)),
         };
         let def = self.schema.table(key.table)?;
         let old = self.store.value(old);

@@ -6,9 +6,9 @@ use dyno_txn_api::{Answer, Code, Error, Operation, Result, Stamp};
 
 use super::access::Stop;
 use super::participant::Participant;
-use super::waiting::Work;
+use super::waiting::BlockedWork;
 use super::{Partition, Position};
-use crate::message::{Address, Fate, Head, Message, Part};
+use crate::message::{Address, Fate, Head, Message, PartialAnswer};
 
 /// Batches that may wait behind a waiting batch of their transaction.
 const QUEUE_MAX: usize = 256;
@@ -23,7 +23,7 @@ pub(super) struct Batch {
     pub after: u32,
     pub until: u64,
     pub operations: Vec<Operation>,
-    pub parts: Vec<Part>,
+    pub parts: Vec<PartialAnswer>,
     /// The record up to which the log must be durable before the answer may go out.
     pub seen: Position,
 }
@@ -186,7 +186,7 @@ impl Partition {
                 let stamp = batch.head.stamp;
                 self.batch_queues.entry(stamp).or_default();
                 self.waiting_batches.insert(stamp);
-                self.wait(Work::Batch(batch), slot);
+                self.wait(BlockedWork::Batch(batch), slot);
             }
             Some(Stop::Failed(error)) => self.fail_batch(batch, error),
         }
@@ -197,10 +197,10 @@ impl Partition {
         head: Head,
         txn: Option<&mut Participant>,
         operation: &Operation,
-    ) -> Result<(Part, Position), Stop> {
-        let plain = |answer| Part {
+    ) -> Result<(PartialAnswer, Position), Stop> {
+        let plain = |answer| PartialAnswer {
             answer,
-            places: Vec::new(),
+            index_keys: Vec::new(),
         };
         match (operation, txn) {
             (Operation::Get(key), _) => {
@@ -231,7 +231,7 @@ impl Partition {
             batch: number,
             result,
         };
-        self.send_after(self.held.appended, batch.from, message);
+        self.send_after(self.pending.appended, batch.from, message);
     }
 
     /// Takes the participant out of the map, or makes one, for a write. [`Partition::part_with`]

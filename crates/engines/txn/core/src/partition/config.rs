@@ -56,7 +56,7 @@ impl Config {
 /// The source of timestamps for one-shots that come without one.
 pub trait Stamps {
     /// A timestamp above all that were ever issued, or none if there is no oracle in this process.
-    fn take(&mut self) -> Option<Stamp>;
+    fn next(&mut self) -> Option<Stamp>;
 
     /// Whether an oracle may have issued this timestamp. One from the future would make the
     /// partition refuse all others, so those that clients send are checked.

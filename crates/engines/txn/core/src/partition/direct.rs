@@ -164,7 +164,7 @@ impl Partition {
         }
         // From here on the timestamp is spent, even if the fast path gives up: `one_shot` draws a
         // new one, which is above it.
-        let Some(stamp) = self.stamps.take() else {
+        let Some(stamp) = self.stamps.next() else {
             return false;
         };
         self.newest = self.newest.max(stamp);
@@ -236,8 +236,8 @@ impl Partition {
             position = self.append_commit(stamp, &txn.slots);
         }
         self.counters.committed_inline += 1;
-        if position > self.held.durable {
-            self.held
+        if position > self.pending.durable {
+            self.pending
                 .hold_bytes(position, client, self.out.answers.made());
             self.out.answers.cancel();
         } else {

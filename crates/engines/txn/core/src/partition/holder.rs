@@ -116,7 +116,7 @@ impl Partition {
                         stamp,
                         result: Ok(()),
                     };
-                    self.send_after(self.held.appended, from, ended);
+                    self.send_after(self.pending.appended, from, ended);
                 }
                 return;
             }
@@ -127,7 +127,7 @@ impl Partition {
                 if let Some(fate) = self.outcomes.get(stamp) {
                     let result = over(stamp, fate);
                     let ended = Message::Ended { stamp, result };
-                    return self.send_after(self.held.appended, from, ended);
+                    return self.send_after(self.pending.appended, from, ended);
                 }
             }
         }
@@ -282,7 +282,7 @@ impl Partition {
         }
         // The reason may depend on another commit, so the answer waits until that one is durable
         // too.
-        self.reply(self.held.appended, stamp, txn_record.reply, Err(error));
+        self.reply(self.pending.appended, stamp, txn_record.reply, Err(error));
     }
 
     /// Sends the client the result once the log is durable up to `position`.
@@ -358,7 +358,7 @@ impl Partition {
         };
         // The answer may reveal a commit, so it waits until the log is durable up to it.
         self.send_after(
-            self.held.appended,
+            self.pending.appended,
             from,
             Message::Pushed { stamp, by, fate },
         );
@@ -389,7 +389,7 @@ impl Partition {
             None if !self.stamps.plausible(stamp) => Fate::Forgotten,
             None => self.fate_of_unknown(stamp),
         };
-        self.send_after(self.held.appended, from, Message::Told { stamp, fate });
+        self.send_after(self.pending.appended, from, Message::Told { stamp, fate });
     }
 
     /// A participant has finalized. After the last one the transaction record is not needed any
@@ -444,7 +444,11 @@ impl Partition {
                         stamp,
                         commit: true,
                     };
-                    self.send_after(self.held.appended, Address::Partition(partition), finalize);
+                    self.send_after(
+                        self.pending.appended,
+                        Address::Partition(partition),
+                        finalize,
+                    );
                 }
             }
         }

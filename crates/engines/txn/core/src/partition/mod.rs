@@ -33,7 +33,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use dyno_txn_api::{Code, Error, Procedures, Result, Stamp, TableId};
 
-use crate::effects::{Answer, Effects, Held, Position};
+use crate::effects::{Answer, Effects, PendingAnswers, Position};
 use crate::message::{Address, Head, Message};
 use crate::outcomes::Outcomes;
 use crate::reads::ReadCache;
@@ -89,7 +89,7 @@ pub struct Partition {
     timers: BTreeSet<(u64, Timer)>,
     /// Messages of this partition to itself.
     own: VecDeque<Message>,
-    held: Held,
+    pending: PendingAnswers,
     out: Effects,
     now: u64,
     newest: Stamp,
@@ -126,7 +126,7 @@ impl Partition {
     pub fn new(config: Config, procedures: Procedures, stamps: Box<dyn Stamps + Send>) -> Self {
         Self {
             store: Store::new(config.seed),
-            held: Held::new(config.seed),
+            pending: PendingAnswers::new(config.seed),
             config,
             schema: Schema::default(),
             procedures,
@@ -171,14 +171,14 @@ impl Partition {
     /// Notes that the log is durable up to this record, and sends the answers that waited for it.
     pub fn durable(&mut self, now: u64, position: Position, effects: &mut Effects) {
         self.enter(now, effects);
-        self.held.release(position);
-        while let Some(answer) = self.held.next() {
+        self.pending.release(position);
+        while let Some(answer) = self.pending.next() {
             match answer {
                 Answer::Message(to, message) => self.send(to, message),
                 Answer::Bytes(client, bytes) => {
                     self.out.answers.open().extend_from_slice(&bytes);
                     self.out.answers.end(client, self.config.id);
-                    self.held.give_back(bytes);
+                    self.pending.give_back(bytes);
                 }
             }
         }
@@ -233,7 +233,7 @@ impl Partition {
 
     /// The number of the last record that was handed out.
     pub fn appended(&self) -> Position {
-        self.held.appended
+        self.pending.appended
     }
 
     fn enter(&mut self, now: u64, effects: &mut Effects) {
@@ -348,8 +348,8 @@ impl Partition {
 
     /// Sends a message once the log is durable up to a record.
     fn send_after(&mut self, position: Position, to: Address, message: Message) {
-        match position > self.held.durable {
-            true => self.held.hold(position, to, message),
+        match position > self.pending.durable {
+            true => self.pending.hold(position, to, message),
             false => self.send(to, message),
         }
     }
@@ -362,8 +362,8 @@ impl Partition {
         }
         let store = &self.store;
         self.out.records.push(|bytes| write(store, bytes));
-        self.held.appended += 1;
-        self.held.appended
+        self.pending.appended += 1;
+        self.pending.appended
     }
 
     fn at(&mut self, time: u64, timer: Timer) {
@@ -420,7 +420,7 @@ impl Partition {
         self.forgotten_at = self.store.left_behind();
         // A transaction that finds no row does not wait for the log, so a deleted row stays until
         // the log has the deletion.
-        let durable = self.held.oldest_commit().saturating_sub(1);
+        let durable = self.pending.oldest_commit().saturating_sub(1);
         let reads = &mut self.reads;
         self.store
             .forget_before(self.horizon.min(durable), rows, |hash, read| {

@@ -13,9 +13,9 @@ use dyno_txn_api::{
 use super::holder::{Reply, State, TxnRecord};
 use super::inline::{Inline, Run};
 use super::participant::Participant;
-use super::waiting::Work;
+use super::waiting::BlockedWork;
 use super::{Partition, Position, Timer};
-use crate::message::{Address, Head, Message, Part, PartitionId};
+use crate::message::{Address, Head, Message, PartialAnswer, PartitionId};
 
 /// Retries with a new timestamp after conflicts.
 const TRIES_MAX: u32 = 16;
@@ -38,7 +38,7 @@ pub(super) struct OneShot {
     /// Rows fetched from other partitions.
     pub gets: HashMap<Key, Option<Vec<u8>>>,
     /// Pages of scans fetched from other partitions.
-    pub pages: Vec<(PartitionId, Scan, Part)>,
+    pub pages: Vec<(PartitionId, Scan, PartialAnswer)>,
     round: u32,
     tries: u32,
 }
@@ -120,7 +120,7 @@ impl Partition {
 
     /// Gives the one-shot a new timestamp from the oracle in this process.
     fn assign_stamp(&mut self, one_shot: &mut OneShot) -> Result<()> {
-        let Some(stamp) = self.stamps.take() else {
+        let Some(stamp) = self.stamps.next() else {
             let text =
                 "a one-shot without a timestamp: no oracle in this process can issue one now";
             return Err(Error::new(Code::Unavailable, text));
@@ -162,7 +162,7 @@ impl Partition {
                     // Its own writes are undone already, so it blocks no other transaction while it
                     // waits.
                     self.counters.reruns += 1;
-                    return self.wait(Work::OneShot(Box::new(one_shot)), slot);
+                    return self.wait(BlockedWork::OneShot(Box::new(one_shot)), slot);
                 }
                 Run::Missing(missing) if one_shot.round < ROUNDS_MAX => {
                     self.counters.reruns += 1;
@@ -215,7 +215,7 @@ impl Partition {
         }
         let (ticket, result) = (one_shot.ticket, Err(error));
         self.send_after(
-            self.held.appended,
+            self.pending.appended,
             one_shot.from,
             Message::Done { ticket, result },
         );
@@ -328,7 +328,7 @@ impl Partition {
         from: Address,
         stamp: Stamp,
         batch: u32,
-        result: Result<Vec<Part>>,
+        result: Result<Vec<PartialAnswer>>,
     ) {
         let (Address::Partition(from), Some(fetch)) = (from, self.fetching.get_mut(&stamp)) else {
             return;
@@ -348,11 +348,15 @@ impl Partition {
                             fetch.one_shot.gets.insert(key, value);
                         }
                         (Operation::Scan(scan), answer) => {
-                            let places = part.places;
-                            fetch
-                                .one_shot
-                                .pages
-                                .push((from, scan, Part { answer, places }));
+                            let places = part.index_keys;
+                            fetch.one_shot.pages.push((
+                                from,
+                                scan,
+                                PartialAnswer {
+                                    answer,
+                                    index_keys: places,
+                                },
+                            ));
                         }
                         _ => {}
                     }

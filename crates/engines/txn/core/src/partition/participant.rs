@@ -4,7 +4,7 @@
 use dyno_txn_api::{Change, Code, Error, Key, Result, Stamp};
 
 use super::access::Stop;
-use super::waiting::Work;
+use super::waiting::BlockedWork;
 use super::{Partition, Position, Timer};
 use crate::message::{Address, Fate, Head, Message};
 use crate::planted::Bug;
@@ -84,7 +84,7 @@ impl Partition {
             && txn.prepared
         {
             // The holder asks again, because the vote may have been lost.
-            return self.send_after(self.held.appended, preparing.from, vote_of(head, Ok(())));
+            return self.send_after(self.pending.appended, preparing.from, vote_of(head, Ok(())));
         }
         let joined = self
             .check_horizon(head.stamp)
@@ -111,7 +111,7 @@ impl Partition {
         txn.announced = Some(preparing.writes.len() as u32);
         self.part_with(txn);
         if let Some(slot) = blocked {
-            self.wait(Work::Prepare(preparing), slot);
+            self.wait(BlockedWork::Prepare(preparing), slot);
         }
     }
 
@@ -124,7 +124,7 @@ impl Partition {
         if let Some(txn) = self.participants.get_mut(&head.stamp)
             && txn.prepared
         {
-            return self.send_after(self.held.appended, from, vote_of(head, Ok(())));
+            return self.send_after(self.pending.appended, from, vote_of(head, Ok(())));
         }
         match self.join(from, head) {
             Ok(mut txn) => {
@@ -187,7 +187,7 @@ impl Partition {
 
     fn vote(&mut self, head: Head, result: Result<()>) {
         let to = Address::Partition(head.holder);
-        self.send_after(self.held.appended, to, vote_of(head, result));
+        self.send_after(self.pending.appended, to, vote_of(head, result));
     }
 
     /// Does what the record holder has decided.
@@ -200,7 +200,7 @@ impl Partition {
         // After this answer the holder may forget the transaction, so the answer waits until the
         // record of it is durable: a restart would otherwise ask a holder that no longer knows, and
         // take its commit for an abort.
-        self.send_after(self.held.appended, from, Message::Finalized { stamp });
+        self.send_after(self.pending.appended, from, Message::Finalized { stamp });
     }
 
     /// Acts on the fate of a transaction, however it became known here.
@@ -298,8 +298,8 @@ pub(super) fn encode_writes(store: &Store, slots: &[Slot], out: &mut Vec<u8>) {
 impl Partition {
     /// Has readers of the commit's rows wait until its record is durable.
     pub(super) fn committed(&mut self, position: Position, stamp: Stamp) {
-        if position > self.held.durable {
-            self.held.committed(stamp);
+        if position > self.pending.durable {
+            self.pending.committed(stamp);
         }
     }
 }

@@ -132,8 +132,8 @@ impl Partition {
     /// Numbers the next record one above `position`. To be called before the first input if the log
     /// goes on.
     pub fn start_at(&mut self, position: Position) {
-        self.held.appended = position;
-        self.held.durable = position;
+        self.pending.appended = position;
+        self.pending.durable = position;
     }
 
     /// Begins a checkpoint: writes everything that is not a row. Recovery needs the log from here
@@ -276,7 +276,7 @@ mod tests {
     struct NoStamps;
 
     impl Stamps for NoStamps {
-        fn take(&mut self) -> Option<Stamp> {
+        fn next(&mut self) -> Option<Stamp> {
             None
         }
 

@@ -7,7 +7,7 @@ use dyno_txn_api::{
 
 use super::access::{KeyRef, Stop};
 use super::{Partition, Position};
-use crate::message::{Head, Part};
+use crate::message::{Head, PartialAnswer};
 use crate::store::{Order, Range, Slot};
 
 /// A scan that is running.
@@ -36,7 +36,11 @@ impl PageScan<'_> {
 impl Partition {
     /// Reads one page. Returns it with the record up to which the log must be durable before a
     /// client is told.
-    pub(super) fn scan(&mut self, head: &Head, scan: &Scan) -> Result<(Part, Position), Stop> {
+    pub(super) fn scan(
+        &mut self,
+        head: &Head,
+        scan: &Scan,
+    ) -> Result<(PartialAnswer, Position), Stop> {
         let def = self.schema.table(scan.table)?.clone();
         scan.check(def.columns.len(), def.indexes.len())?;
         let table = match scan.index {
@@ -60,7 +64,13 @@ impl Partition {
         }
         let answer = Answer::Page(page_scan.page);
         let places = page_scan.places;
-        Ok((Part { answer, places }, page_scan.seen))
+        Ok((
+            PartialAnswer {
+                answer,
+                index_keys: places,
+            },
+            page_scan.seen,
+        ))
     }
 
     /// Fills the page, and returns whether the range is exhausted.
@@ -100,7 +110,7 @@ impl Partition {
     /// A scan at `stamp` may skip rows that were deleted at or before the returned timestamp: it
     /// does not see them, and their deletions are durable, so that it need not wait for the log.
     fn deleted_unseen(&self, stamp: Stamp) -> Stamp {
-        let not_durable = self.held.oldest_commit();
+        let not_durable = self.pending.oldest_commit();
         stamp.min(not_durable.saturating_sub(1))
     }
 

@@ -95,7 +95,7 @@ impl Partition {
             });
             self.install_table(table);
         }
-        self.send_after(self.held.appended, from, Message::TableAdded { id });
+        self.send_after(self.pending.appended, from, Message::TableAdded { id });
     }
 
     pub(super) fn install_table(&mut self, table: Table) {
@@ -143,7 +143,7 @@ impl Partition {
         }
         let (epoch, bound) = self.bound;
         self.send_after(
-            self.held.appended,
+            self.pending.appended,
             from,
             Message::BoundKept { epoch, bound },
         );

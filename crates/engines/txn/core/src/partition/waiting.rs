@@ -17,7 +17,7 @@ const PUSHES_MAX: u8 = 4;
 
 /// The kinds of work that an intent can block.
 #[derive(Debug)]
-pub(super) enum Work {
+pub(super) enum BlockedWork {
     Batch(Batch),
     OneShot(Box<OneShot>),
     Prepare(Preparing),
@@ -25,7 +25,7 @@ pub(super) enum Work {
 
 #[derive(Debug)]
 pub(super) struct Waiting {
-    work: Work,
+    work: BlockedWork,
     stamp: Stamp,
     priority: u16,
     until: u64,
@@ -34,19 +34,19 @@ pub(super) struct Waiting {
     pushes: u8,
 }
 
-impl Work {
+impl BlockedWork {
     fn head(&self) -> (Stamp, u16, u64) {
         match self {
-            Work::Batch(batch) => (batch.head.stamp, batch.head.priority, batch.until),
-            Work::OneShot(one_shot) => (one_shot.stamp, one_shot.priority, one_shot.until),
-            Work::Prepare(work) => (work.head.stamp, work.head.priority, work.until),
+            BlockedWork::Batch(batch) => (batch.head.stamp, batch.head.priority, batch.until),
+            BlockedWork::OneShot(one_shot) => (one_shot.stamp, one_shot.priority, one_shot.until),
+            BlockedWork::Prepare(work) => (work.head.stamp, work.head.priority, work.until),
         }
     }
 }
 
 impl Partition {
     /// Sets work aside until the intent at a row is gone.
-    pub(super) fn wait(&mut self, work: Work, slot: Slot) {
+    pub(super) fn wait(&mut self, work: BlockedWork, slot: Slot) {
         let Some(intent) = self.store.intent(slot) else {
             // The intent is gone already. The work does not run here, inside of what it came from,
             // but as soon as this message is handled.
@@ -117,7 +117,7 @@ impl Partition {
             return self.fail(waiting.work, late());
         }
         match waiting.work {
-            Work::Batch(batch) => {
+            BlockedWork::Batch(batch) => {
                 // Running it may set the mark again. If it does not, the next batch of its
                 // transaction may run.
                 let stamp = batch.head.stamp;
@@ -127,8 +127,8 @@ impl Partition {
                     self.queues_free.push_back(stamp);
                 }
             }
-            Work::OneShot(one_shot) => self.run_one_shot(*one_shot),
-            Work::Prepare(preparing) => self.run_prepare(preparing),
+            BlockedWork::OneShot(one_shot) => self.run_one_shot(*one_shot),
+            BlockedWork::Prepare(preparing) => self.run_prepare(preparing),
         }
     }
 
@@ -188,9 +188,9 @@ impl Partition {
         }
     }
 
-    fn fail(&mut self, work: Work, error: Error) {
+    fn fail(&mut self, work: BlockedWork, error: Error) {
         match work {
-            Work::Batch(batch) => {
+            BlockedWork::Batch(batch) => {
                 let stamp = batch.head.stamp;
                 // Without these writes the transaction must not commit, and the client may already
                 // have asked for it.
@@ -203,8 +203,8 @@ impl Partition {
                 self.leave_queue(stamp);
                 self.fail_batch(batch, error);
             }
-            Work::OneShot(one_shot) => self.one_shot_failed(*one_shot, error),
-            Work::Prepare(preparing) => {
+            BlockedWork::OneShot(one_shot) => self.one_shot_failed(*one_shot, error),
+            BlockedWork::Prepare(preparing) => {
                 let stamp = preparing.head.stamp;
                 if let Some(txn) = self.participants.get_mut(&stamp) {
                     txn.failed.get_or_insert(error);

@@ -143,7 +143,7 @@ impl Client {
             0 => self.begin_one_shot(cluster, schema, tables),
             _ if cluster.random.one_in(4) => self.begin_call(cluster, schema, tables),
             _ => {
-                let stamp = cluster.shared.clock.take(now).expect("no bound");
+                let stamp = cluster.shared.clock.issue(now).expect("no bound");
                 self.current.stamp = Some(stamp);
                 let options = Options {
                     deadline: Duration::from_secs(3),
@@ -213,7 +213,7 @@ impl Client {
         let (ticket, now) = (self.next, cluster.shared.now());
         // A transaction of unknown outcome can be placed when its stamp is known.
         let given = cluster.faulty() || cluster.random.one_in(2);
-        let stamp = given.then(|| cluster.shared.clock.take(now).expect("no bound"));
+        let stamp = given.then(|| cluster.shared.clock.issue(now).expect("no bound"));
         self.current.stamp = stamp;
         let to = match &operations[0] {
             Operation::Get(key) | Operation::Write(key, _) => {

@@ -34,8 +34,8 @@ impl Shared {
 }
 
 impl Stamps for Shared {
-    fn take(&mut self) -> Option<Stamp> {
-        self.clock.take(self.now())
+    fn next(&mut self) -> Option<Stamp> {
+        self.clock.issue(self.now())
     }
 
     fn plausible(&mut self, stamp: Stamp) -> bool {
@@ -251,7 +251,11 @@ impl Cluster {
         }
         partition.start_at(server.durable.len() as u64);
         server.partition = partition;
-        let floor = self.shared.clock.take(self.shared.now()).expect("no bound");
+        let floor = self
+            .shared
+            .clock
+            .issue(self.shared.now())
+            .expect("no bound");
         self.with(id, |server, now, effects| {
             let done = server.partition.finish_recovery(now, floor, effects);
             done.expect("the floor is above all");

@@ -35,7 +35,7 @@ impl One {
     }
 
     fn stamp(&self) -> Stamp {
-        self.cluster.shared.clock.take(self.now).expect("no bound")
+        self.cluster.shared.clock.issue(self.now).expect("no bound")
     }
 
     fn say(&mut self, message: Message) -> Vec<Message> {

@@ -20,7 +20,7 @@ const OPTIONS: Options = Options {
 pub fn check(files: &[(&str, &[u8])]) {
     let disk = Disk::new(1, Faults::default());
     for (name, bytes) in files {
-        disk.put(&Path::new("/log").join(name), bytes);
+        disk.write(&Path::new("/log").join(name), bytes);
     }
     let open = || Recovery::open(Arc::new(disk.clone()), Path::new("/log"), OPTIONS);
     let Ok(mut recovery) = open() else {

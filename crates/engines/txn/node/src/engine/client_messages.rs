@@ -126,7 +126,7 @@ impl Pass<'_> {
     fn issue_timestamp(&mut self, port: PortId, ticket: u64, count: u32) -> Message {
         let result = match count {
             1 => {
-                let timestamp = self.shared.oracle.clock.take(self.shard.wall());
+                let timestamp = self.shared.oracle.clock.issue(self.shard.wall());
                 let none = "no timestamp can be issued now: begin again";
                 timestamp.ok_or_else(|| Error::new(Code::Unavailable, none))
             }

@@ -38,7 +38,7 @@ impl Oracle {
     /// From now on, everything that it issues is above `floor`.
     pub fn start_above(&self, floor: Stamp) {
         self.clock.extend(floor);
-        self.clock.take(floor);
+        self.clock.issue(floor);
     }
 
     /// Whether timestamps can be issued, with a margin that lasts for the rest of a pass.
@@ -75,8 +75,10 @@ pub(crate) struct LocalTimestamps {
 }
 
 impl Stamps for LocalTimestamps {
-    fn take(&mut self) -> Option<Stamp> {
-        self.oracle.clock.take(self.wall_ns.load(Ordering::Relaxed))
+    fn next(&mut self) -> Option<Stamp> {
+        self.oracle
+            .clock
+            .issue(self.wall_ns.load(Ordering::Relaxed))
     }
 
     fn plausible(&mut self, stamp: Stamp) -> bool {
@@ -96,7 +98,7 @@ pub(crate) struct RemoteTimestamps {
 const AHEAD_NS: u64 = 60_000_000_000;
 
 impl Stamps for RemoteTimestamps {
-    fn take(&mut self) -> Option<Stamp> {
+    fn next(&mut self) -> Option<Stamp> {
         None
     }
 
@@ -115,7 +117,7 @@ mod tests {
         let oracle = Oracle::new();
         oracle.start_above(500);
         assert!(!oracle.is_ready(600));
-        assert_eq!(oracle.clock.take(600), None);
+        assert_eq!(oracle.clock.issue(600), None);
         let bound = oracle.bound_to_request(1, 600).expect("nothing is left");
         assert_eq!(bound, 600 + WINDOW_NS);
         assert_eq!(oracle.bound_to_request(2, 600), None);
@@ -123,6 +125,6 @@ mod tests {
         oracle.bound_kept(bound);
         assert!(oracle.is_ready(600));
         assert_eq!(oracle.bound_to_request(3, 600), None);
-        assert_eq!(oracle.clock.take(400), Some(501));
+        assert_eq!(oracle.clock.issue(400), Some(501));
     }
 }

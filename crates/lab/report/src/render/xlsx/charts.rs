@@ -72,7 +72,7 @@ pub(super) fn add_sweeps(
     report: &Report,
     name: &str,
 ) -> Result<(), XlsxError> {
-    let sweeps = Plots::of(report).sweeps;
+    let sweeps = Plots::from_report(report).sweeps;
     if sweeps.is_empty() {
         return Ok(());
     }

@@ -22,12 +22,12 @@ pub(super) fn print(report: &Report) -> Result<Vec<u8>, ReportError> {
     properties = properties.set_creation_datetime(&created);
     workbook.set_properties(&properties);
     let mut names = sheet::Names::default();
-    summary::add(&mut workbook, report, &names.take("summary"))?;
+    summary::add(&mut workbook, report, &names.unique("summary"))?;
     for table in &report.tables {
-        tables::add(&mut workbook, table, &names.take(&table.title))?;
+        tables::add(&mut workbook, table, &names.unique(&table.title))?;
     }
-    figures::add(&mut workbook, report, &names.take("figures"))?;
-    charts::add_cases(&mut workbook, report, &names.take("cases"))?;
-    charts::add_sweeps(&mut workbook, report, &names.take("sweeps"))?;
+    figures::add(&mut workbook, report, &names.unique("figures"))?;
+    charts::add_cases(&mut workbook, report, &names.unique("cases"))?;
+    charts::add_sweeps(&mut workbook, report, &names.unique("sweeps"))?;
     Ok(workbook.save_to_buffer()?)
 }

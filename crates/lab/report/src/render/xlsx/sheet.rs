@@ -21,7 +21,7 @@ pub(super) struct Names {
 
 impl Names {
     /// A name that is like `title` and that Excel accepts.
-    pub(super) fn take(&mut self, title: &str) -> String {
+    pub(super) fn unique(&mut self, title: &str) -> String {
         let allowed = |c: &char| !c.is_control() && !"[]:*?/\\'".contains(*c);
         let plain: String = title.chars().filter(allowed).collect();
         let base = match plain.trim() {
@@ -118,12 +118,12 @@ mod tests {
     #[test]
     fn names_are_such_as_excel_takes() {
         let mut names = Names::default();
-        assert_eq!(names.take("Load: rows/s [gz]"), "Load rowss gz");
-        assert_eq!(names.take("LOAD ROWSS GZ"), "LOAD ROWSS GZ 2");
-        assert_eq!(names.take("'*?"), "table");
-        assert_eq!(names.take("History"), "History 2");
+        assert_eq!(names.unique("Load: rows/s [gz]"), "Load rowss gz");
+        assert_eq!(names.unique("LOAD ROWSS GZ"), "LOAD ROWSS GZ 2");
+        assert_eq!(names.unique("'*?"), "table");
+        assert_eq!(names.unique("History"), "History 2");
         let long = "a".repeat(40);
-        assert_eq!(names.take(&long), "a".repeat(31));
-        assert_eq!(names.take(&long), format!("{} 2", "a".repeat(29)));
+        assert_eq!(names.unique(&long), "a".repeat(31));
+        assert_eq!(names.unique(&long), format!("{} 2", "a".repeat(29)));
     }
 }

@@ -76,7 +76,7 @@ impl Column {
             self.begin(batch.codec)?;
             let values = &values[segment.rows.clone()];
             varint::append(values, &mut self.data.raw);
-            self.end(values.len(), Range::of(values), segment.ends)?;
+            self.end(values.len(), Range::from_values(values), segment.ends)?;
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ impl Column {
                 self.data.mark(batch.codec, &mut self.index.positions)?;
             }
             let values = &values[segment.rows.clone()];
-            let range = Range::of(values);
+            let range = Range::from_values(values);
             let bounds = match self.field.kind {
                 Kind::Date => Bounds::Date(range),
                 _ => Bounds::Integer(range),

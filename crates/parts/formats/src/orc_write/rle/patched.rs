@@ -30,7 +30,7 @@ pub(super) fn encode(values: &[i64], coded: &[u64], width: u32, out: &mut Vec<u8
     if wide > MOST_PATCHES as u64 {
         return false;
     }
-    let Some(plan) = Plan::of(values) else {
+    let Some(plan) = Plan::from_values(values) else {
         return false;
     };
     let bytes = plan.bytes(values.len());
@@ -50,7 +50,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(values: &[i64]) -> Option<Plan> {
+    fn from_values(values: &[i64]) -> Option<Plan> {
         let base = *values.iter().min()?;
         let most = *values.iter().max()?;
         let bits_of = |value: i64| 64 - (value.wrapping_sub(base) as u64).leading_zeros();

@@ -32,7 +32,7 @@ pub(super) fn encode(values: &[i64], signed: bool, out: &mut Vec<u8>) {
     // The values have at most 61 bits and a sign here, so their differences do not overflow.
     let mut deltas = [0; RUN];
     let deltas = &mut deltas[..values.len() - 1];
-    let steps = Steps::of(values, deltas);
+    let steps = Steps::from_values(values, deltas);
     if steps.least == steps.most {
         return fixed_steps(values, deltas[0], signed, out);
     }
@@ -84,7 +84,7 @@ struct Steps {
 }
 
 impl Steps {
-    fn of(values: &[i64], deltas: &mut [i64]) -> Steps {
+    fn from_values(values: &[i64], deltas: &mut [i64]) -> Steps {
         let mut steps = Steps {
             least: i64::MAX,
             most: i64::MIN,

@@ -61,7 +61,7 @@ impl Link {
             if error.as_db_error().is_none() {
                 self.client = None;
             }
-            let class = Class::of(&error);
+            let class = Class::from_error(&error);
             Refusal {
                 sqlstate: class.sqlstate.unwrap_or_default(),
                 retry: class.retry,

@@ -14,7 +14,7 @@ fn answer(next_offset: i64) -> Answer {
 
 /// Partition, offset, and the next offset of the answer.
 fn taken(fetches: &Fetches, positions: &[(i32, i64)]) -> Vec<(i32, i64, i64)> {
-    let taken = fetches.take(positions).into_iter();
+    let taken = fetches.drain(positions).into_iter();
     taken
         .map(|(partition, offset, answer)| (partition, offset, answer.unwrap().next_offset))
         .collect()

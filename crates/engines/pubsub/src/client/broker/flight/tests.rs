@@ -5,6 +5,11 @@ use crate::client::options::ProducerOptions;
 use crate::client::send_queues::SendQueues;
 
 /// Three batches of two records each, sent with sequences 0, 2 and 4.
+const IDENTITY: Identity = Identity {
+    producer_id: 7,
+    next_sequence: 6,
+};
+
 fn flight() -> Flight {
     let options = ProducerOptions {
         batch_records: 2,
@@ -12,7 +17,7 @@ fn flight() -> Flight {
     };
     let queues = SendQueues::new(1, options);
     let mut flight = Flight {
-        identity: Some((7, 6)),
+        identity: Some(IDENTITY),
         unanswered: 3,
         ..Flight::default()
     };
@@ -81,7 +86,7 @@ fn after_a_passing_refusal_all_is_sent_again_under_the_same_sequences() {
     assert!(flight.mend(Instant::now()).is_empty());
     assert_eq!(sequences(&flight), [Some(0), Some(2), Some(4)]);
     assert!(flight.batches.iter().all(|flying| !flying.sent));
-    assert_eq!(flight.identity, Some((7, 6)));
+    assert_eq!(flight.identity, Some(IDENTITY));
 }
 
 #[test]

@@ -1,0 +1,229 @@
+//! One connection: a thread that reads requests and begins to carry them out, and one that writes
+//! the answers in the same order, as the protocol wants it.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use dyno_net::{Charge, Stream};
+use tracing::debug;
+
+use crate::dispatch::Session;
+use crate::shared::Shared;
+
+/// The longest request that appends. Its batches have to fit the broker's longest body.
+const MOST_PRODUCE_BYTES: usize = 16 << 20;
+/// The longest other request, whose fields take more memory than bytes on the wire.
+const MOST_OTHER_BYTES: usize = 4 << 20;
+/// The longest request of a client that has not shown the token.
+const MOST_UNADMITTED_BYTES: usize = 16 << 10;
+/// How long a client may take to show the token, TLS included.
+const ADMISSION: Duration = Duration::from_secs(10);
+/// How long the rest of a request may take to come, and how many bytes a second it must bring.
+const REQUEST_WAIT: Duration = Duration::from_secs(10);
+const LEAST_RATE: usize = 1 << 20;
+/// How long a client may leave an answer unread.
+const WRITE_WAIT: Duration = Duration::from_secs(30);
+/// Requests that may wait for their answers. No more are read while there are as many.
+const MOST_PENDING: usize = 64;
+/// Bytes that are read at once.
+const READ_BYTES: usize = 64 << 10;
+/// The number of the API that appends.
+const PRODUCE: i16 = 0;
+
+/// An answer that is made when those before it are written.
+pub type Pending = Box<dyn FnOnce(&Link) -> Answer + Send>;
+
+/// What becomes of a request.
+pub enum Answer {
+    /// The bytes of a response.
+    Send(Bytes),
+    /// The client wants no response.
+    Nothing,
+    /// The connection ends, which is how a client learns of a failure that has no response.
+    Close,
+}
+
+/// Whether the connection still stands.
+#[derive(Debug, Default)]
+pub struct Link {
+    closed: AtomicBool,
+}
+
+impl Link {
+    pub fn is_open(&self) -> bool {
+        !self.closed.load(Ordering::Acquire)
+    }
+
+    fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+}
+
+/// Serves a connection until it ends.
+pub fn serve(shared: &Arc<Shared>, stream: Stream) {
+    let peer = stream.peer();
+    let link = Arc::new(Link::default());
+    let (pending, answers) = sync_channel(MOST_PENDING);
+    let writing = stream.try_clone().and_then(|stream| {
+        stream.set_write_timeout(Some(WRITE_WAIT))?;
+        let link = Arc::clone(&link);
+        thread::Builder::new()
+            .name("kafka-write".to_owned())
+            .spawn(move || write(stream, &answers, &link))
+    });
+    let Ok(writing) = writing else {
+        return stream.shutdown();
+    };
+    let mut reading = Reading {
+        shared,
+        stream,
+        session: Session::new(Arc::clone(shared), peer.clone()),
+        admitted_until: Instant::now() + ADMISSION,
+    };
+    let ended = reading.run(&pending, &link);
+    if let Err(error) = ended {
+        debug!("connection of {peer} ends: {error}");
+    }
+    // A client that has closed the connection reads no more answers, so nothing waits for them.
+    link.close();
+    drop(pending);
+    let _ = writing.join();
+    reading.stream.shutdown();
+}
+
+struct Reading<'a> {
+    shared: &'a Arc<Shared>,
+    stream: Stream,
+    session: Session,
+    admitted_until: Instant,
+}
+
+impl Reading<'_> {
+    fn run(&mut self, pending: &SyncSender<Pending>, link: &Arc<Link>) -> io::Result<()> {
+        while let Some((frame, charge)) = self.next_frame(link)? {
+            self.shared.counts.requests.add(1);
+            let Some(answer) = self.session.begin(frame) else {
+                self.shared.counts.broken.add(1);
+                return Err(io::Error::other(
+                    "a request that is not one, or not offered",
+                ));
+            };
+            // The memory of the request is given back when its answer was made.
+            let answer: Pending = Box::new(move |link| {
+                let made = answer(link);
+                drop(charge);
+                made
+            });
+            if pending.send(answer).is_err() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The next request; `None` when the client has closed the connection.
+    fn next_frame(&mut self, link: &Arc<Link>) -> io::Result<Option<(Bytes, Charge)>> {
+        let mut length = [0; 4];
+        self.wait_at_most(None)?;
+        if !self.fill(&mut length[..1])? {
+            return Ok(None);
+        }
+        self.wait_at_most(Some(REQUEST_WAIT))?;
+        let mut head = [0; 2];
+        if !self.fill(&mut length[1..])? || !self.fill(&mut head)? {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let key = i16::from_be_bytes(head);
+        let most = match (self.session.is_admitted(), key) {
+            (false, _) => MOST_UNADMITTED_BYTES,
+            (true, PRODUCE) => MOST_PRODUCE_BYTES,
+            (true, _) => MOST_OTHER_BYTES,
+        };
+        let length = usize::try_from(i32::from_be_bytes(length)).unwrap_or(usize::MAX);
+        if !(head.len()..=most).contains(&length) {
+            return Err(io::Error::other("a request is too long"));
+        }
+        let goes_on = || link.is_open() && !self.shared.stopping.load(Ordering::Acquire);
+        let charge = self.shared.frames.wait_while(length, goes_on);
+        let charge = charge.ok_or_else(|| io::Error::other("the server is stopping"))?;
+        let frame = self.read_rest(length, head)?;
+        Ok(Some((frame, charge)))
+    }
+
+    /// Reads the rest of a request, which has to come at some rate: a client that sends a byte now
+    /// and then would otherwise keep memory from others.
+    fn read_rest(&mut self, length: usize, head: [u8; 2]) -> io::Result<Bytes> {
+        let mut frame = BytesMut::with_capacity(length.min(READ_BYTES));
+        frame.extend_from_slice(&head);
+        let begun = Instant::now();
+        let most = REQUEST_WAIT + Duration::from_secs((length / LEAST_RATE) as u64);
+        while frame.len() < length {
+            if begun.elapsed() > most {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            let from = frame.len();
+            frame.resize(length.min(from + READ_BYTES), 0);
+            let read = self.stream.read(&mut frame[from..])?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            frame.truncate(from + read);
+        }
+        Ok(frame.freeze())
+    }
+
+    /// Bounds how long a read may wait: by `wait`, and for a client that is not admitted yet by
+    /// what is left of its time.
+    fn wait_at_most(&self, wait: Option<Duration>) -> io::Result<()> {
+        if self.session.is_admitted() {
+            return self.stream.set_read_timeout(wait);
+        }
+        let left = self
+            .admitted_until
+            .saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            self.shared.counts.denied.add(1);
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))
+    }
+
+    /// Fills the bytes; false if the connection ended before the first of them.
+    fn fill(&mut self, bytes: &mut [u8]) -> io::Result<bool> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match self.stream.read(&mut bytes[filled..]) {
+                Ok(0) if filled == 0 => return Ok(false),
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Writes the answers in order. What is pending after the end of the connection is made all the
+/// same, so that its effects are complete, and its bytes are dropped.
+fn write(mut stream: Stream, answers: &Receiver<Pending>, link: &Link) {
+    for answer in answers {
+        let written = match answer(link) {
+            Answer::Send(bytes) if link.is_open() => {
+                stream.write_all(&bytes).and_then(|()| stream.flush())
+            }
+            Answer::Send(_) | Answer::Nothing => Ok(()),
+            Answer::Close => Err(io::ErrorKind::ConnectionAborted.into()),
+        };
+        if written.is_err() {
+            link.close();
+            stream.shutdown();
+        }
+    }
+    link.close();
+}

@@ -1,0 +1,99 @@
+//! One member of a group, and what it asks and is told.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::reply::Reply;
+use crate::error::ErrorCode;
+
+/// A request to enter the group, or to enter it again.
+#[derive(Debug)]
+pub struct Join {
+    /// The member; empty for one that is new.
+    pub member: String,
+    /// What its client calls itself, and its address, for people.
+    pub client: Client,
+    pub session: Duration,
+    pub rebalance: Duration,
+    pub protocol_type: String,
+    /// Ways to share partitions that the member knows, best first.
+    pub protocols: Vec<(String, Bytes)>,
+    /// Whether the client knows that a new member is told its name first and joins with it, so that
+    /// a client whose answer got lost does not leave a member behind.
+    pub joins_twice: bool,
+}
+
+/// Who a member is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Client {
+    pub id: String,
+    pub host: String,
+}
+
+/// What a member is told when a generation begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Joined {
+    pub generation: i32,
+    pub protocol: String,
+    pub leader: String,
+    pub member: String,
+    /// All members with what they say of themselves; for the leader only.
+    pub members: Vec<(String, Bytes)>,
+}
+
+/// A refusal, with the name that a new member has to use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotJoined {
+    pub error: ErrorCode,
+    pub member: String,
+}
+
+pub type JoinAnswer = Result<Joined, NotJoined>;
+pub type SyncAnswer = Result<Bytes, ErrorCode>;
+
+/// A member as its group knows it.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) client: Client,
+    pub(super) session: Duration,
+    pub(super) rebalance: Duration,
+    pub(super) protocols: Vec<(String, Bytes)>,
+    /// Without a word of the member until then it is removed.
+    pub(super) silent_until: Instant,
+    pub(super) joining: Option<Reply<JoinAnswer>>,
+    pub(super) syncing: Option<Reply<SyncAnswer>>,
+    pub(super) assignment: Bytes,
+}
+
+impl Member {
+    /// About how many bytes it holds.
+    pub(super) fn bytes(&self) -> usize {
+        let said = self
+            .protocols
+            .iter()
+            .map(|(name, said)| name.len() + said.len());
+        size_of::<Member>() + said.sum::<usize>() + self.assignment.len()
+    }
+
+    pub(super) fn knows(&self, protocol: &str) -> bool {
+        self.protocols.iter().any(|(name, _)| name == protocol)
+    }
+
+    pub(super) fn metadata(&self, protocol: &str) -> Bytes {
+        let found = self.protocols.iter().find(|(name, _)| name == protocol);
+        found.map_or_else(Bytes::new, |(_, metadata)| metadata.clone())
+    }
+
+    pub(super) fn refuse(&mut self, error: ErrorCode, name: &str) {
+        if let Some(joining) = self.joining.take() {
+            joining.send(Err(NotJoined {
+                error,
+                member: name.to_owned(),
+            }));
+        }
+        if let Some(syncing) = self.syncing.take() {
+            syncing.send(Err(error));
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Groups through joins, silences and departures, at times that the tests choose.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::group::Group;
+use super::member::Joined;
+use super::*;
+
+const SESSION: Duration = Duration::from_secs(10);
+const REBALANCE: Duration = Duration::from_secs(60);
+
+/// A group, the time in it, and how many names it gave.
+struct Scene {
+    group: Group,
+    now: Instant,
+    named: usize,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        Scene {
+            group: Group::new(),
+            now: Instant::now(),
+            named: 0,
+        }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now += time;
+        self.group.tick(self.now);
+    }
+
+    fn join(&mut self, member: &str, protocols: &[&str]) -> Awaited<JoinAnswer> {
+        let (reply, awaited) = reply();
+        let protocols = protocols.iter().map(|protocol| {
+            let said = Bytes::from(format!("{member} says {protocol}"));
+            ((*protocol).to_owned(), said)
+        });
+        let join = Join {
+            member: member.to_owned(),
+            client: Client::default(),
+            session: SESSION,
+            rebalance: REBALANCE,
+            protocol_type: "consumer".to_owned(),
+            protocols: protocols.collect(),
+            joins_twice: true,
+        };
+        self.named += 1;
+        let name = format!("member-{}", self.named);
+        self.group.join(join, reply, self.now, || name);
+        awaited
+    }
+
+    /// A name for a new member.
+    fn name(&mut self) -> String {
+        let refused = answer(self.join("", &["range"])).unwrap_err();
+        assert_eq!(refused.error, ErrorCode::MEMBER_ID_REQUIRED);
+        refused.member
+    }
+
+    fn sync(
+        &mut self,
+        member: &str,
+        generation: i32,
+        shares: &[(&str, &'static str)],
+    ) -> Awaited<SyncAnswer> {
+        let (reply, awaited) = reply();
+        let shares = shares
+            .iter()
+            .map(|(name, share)| ((*name).to_owned(), Bytes::from(*share)));
+        self.group
+            .sync(member, generation, shares.collect(), reply, self.now);
+        awaited
+    }
+
+    /// Two members in a stable group: the leader, the other, and their generation.
+    fn two(&mut self) -> (String, String, i32) {
+        let (a, b) = (self.name(), self.name());
+        let first = self.join(&a, &["range"]);
+        let second = self.join(&b, &["range"]);
+        self.pass(Duration::from_secs(1));
+        let (first, second) = (joined(first), joined(second));
+        assert_eq!(first.generation, second.generation);
+        let leader = first.leader.clone();
+        let other = if leader == a { b } else { a };
+        let generation = first.generation;
+        let waits = self.sync(&other, generation, &[]);
+        let got = self.sync(&leader, generation, &[(&leader, "0"), (&other, "1")]);
+        assert_eq!(answer(got), Ok(Bytes::from("0")));
+        assert_eq!(answer(waits), Ok(Bytes::from("1")));
+        assert_eq!(self.group.state(), "Stable");
+        (leader, other, generation)
+    }
+}
+
+/// What has been answered.
+fn answer<T>(awaited: Awaited<T>) -> T {
+    awaited.wait(|| false).expect("an answer")
+}
+
+fn joined(awaited: Awaited<JoinAnswer>) -> Joined {
+    answer(awaited).expect("in the group")
+}
+
+#[test]
+fn members_that_come_together_share_one_generation() {
+    let mut scene = Scene::new();
+    let (a, b) = (scene.name(), scene.name());
+    let first = scene.join(&a, &["range", "sticky"]);
+    scene.pass(Duration::from_millis(100));
+    let second = scene.join(&b, &["sticky"]);
+    scene.pass(Duration::from_secs(1));
+    let (first, second) = (joined(first), joined(second));
+    assert_eq!((first.generation, second.generation), (1, 1));
+    // Only one protocol is known to both.
+    assert_eq!(first.protocol, "sticky");
+    let leader = if first.leader == a { &first } else { &second };
+    assert_eq!(leader.members.len(), 2);
+    let follower = if first.leader == a { &second } else { &first };
+    assert!(follower.members.is_empty());
+}
+
+#[test]
+fn a_member_that_comes_or_goes_has_all_others_join_again() {
+    let mut scene = Scene::new();
+    let (leader, other, generation) = scene.two();
+    let third = scene.name();
+    let joining = scene.join(&third, &["range"]);
+    let told = scene.group.heartbeat(&leader, generation, scene.now);
+    assert_eq!(told, Err(ErrorCode::REBALANCE_IN_PROGRESS));
+    let first = scene.join(&leader, &["range"]);
+    let second = scene.join(&other, &["range"]);
+    let generations = [joining, first, second].map(|awaited| joined(awaited).generation);
+    assert_eq!(generations, [generation + 1; 3]);
+    // What they knew before is of no use.
+    let late = scene.sync(&other, generation, &[]);
+    assert_eq!(answer(late), Err(ErrorCode::ILLEGAL_GENERATION));
+
+    let waits = scene.sync(&other, generation + 1, &[]);
+    scene.group.leave(&third, scene.now).unwrap();
+    assert_eq!(answer(waits), Err(ErrorCode::REBALANCE_IN_PROGRESS));
+}
+
+#[test]
+fn a_silent_member_is_removed_and_one_that_speaks_is_not() {
+    let mut scene = Scene::new();
+    let (leader, other, generation) = scene.two();
+    for _ in 0..4 {
+        scene.pass(SESSION / 3);
+        // The first answers say that it may go on, the last that the other is gone.
+        let _ = scene.group.heartbeat(&leader, generation, scene.now);
+    }
+    let told = scene.group.heartbeat(&leader, generation, scene.now);
+    assert_eq!(told, Err(ErrorCode::REBALANCE_IN_PROGRESS));
+    let told = scene.group.heartbeat(&other, generation, scene.now);
+    assert_eq!(told, Err(ErrorCode::UNKNOWN_MEMBER_ID));
+    let alone = joined(scene.join(&leader, &["range"]));
+    assert_eq!(alone.members.len(), 1);
+}
+
+#[test]
+fn a_member_that_does_not_join_again_is_left_behind() {
+    let mut scene = Scene::new();
+    let (leader, other, generation) = scene.two();
+    let third = scene.name();
+    let joining = scene.join(&third, &["range"]);
+    let first = scene.join(&leader, &["range"]);
+    for _ in 0..20 {
+        scene.pass(SESSION / 2);
+        // It lives, but stays in its old generation.
+        let _ = scene.group.heartbeat(&other, generation, scene.now);
+    }
+    assert_eq!(joined(joining).generation, generation + 1);
+    assert_eq!(joined(first).members.len(), 2);
+}
+
+#[test]
+fn a_leader_that_shares_nothing_out_loses_its_place() {
+    let mut scene = Scene::new();
+    let (a, b) = (scene.name(), scene.name());
+    let (first, second) = (scene.join(&a, &["range"]), scene.join(&b, &["range"]));
+    scene.pass(Duration::from_secs(1));
+    let leader = joined(first).leader;
+    let generation = joined(second).generation;
+    let other = if leader == a { b } else { a };
+    let waits = scene.sync(&other, generation, &[]);
+    scene.pass(SESSION + Duration::from_secs(1));
+    assert_eq!(answer(waits), Err(ErrorCode::REBALANCE_IN_PROGRESS));
+    let alone = joined(scene.join(&other, &["range"]));
+    assert_eq!((alone.leader, alone.members.len()), (other, 1));
+}
+
+#[test]
+fn offsets_are_taken_of_members_and_of_those_that_need_no_group() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.group.may_commit("", -1, scene.now), Ok(()));
+    let (leader, _, generation) = scene.two();
+    let now = scene.now;
+    assert_eq!(
+        scene.group.may_commit("", -1, now),
+        Err(ErrorCode::UNKNOWN_MEMBER_ID)
+    );
+    assert_eq!(scene.group.may_commit(&leader, generation, now), Ok(()));
+    let earlier = scene.group.may_commit(&leader, generation - 1, now);
+    assert_eq!(earlier, Err(ErrorCode::ILLEGAL_GENERATION));
+}
+
+#[test]
+fn members_that_share_in_other_ways_are_refused() {
+    let mut scene = Scene::new();
+    scene.two();
+    let third = scene.name();
+    let refused = answer(scene.join(&third, &["of my own"])).unwrap_err();
+    assert_eq!(refused.error, ErrorCode::INCONSISTENT_GROUP_PROTOCOL);
+    let stranger = answer(scene.join("never-seen", &["range"])).unwrap_err();
+    assert_eq!(stranger.error, ErrorCode::UNKNOWN_MEMBER_ID);
+}
+
+#[test]
+fn an_answer_that_got_lost_is_given_again() {
+    let mut scene = Scene::new();
+    let (leader, other, generation) = scene.two();
+    let again = joined(scene.join(&other, &["range"]));
+    assert_eq!((again.generation, again.leader), (generation, leader));
+    assert_eq!(scene.group.state(), "Stable");
+}
+
+#[test]
+fn without_a_lease_nothing_is_coordinated() {
+    let coordinator = Coordinator::new(1);
+    let told = coordinator.heartbeat("g", "m", 1);
+    assert_eq!(told, Err(ErrorCode::NOT_COORDINATOR));
+    coordinator.lease_until(Instant::now() + SESSION);
+    let told = coordinator.heartbeat("g", "m", 1);
+    assert_eq!(told, Err(ErrorCode::UNKNOWN_MEMBER_ID));
+    // A group that nothing is in takes no memory.
+    assert!(coordinator.is_empty("g"));
+}

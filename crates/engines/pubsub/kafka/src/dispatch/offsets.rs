@@ -1,0 +1,258 @@
+//! Finding offsets, and keeping those of groups.
+
+use std::collections::BTreeMap;
+
+use dyno_pubsub::wire::{Fetch, Rows};
+use dyno_pubsub::{Result, Start};
+
+use super::Session;
+use super::fetch::row_records;
+use crate::error::ErrorCode;
+use crate::store::Commit;
+use crate::wire::{
+    Header, ListOffsetsPartition, ListOffsetsPartitionResponse, ListOffsetsRequest,
+    ListOffsetsResponse, ListOffsetsTopicResponse, OffsetCommitPartitionResponse,
+    OffsetCommitRequest, OffsetCommitResponse, OffsetCommitTopic, OffsetCommitTopicResponse,
+    OffsetFetchPartitionResponse, OffsetFetchRequest, OffsetFetchResponse,
+    OffsetFetchTopicResponse,
+};
+
+/// The moments that stand for the end and the beginning of a partition.
+const LATEST: i64 = -1;
+const EARLIEST: i64 = -2;
+/// The longest text that a client may keep with an offset.
+const MOST_METADATA_BYTES: usize = 4096;
+const MICROS: i64 = 1_000;
+
+impl Session {
+    pub(super) fn list_offsets(
+        &mut self,
+        _: &Header,
+        request: ListOffsetsRequest,
+    ) -> ListOffsetsResponse {
+        let topics = request.topics.into_iter().map(|topic| {
+            let partitions = topic.partitions.iter().map(|ask| {
+                let found = self.find_offset(&topic.name, ask);
+                if found.is_err() {
+                    self.shared.forget_topic(&topic.name);
+                }
+                let base = ListOffsetsPartitionResponse {
+                    partition_index: ask.partition_index,
+                    timestamp: -1,
+                    offset: -1,
+                    leader_epoch: -1,
+                    ..ListOffsetsPartitionResponse::default()
+                };
+                match found {
+                    Ok((timestamp, offset)) => ListOffsetsPartitionResponse {
+                        timestamp,
+                        offset,
+                        ..base
+                    },
+                    Err(error) => ListOffsetsPartitionResponse {
+                        error_code: ErrorCode::of_partition(&error).0,
+                        ..base
+                    },
+                }
+            });
+            ListOffsetsTopicResponse {
+                partitions: partitions.collect(),
+                name: topic.name,
+            }
+        });
+        ListOffsetsResponse {
+            throttle_time_ms: 0,
+            topics: topics.collect(),
+        }
+    }
+
+    /// The time in milliseconds and the offset of the first record from a moment on; both -1 if
+    /// there is none.
+    fn find_offset(&self, topic: &str, ask: &ListOffsetsPartition) -> Result<(i64, i64)> {
+        let topic_id = self.shared.topic_id(topic)?;
+        let store = &self.shared.store;
+        let start = match ask.timestamp {
+            LATEST => Start::Latest,
+            EARLIEST => Start::Earliest,
+            time_ms => {
+                let time_us = time_ms.max(0).saturating_mul(MICROS);
+                return self.find_record((topic_id, ask.partition_index), time_us);
+            }
+        };
+        Ok((-1, store.offset_of(topic, ask.partition_index, start)?))
+    }
+
+    fn find_record(&self, (topic_id, partition): (i32, i32), time_us: i64) -> Result<(i64, i64)> {
+        let row = self
+            .shared
+            .store
+            .row_from_time(topic_id, partition, time_us)?;
+        let Some(offset) = row else {
+            return Ok((-1, -1));
+        };
+        let fetched = self.broker.client(&self.shared)?.ask(&Fetch {
+            topic_id,
+            partition,
+            offset,
+            most_bytes: 1,
+            least_bytes: 0,
+            wait_ms: 0,
+        })?;
+        for row in Rows::new(fetched.rows.bytes()) {
+            let (first, records) = row_records(row)?;
+            let found = (first..)
+                .zip(&records)
+                .find(|(_, record)| record.time_us >= time_us);
+            if let Some((offset, record)) = found {
+                return Ok((record.time_us.div_euclid(MICROS), offset));
+            }
+        }
+        // Retention has removed the row between the two questions.
+        Ok((-1, -1))
+    }
+
+    pub(super) fn offset_commit(
+        &mut self,
+        _: &Header,
+        request: OffsetCommitRequest,
+    ) -> OffsetCommitResponse {
+        let (group, member) = (&request.group_id, &request.member_id);
+        let coordinator = &self.shared.coordinator;
+        let admitted = self
+            .owned(group)
+            .and_then(|()| coordinator.may_commit(group, member, request.generation_id));
+        let (commits, errors) = match admitted {
+            Ok(()) => self.commits(&request.topics),
+            Err(error) => (Vec::new(), every_partition(&request.topics, error)),
+        };
+        let mut errors = errors;
+        if !commits.is_empty() {
+            let stored = self.shared.store.commit(group, self.shared.node, &commits);
+            if let Err(error) = stored {
+                let code = ErrorCode::of_group(&error);
+                if code == ErrorCode::NOT_COORDINATOR {
+                    coordinator.forget(group);
+                }
+                errors = every_partition(&request.topics, code);
+            }
+        }
+        let topics = request.topics.into_iter().map(|topic| {
+            let partitions = topic.partitions.iter().map(|partition| {
+                let key = (topic.name.clone(), partition.partition_index);
+                OffsetCommitPartitionResponse {
+                    partition_index: partition.partition_index,
+                    error_code: errors.get(&key).copied().unwrap_or(ErrorCode::NONE).0,
+                }
+            });
+            OffsetCommitTopicResponse {
+                partitions: partitions.collect(),
+                name: topic.name,
+            }
+        });
+        OffsetCommitResponse {
+            throttle_time_ms: 0,
+            topics: topics.collect(),
+        }
+    }
+
+    /// What can be stored, and why the rest cannot.
+    fn commits(
+        &self,
+        topics: &[OffsetCommitTopic],
+    ) -> (Vec<Commit>, BTreeMap<(String, i32), ErrorCode>) {
+        let mut commits: BTreeMap<(i32, i32), Commit> = BTreeMap::new();
+        let mut errors = BTreeMap::new();
+        for topic in topics {
+            let topic_id = self.shared.topic_id(&topic.name);
+            for partition in &topic.partitions {
+                let metadata = partition.committed_metadata.clone().unwrap_or_default();
+                let index = partition.partition_index;
+                let refused = match &topic_id {
+                    Err(error) => Some(ErrorCode::of_group(error)),
+                    Ok(_) if metadata.len() > MOST_METADATA_BYTES => {
+                        Some(ErrorCode::OFFSET_METADATA_TOO_LARGE)
+                    }
+                    Ok(_) if partition.committed_offset < 0 => Some(ErrorCode::INVALID_REQUEST),
+                    Ok(_) => None,
+                };
+                match (refused, &topic_id) {
+                    (None, Ok(topic_id)) => {
+                        let commit = Commit {
+                            topic_id: *topic_id,
+                            partition: index,
+                            offset: partition.committed_offset,
+                            metadata,
+                        };
+                        // The last one of a partition counts, as if they had come one by one.
+                        commits.insert((*topic_id, index), commit);
+                    }
+                    (refused, _) => {
+                        let error = refused.unwrap_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+                        errors.insert((topic.name.clone(), index), error);
+                    }
+                }
+            }
+        }
+        (commits.into_values().collect(), errors)
+    }
+
+    pub(super) fn offset_fetch(
+        &mut self,
+        _: &Header,
+        request: OffsetFetchRequest,
+    ) -> OffsetFetchResponse {
+        let committed = self.owned(&request.group_id).and_then(|()| {
+            let committed = self.shared.store.committed(&request.group_id);
+            committed.map_err(|error| ErrorCode::of_group(&error))
+        });
+        let (committed, error) = match committed {
+            Ok(committed) => (committed, ErrorCode::NONE),
+            Err(error) => (BTreeMap::new(), error),
+        };
+        let wanted: Vec<(String, Vec<i32>)> = match request.topics {
+            Some(topics) => topics
+                .into_iter()
+                .map(|t| (t.name, t.partition_indexes))
+                .collect(),
+            None => {
+                let mut all: BTreeMap<String, Vec<i32>> = BTreeMap::new();
+                for (topic, partition) in committed.keys() {
+                    all.entry(topic.clone()).or_default().push(*partition);
+                }
+                all.into_iter().collect()
+            }
+        };
+        let topics = wanted.into_iter().map(|(name, partitions)| {
+            let partitions = partitions.into_iter().map(|partition| {
+                let known = committed.get(&(name.clone(), partition));
+                OffsetFetchPartitionResponse {
+                    partition_index: partition,
+                    committed_offset: known.map_or(-1, |known| known.offset),
+                    committed_leader_epoch: -1,
+                    metadata: Some(known.map_or_else(String::new, |known| known.metadata.clone())),
+                    error_code: error.0,
+                }
+            });
+            OffsetFetchTopicResponse {
+                partitions: partitions.collect(),
+                name,
+            }
+        });
+        OffsetFetchResponse {
+            throttle_time_ms: 0,
+            topics: topics.collect(),
+            error_code: error.0,
+        }
+    }
+}
+
+fn every_partition(
+    topics: &[OffsetCommitTopic],
+    error: ErrorCode,
+) -> BTreeMap<(String, i32), ErrorCode> {
+    let all = topics.iter().flat_map(|topic| {
+        let partitions = topic.partitions.iter();
+        partitions.map(|partition| ((topic.name.clone(), partition.partition_index), error))
+    });
+    all.collect()
+}

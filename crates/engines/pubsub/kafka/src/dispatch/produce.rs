@@ -1,0 +1,302 @@
+//! Appending.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use dyno_net::Charge;
+use dyno_pubsub::wire::{Produce, Produced, Rest};
+use dyno_pubsub::{Code, Result};
+use parking_lot::Mutex;
+
+use super::Session;
+use crate::connection::{Answer, Link, Pending};
+use crate::coordinator::{Awaited, reply};
+use crate::error::ErrorCode;
+use crate::records::{BatchHead, RecordsError, from_batch, read_head};
+use crate::sequences::Writer;
+use crate::wire::{
+    Header, InitProducerIdRequest, InitProducerIdResponse, PartitionProduceData,
+    PartitionProduceResponse, ProduceRequest, ProduceResponse, TopicProduceResponse,
+};
+
+/// The longest body of an append: the broker's limit, less the head of a request.
+const MOST_BODY_BYTES: usize = (12 << 20) - 1024;
+
+/// The most bytes that the batches of one request may become. A few bytes of a compressed batch
+/// stand for many, and all bodies of a request are held until they are committed.
+const MOST_REQUEST_BYTES: usize = 2 * MOST_BODY_BYTES;
+
+/// The producers of this connection for batches whose clients are not idempotent, by topic and
+/// partition, each with its next sequence.
+#[derive(Default)]
+pub struct OwnProducers(HashMap<(i32, i32), (i64, i64)>);
+
+impl OwnProducers {
+    fn forget(&mut self, place: (i32, i32), producer_id: i64) {
+        if self.0.get(&place).is_some_and(|(id, _)| *id == producer_id) {
+            self.0.remove(&place);
+        }
+    }
+}
+
+/// The memory that the batches of one request may take, and what they took.
+struct RequestMemory {
+    bytes_left: usize,
+    charges: Vec<Charge>,
+}
+
+/// The append of one partition that is under way, or was refused.
+struct PartitionAppend {
+    index: i32,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    Refused(ErrorCode, String),
+    Sent {
+        awaited: Awaited<Result<Produced>>,
+        /// Whether the sequences are this connection's and not the client's.
+        is_own: bool,
+    },
+}
+
+impl Session {
+    pub(super) fn produce(&mut self, header: Header, body: Bytes) -> Option<Pending> {
+        let request = self.read::<ProduceRequest>(&header, body)?;
+        let refusal = match (request.acks, &request.transactional_id) {
+            (-1..=1, None) => None,
+            (-1..=1, Some(_)) => Some((
+                ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                "transactions are not offered",
+            )),
+            _ => Some((ErrorCode::INVALID_REQUIRED_ACKS, "acks are 0, 1 or all")),
+        };
+        let acks = request.acks;
+        let mut memory = RequestMemory {
+            bytes_left: MOST_REQUEST_BYTES,
+            charges: Vec::new(),
+        };
+        let mut topics = Vec::with_capacity(request.topic_data.len());
+        for topic in request.topic_data {
+            let appends = topic
+                .partition_data
+                .into_iter()
+                .map(|data| PartitionAppend {
+                    index: data.index,
+                    outcome: match refusal {
+                        Some((error, text)) => Outcome::Refused(error, text.to_owned()),
+                        None => self.append(&topic.name, data, &mut memory),
+                    },
+                });
+            topics.push((topic.name.clone(), appends.collect::<Vec<_>>()));
+        }
+        let shared = Arc::clone(&self.shared);
+        Some(Box::new(move |link| {
+            let _charges = memory.charges;
+            let mut failed = false;
+            let responses = topics.into_iter().map(|(name, appends)| {
+                let partitions = appends.into_iter().map(|append| append.finish(link));
+                let partition_responses: Vec<_> = partitions.collect();
+                if partition_responses.iter().any(|one| one.error_code != 0) {
+                    shared.forget_topic(&name);
+                    failed = true;
+                }
+                TopicProduceResponse {
+                    name,
+                    partition_responses,
+                }
+            });
+            let response = ProduceResponse {
+                responses: responses.collect(),
+                throttle_time_ms: 0,
+            };
+            match acks {
+                // A client that wants no response learns of a failure by the end of the connection.
+                0 if failed => Answer::Close,
+                0 => Answer::Nothing,
+                _ => Answer::Send(header.response::<ProduceRequest>(&response)),
+            }
+        }))
+    }
+
+    fn append(
+        &mut self,
+        topic: &str,
+        data: PartitionProduceData,
+        memory: &mut RequestMemory,
+    ) -> Outcome {
+        let most_bytes = memory.bytes_left.min(MOST_BODY_BYTES);
+        let (head, body) = match read_batch(data.records, most_bytes) {
+            Ok(batch) => batch,
+            Err(error) => return Outcome::Refused(error.code(), error.to_string()),
+        };
+        // Charged at once, although there may be no memory: waiting for some while the request itself
+        // is charged could wait for ever. The next request waits instead.
+        memory.charges.push(self.shared.frames.charge(body.len()));
+        memory.bytes_left -= body.len();
+        match self.send(topic, data.index, &head, body) {
+            Ok(awaited) => Outcome::Sent {
+                awaited,
+                is_own: head.producer_id < 0,
+            },
+            Err(error) => {
+                Outcome::Refused(ErrorCode::of_partition(&error), error.text().to_owned())
+            }
+        }
+    }
+
+    fn send(
+        &mut self,
+        topic: &str,
+        partition: i32,
+        head: &BatchHead,
+        body: Vec<u8>,
+    ) -> Result<Awaited<Result<Produced>>> {
+        let topic_id = self.shared.topic_id(topic)?;
+        let place = (topic_id, partition);
+        let is_own = head.producer_id < 0;
+        let (producer_id, first_sequence) = match is_own {
+            true => self.own_sequence(place, head.count)?,
+            false => {
+                let writer = Writer {
+                    topic_id,
+                    partition,
+                    producer_id: head.producer_id,
+                };
+                let numbers = (head.base_sequence, head.count);
+                let (store, epoch) = (&self.shared.store, head.producer_epoch);
+                let first = self
+                    .shared
+                    .sequences
+                    .of_batch(store, writer, epoch, numbers)?;
+                (head.producer_id, first)
+            }
+        };
+        let request = Produce {
+            topic_id,
+            partition,
+            producer_id,
+            first_sequence,
+            count: head.count,
+            crc: dyno_checksum::crc32c(&body),
+            // The broker compresses by the topic's setting when it makes rows.
+            codec: 0,
+            body: Rest::one(Bytes::from(body)),
+        };
+        let (reply, awaited) = reply();
+        let own: Arc<Mutex<OwnProducers>> = Arc::clone(&self.own_producers);
+        self.broker
+            .client(&self.shared)?
+            .send(&request, move |done| {
+                if is_own && done.is_err() {
+                    // What follows would leave a gap behind the records that are missing.
+                    own.lock().forget(place, producer_id);
+                }
+                reply.send(done);
+            });
+        Ok(awaited)
+    }
+
+    /// A producer of this connection and its next sequence, for a batch without one.
+    fn own_sequence(&mut self, place: (i32, i32), count: u32) -> Result<(i64, i64)> {
+        let mut own = self.own_producers.lock();
+        let (producer_id, next) = match own.0.get(&place) {
+            Some(known) => *known,
+            None => (self.shared.store.new_producer()?, 0),
+        };
+        own.0.insert(place, (producer_id, next + i64::from(count)));
+        Ok((producer_id, next))
+    }
+
+    pub(super) fn init_producer_id(
+        &mut self,
+        _: &Header,
+        request: InitProducerIdRequest,
+    ) -> InitProducerIdResponse {
+        let refused = |error: ErrorCode| InitProducerIdResponse {
+            error_code: error.0,
+            producer_id: -1,
+            producer_epoch: -1,
+            ..InitProducerIdResponse::default()
+        };
+        if request.transactional_id.is_some() {
+            return refused(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
+        }
+        match self.shared.store.new_producer() {
+            Ok(producer_id) => InitProducerIdResponse {
+                producer_id,
+                ..InitProducerIdResponse::default()
+            },
+            Err(error) => refused(ErrorCode::of_topic(&error)),
+        }
+    }
+}
+
+/// The head of a batch, and its records as a body of the log.
+fn read_batch(
+    records: Option<Bytes>,
+    most_bytes: usize,
+) -> std::result::Result<(BatchHead, Vec<u8>), RecordsError> {
+    let (head, packed) = read_head(records.unwrap_or_default())?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now_ms = now.unwrap_or_default().as_millis() as i64;
+    let body = from_batch(&head, packed, now_ms, most_bytes)?;
+    Ok((head, body))
+}
+
+impl PartitionAppend {
+    /// Waits for the commit.
+    fn finish(self, link: &Link) -> PartitionProduceResponse {
+        let base = PartitionProduceResponse {
+            index: self.index,
+            base_offset: -1,
+            log_append_time_ms: -1,
+            log_start_offset: -1,
+            ..PartitionProduceResponse::default()
+        };
+        let refused = |error: ErrorCode, text: String| PartitionProduceResponse {
+            error_code: error.0,
+            error_message: Some(text),
+            ..base.clone()
+        };
+        match self.outcome {
+            Outcome::Refused(error, text) => refused(error, text),
+            Outcome::Sent { awaited, is_own } => match awaited.wait(|| link.is_open()) {
+                Some(Ok(produced)) if produced.base_offset >= 0 => PartitionProduceResponse {
+                    base_offset: produced.base_offset,
+                    ..base
+                },
+                // The records are in the log, so far back that their offset is not known any more.
+                Some(Ok(_)) => {
+                    let text = "the records are in the log already".to_owned();
+                    refused(ErrorCode::DUPLICATE_SEQUENCE_NUMBER, text)
+                }
+                // The client knows nothing of our sequences. A gap in them is behind a batch that
+                // failed before, and the next attempt has new ones.
+                Some(Err(error)) if is_own && error.kind() == Code::SequenceGap => {
+                    refused(ErrorCode::NOT_LEADER_OR_FOLLOWER, error.text().to_owned())
+                }
+                Some(Err(error)) => {
+                    refused(ErrorCode::of_partition(&error), error.text().to_owned())
+                }
+                None => refused(
+                    ErrorCode::REQUEST_TIMED_OUT,
+                    "the client has gone".to_owned(),
+                ),
+            },
+        }
+    }
+}
+
+impl RecordsError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            RecordsError::Damaged(_) => ErrorCode::CORRUPT_MESSAGE,
+            RecordsError::Refused(_) => ErrorCode::INVALID_RECORD,
+            RecordsError::TooLong { .. } => ErrorCode::MESSAGE_TOO_LARGE,
+            RecordsError::Version(_) => ErrorCode::UNSUPPORTED_FOR_MESSAGE_FORMAT,
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Batches of records, as Kafka's clients write and read them, version 2 of the format
+//! ("Record batch" in the documentation of Apache Kafka).
+
+mod batch;
+mod compression;
+mod varint;
+
+use bytes::Bytes;
+
+pub use batch::{BatchHead, RecordsError, Written, from_batch, read_head, to_batches};
+
+/// Reads bytes as a batch with all its records; false if they are not one. For fuzz targets, which
+/// need no server.
+pub fn is_batch(bytes: Bytes, most_bytes: usize) -> bool {
+    let batch = read_head(bytes);
+    batch.is_ok_and(|(head, packed)| from_batch(&head, packed, 0, most_bytes).is_ok())
+}
+
+#[cfg(test)]
+mod tests;

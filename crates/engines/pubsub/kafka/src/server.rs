@@ -1,0 +1,297 @@
+//! The listener: accepts connections, renews the server's lease, and does what is due in groups.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use dyno_net::rustls::ServerConfig;
+use dyno_net::{Address, Listener, NetError, Share, Stream};
+use dyno_pubsub::{Dsn, Error};
+use dyno_serve::{Registry, ServeError, Token, guard};
+use parking_lot::Mutex;
+use tracing::warn;
+
+use crate::connection;
+use crate::coordinator::Coordinator;
+use crate::shared::{Counts, Shared};
+use crate::store::Store;
+
+/// How often groups are looked at, which bounds how late a rebalance begins.
+const TICK: Duration = Duration::from_millis(50);
+/// The pause after an accept that failed, for example because there are no more descriptors.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long a stop waits for connections, whose answers may be under way.
+const DRAIN: Duration = Duration::from_secs(2);
+const CONNECT_WAIT: Duration = Duration::from_secs(1);
+
+/// How a server listens, and what is behind it.
+#[derive(Clone)]
+pub struct Options {
+    /// The database with the log.
+    pub dsn: Dsn,
+    /// Where this process's own broker listens.
+    pub broker: Address,
+    /// The address of that broker in the database, by which partitions name it.
+    pub broker_address: String,
+    /// Where clients connect; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The host and port that clients are told, if they are not those of `listen`. Needed when that
+    /// stands for all addresses of this machine.
+    pub advertise: Option<(String, u16)>,
+    /// The secret that clients must show, which also admits this server at the broker.
+    pub token: Option<Token>,
+    /// TLS; `None` for connections in the clear.
+    pub tls: Option<Arc<ServerConfig>>,
+    /// How long this server coordinates groups without renewing its lease.
+    pub lease: Duration,
+    /// The memory for requests, in bytes.
+    pub memory_bytes: usize,
+    /// The most connections.
+    pub most_connections: usize,
+    /// Where what is counted is shown.
+    pub registry: Registry,
+}
+
+/// Why a server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum KafkaError {
+    /// It would listen beyond this machine without a token, or cannot show its metrics.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// It cannot listen.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The database cannot be reached, or has no log in it.
+    #[error(transparent)]
+    Log(#[from] Error),
+    /// Clients would not know where to connect.
+    #[error(
+        "{0} stands for all addresses of this machine: say which host and port clients are told"
+    )]
+    Nameless(SocketAddr),
+    /// A thread cannot be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// A running server. Dropping it stops it.
+pub struct KafkaServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    open: Arc<Open>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// The connections that are open, to end them at the stop.
+#[derive(Default)]
+struct Open(Mutex<HashMap<u64, Stream>>);
+
+impl KafkaServer {
+    /// Listens, and enters the servers of Kafka's clients.
+    ///
+    /// # Errors
+    /// [`KafkaError`].
+    pub fn start(options: Options) -> Result<KafkaServer, KafkaError> {
+        guard(options.listen, options.token.as_ref())?;
+        if options.listen.ip().is_unspecified() && options.advertise.is_none() {
+            return Err(KafkaError::Nameless(options.listen));
+        }
+        let listener = Listener::bind(&options.listen.to_string().parse()?)?;
+        let mut address = options.listen;
+        if let Address::Tcp { port, .. } = listener.address() {
+            address.set_port(*port);
+        }
+        let listener = match &options.tls {
+            Some(config) => listener.with_tls(Arc::clone(config)),
+            None => listener,
+        };
+        let counts = Counts::new(&options.registry)?;
+        let store = Store::new(&options.dsn);
+        let told = options.advertise.clone();
+        let (host, port) = told.unwrap_or_else(|| (address.ip().to_string(), address.port()));
+        // From before the request on, so that the lease ends here before it ends for others.
+        let leased_until = Instant::now() + options.lease;
+        let node = store.enter((&host, port), &options.broker_address, options.lease)?;
+        let coordinator = Coordinator::new(seed(node));
+        coordinator.lease_until(leased_until);
+        let shared = Arc::new(Shared {
+            store,
+            coordinator,
+            sequences: Default::default(),
+            node,
+            broker: options.broker.to_string(),
+            token: options.token.clone(),
+            frames: Share::new(options.memory_bytes),
+            stopping: AtomicBool::new(false),
+            counts,
+            topic_ids: Mutex::default(),
+        });
+        let mut server = KafkaServer {
+            address,
+            shared: Arc::clone(&shared),
+            open: Arc::default(),
+            threads: Vec::new(),
+        };
+        let accepting = (Arc::clone(&shared), Arc::clone(&server.open));
+        let most = options.most_connections;
+        server.spawn("kafka-accept", move || {
+            accept(&listener, &accepting.0, &accepting.1, most);
+        })?;
+        let ticking = Arc::clone(&shared);
+        server.spawn("kafka-tick", move || {
+            while !ticking.is_stopping() {
+                thread::sleep(TICK);
+                ticking.coordinator.tick();
+            }
+        })?;
+        server.spawn("kafka-lease", move || renew(&shared, options.lease))?;
+        Ok(server)
+    }
+
+    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(run)?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// Where it listens, with the port that the system chose.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends every connection and gives its groups to others.
+    pub fn stop(&mut self) {
+        if self.shared.stopping.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.shared.coordinator.forget_all();
+        // The accepting thread waits for a connection, so one of our own wakes it. Where none can
+        // be made the thread is left behind: it holds nothing but the listener.
+        let ip = match self.address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        let own = SocketAddr::new(ip, self.address.port());
+        let woken = TcpStream::connect_timeout(&own, CONNECT_WAIT);
+        for stream in self.open.0.lock().values() {
+            stream.shutdown_read();
+        }
+        let until = Instant::now() + DRAIN;
+        while !self.open.0.lock().is_empty() && Instant::now() < until {
+            thread::sleep(PAUSE);
+        }
+        for stream in self.open.0.lock().values() {
+            stream.shutdown();
+        }
+        if woken.is_ok() {
+            for thread in self.threads.drain(..) {
+                // A thread that panicked has said so on standard error.
+                let _ = thread.join();
+            }
+        }
+        // A lease that cannot be ended ends by itself.
+        let _ = self.shared.store.leave(self.shared.node);
+    }
+}
+
+impl Drop for KafkaServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+}
+
+/// Names of members must not repeat those that an earlier server gave, whose members may come here.
+fn seed(node: i32) -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    dyno_random::mix(since.as_nanos() as u64 ^ u64::from(node.unsigned_abs()) << 32)
+}
+
+/// Renews the lease until the stop. Groups are forgotten as soon as it has lapsed, because others
+/// may coordinate them from then on; after that the server begins without any.
+fn renew(shared: &Shared, lease: Duration) {
+    let mut next = Instant::now() + lease / 3;
+    while !shared.is_stopping() {
+        thread::sleep(TICK);
+        if Instant::now() < next {
+            continue;
+        }
+        next = Instant::now() + lease / 3;
+        let until = Instant::now() + lease;
+        match shared.store.renew(shared.node, lease) {
+            Ok(was_held) => {
+                if !was_held {
+                    warn!(
+                        "the lease on groups of Kafka's clients had lapsed; their members join again"
+                    );
+                    shared.coordinator.forget_all();
+                }
+                shared.coordinator.lease_until(until);
+            }
+            Err(error) => warn!("cannot renew the lease on groups of Kafka's clients: {error}"),
+        }
+    }
+}
+
+fn accept(listener: &Listener, shared: &Arc<Shared>, open: &Arc<Open>, most: usize) {
+    for number in 0.. {
+        let accepted = listener.accept();
+        if shared.is_stopping() {
+            return;
+        }
+        let Ok(stream) = accepted else {
+            thread::sleep(PAUSE);
+            continue;
+        };
+        let Ok(other_end) = stream.try_clone() else {
+            continue;
+        };
+        {
+            let mut open = open.0.lock();
+            if open.len() >= most {
+                shared.counts.refused.add(1);
+                continue;
+            }
+            open.insert(number, other_end);
+        }
+        shared.counts.connections.add(1);
+        let (shared, open) = (Arc::clone(shared), Arc::clone(open));
+        let place = Place {
+            number,
+            shared: Arc::clone(&shared),
+            open,
+        };
+        // A thread that cannot start drops the place and the connection, which its client sees.
+        let _ = thread::Builder::new()
+            .name("kafka-read".to_owned())
+            .spawn(move || {
+                let _place = place;
+                connection::serve(&shared, stream);
+            });
+    }
+}
+
+/// A place among the connections, free again when it is dropped, however its thread ends.
+struct Place {
+    number: u64,
+    shared: Arc<Shared>,
+    open: Arc<Open>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.open.0.lock().remove(&self.number);
+        self.shared.counts.connections.add(-1);
+    }
+}

@@ -1,0 +1,83 @@
+//! The Python client over librdkafka that its makers ship today, and one in pure Python.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::served::{Served, front, interpreter, ok, until};
+
+fn script(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/clients")
+        .join(name)
+}
+
+fn python(what: &str) -> Option<PathBuf> {
+    interpreter("kafka-clients", what)
+}
+
+#[test]
+fn a_client_administers_produces_consumes_and_commits() {
+    let what = "confluent-kafka works";
+    let (Some(python), Some(served)) = (python(what), Served::start(what, None)) else {
+        return;
+    };
+    let mut command = Command::new(&python);
+    command.arg(script("confluent.py")).arg(served.address());
+    let said = ok(&mut command, "");
+    assert!(said.ends_with("good\n"), "{said}");
+}
+
+#[test]
+fn a_client_in_another_language_of_the_protocol_agrees() {
+    let what = "kafka-python works";
+    let (Some(python), Some(served)) = (python(what), Served::start(what, None)) else {
+        return;
+    };
+    let mut command = Command::new(&python);
+    command.arg(script("pure.py")).arg(served.address());
+    let said = ok(&mut command, "");
+    assert!(said.ends_with("good\n"), "{said}");
+}
+
+/// A server that ends gives its groups and partitions to the other one, and members that knew both
+/// go on there.
+#[test]
+fn a_group_goes_on_at_another_server() {
+    let what = "confluent-kafka outlives a server";
+    let (Some(python), Some(served)) = (python(what), Served::start(what, None)) else {
+        return;
+    };
+    served.topic("moving", 4);
+    let (broker, kafka) = front(
+        &served.cluster.dsn(),
+        served.folder.path(),
+        "second.sock",
+        None,
+    );
+    until(|| broker.partitions().len() == 2);
+    let mut command = Command::new(&python);
+    let both = format!("{},{}", served.address(), kafka.address());
+    command.arg(script("moving.py")).arg(both);
+    command
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut said = std::io::BufReader::new(child.stdout.take().expect("piped"));
+    let mut line = String::new();
+    // It says when the first half has been read and committed.
+    std::io::BufRead::read_line(&mut said, &mut line).expect("a line");
+    assert_eq!(line, "half\n");
+    let Served {
+        kafka: first,
+        broker: first_broker,
+        cluster: _cluster,
+        folder: _folder,
+    } = served;
+    drop(first);
+    drop(first_broker);
+    drop(child.stdin.take());
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut said, &mut rest).expect("text");
+    assert!(child.wait().expect("it ends").success(), "{rest}");
+    assert!(rest.ends_with("good\n"), "{rest}");
+}

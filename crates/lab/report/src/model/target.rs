@@ -1,0 +1,223 @@
+//! Whether a figure reaches what its suite wants of it.
+
+use dyno_record::{CasePlan, Target};
+use dyno_stats::BLOCKS_MIN;
+use serde::Serialize;
+
+use super::OURS;
+use super::cell::{Cell, FilledTable};
+use super::figure::{Figure, share};
+use super::pairing::{deciding_ratio, ranking_figure};
+use super::report::Report;
+use crate::units::{number, ratio_range, ratio_text, share_text};
+
+/// Heading of the table of targets.
+pub(crate) const TITLE: &str = "Targets";
+
+/// What became of a target.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TargetOutcome {
+    /// What the share is of: a peer's name, or that of a limit.
+    pub of: String,
+    /// The least share that meets the target.
+    pub at_least: f64,
+    /// The share that was reached; absent when it is not known.
+    pub value: Option<f64>,
+    /// Lower end of its 95% interval.
+    pub low: Option<f64>,
+    /// Upper end of the same interval.
+    pub high: Option<f64>,
+    /// `met`, `missed` or `not judged`.
+    pub state: &'static str,
+    /// Why it is not judged; empty otherwise.
+    pub reason: String,
+}
+
+/// A share with its interval, or why there is none.
+struct Reached {
+    of: String,
+    value: Option<(f64, f64, f64)>,
+    /// Why nothing may be concluded, although a share may be known.
+    obstacle: Option<String>,
+}
+
+/// Judges the target of a case; `None` when it has none.
+pub(crate) fn outcome_of(report: &Report, case: &CasePlan) -> Option<TargetOutcome> {
+    let target = case.target.as_ref()?;
+    let reached = match target.of.as_str() {
+        "limit" => of_limit(report, case),
+        "peer" => of_peer(report, case, OURS),
+        peer => of_peer(report, case, peer),
+    };
+    let (state, reason) = judge(target, &reached);
+    Some(TargetOutcome {
+        of: reached.of,
+        at_least: target.at_least,
+        value: reached.value.map(|(value, ..)| value),
+        low: reached.value.map(|(_, low, _)| low),
+        high: reached.value.map(|(.., high)| high),
+        state,
+        reason,
+    })
+}
+
+/// The whole interval decides: a target inside it is neither met nor missed.
+fn judge(target: &Target, reached: &Reached) -> (&'static str, String) {
+    let Some((_, low, high)) = reached.value else {
+        let reason = reached.obstacle.clone();
+        return ("not judged", reason.unwrap_or_default());
+    };
+    match &reached.obstacle {
+        Some(reason) => ("not judged", reason.clone()),
+        None if low >= target.at_least => ("met", String::new()),
+        None if high < target.at_least => ("missed", String::new()),
+        None => (
+            "not judged",
+            "the interval holds the target, so more blocks are needed".to_owned(),
+        ),
+    }
+}
+
+/// `system` is ours for the best peer, or a peer for that one.
+fn of_peer(report: &Report, case: &CasePlan, system: &str) -> Reached {
+    let Some((peer, ratio)) = deciding_ratio(report, &case.name, system) else {
+        let of = if system == OURS {
+            "the best peer"
+        } else {
+            system
+        };
+        return Reached {
+            of: of.to_owned(),
+            value: None,
+            obstacle: Some("no peer was measured in the same blocks".to_owned()),
+        };
+    };
+    // A target may be judged where no winner is: a ratio of 1.00 meets one of 0.5. What makes the
+    // ratio itself worthless stands in the way of both.
+    let unusable = ratio.blocks < BLOCKS_MIN || ratio.is_open();
+    Reached {
+        of: peer.to_owned(),
+        value: Some((ratio.ratio, ratio.low, ratio.high)),
+        obstacle: unusable.then(|| format!("{}: {}", ratio.verdict, ratio.reason)),
+    }
+}
+
+fn of_limit(report: &Report, case: &CasePlan) -> Reached {
+    let of = case.limit.clone().unwrap_or_default();
+    let without = |reason: &str| Reached {
+        of: of.clone(),
+        value: None,
+        obstacle: Some(reason.to_owned()),
+    };
+    let Some(figure) = ranking_figure(report, &case.name, OURS) else {
+        return without("dyno did not end well");
+    };
+    let Some(value) = share_interval(figure) else {
+        return without("the limit was not measured, or the figure has no spread");
+    };
+    let few = figure.n < BLOCKS_MIN;
+    let unsteady = figure.steady.as_ref().filter(|steady| !steady.is_steady());
+    let obstacle = match unsteady {
+        Some(steady) => Some(steady.text()),
+        None => few.then(|| format!("n = {}, and {BLOCKS_MIN} are needed", figure.n)),
+    };
+    Reached {
+        of,
+        value: Some(value),
+        obstacle,
+    }
+}
+
+/// The share of the limit with the ends of the figure's own spread: the limit is taken as exact.
+fn share_interval(figure: &Figure) -> Option<(f64, f64, f64)> {
+    let limit = figure.limit?;
+    let of = |value: f64| share(value, limit, figure.better);
+    let ends = [of(figure.low?)?, of(figure.high?)?];
+    Some((
+        of(figure.median)?,
+        ends[0].min(ends[1]),
+        ends[0].max(ends[1]),
+    ))
+}
+
+impl TargetOutcome {
+    /// The outcome in a clause: `at least 0.5 of zram-lz4 is missed with 0.42× (0.40 .. 0.44)`.
+    pub(crate) fn text(&self) -> String {
+        let target = self.at_least;
+        let wanted = format!("at least {} of {}", number(target), self.of);
+        let reached = self
+            .reached()
+            .map_or(String::new(), |text| format!(" with {text}"));
+        let reason = match self.reason.as_str() {
+            "" => String::new(),
+            reason => format!(", because {reason}"),
+        };
+        format!("{wanted} is {}{reached}{reason}", self.state)
+    }
+
+    fn reached(&self) -> Option<String> {
+        let (value, low, high) = (self.value?, self.low?, self.high?);
+        Some(format!(
+            "{} ({})",
+            ratio_text(value),
+            ratio_range(low, high)
+        ))
+    }
+}
+
+/// How many targets are met, for the summary of page one; `None` when there are none.
+pub(crate) fn summary(report: &Report) -> Option<String> {
+    let outcomes: Vec<&TargetOutcome> = report
+        .cases
+        .iter()
+        .filter_map(|c| c.target.as_ref())
+        .collect();
+    let count = |state: &str| outcomes.iter().filter(|one| one.state == state).count();
+    (!outcomes.is_empty()).then(|| {
+        format!(
+            " Targets: {} met, {} missed, {} not judged.",
+            count("met"),
+            count("missed"),
+            count("not judged")
+        )
+    })
+}
+
+/// A row for each case with a target; `None` when no case has one.
+pub(crate) fn table(report: &Report) -> Option<FilledTable> {
+    let cases = report.cases.iter();
+    let rows: Vec<Vec<Cell>> = cases
+        .filter_map(|case| Some((&case.plan.name, case.target.as_ref()?)))
+        .map(|(case, outcome)| {
+            vec![
+                Cell::text(case),
+                Cell::text(format!(
+                    "at least {} of {}",
+                    number(outcome.at_least),
+                    outcome.of
+                )),
+                match outcome.reached().zip(outcome.value) {
+                    Some((text, value)) => Cell::number(text, share_text(value)).of(value, "x"),
+                    None => Cell::none(&outcome.reason),
+                },
+                Cell {
+                    title: outcome.reason.clone(),
+                    loud: outcome.state == "missed",
+                    ..Cell::text(outcome.state)
+                },
+            ]
+        })
+        .collect();
+    (!rows.is_empty()).then(|| FilledTable {
+        title: TITLE.to_owned(),
+        columns: ["case", "target", "reached", "state"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows,
+        notes: vec![
+            "A target is met or missed when the whole interval is on one side of it; otherwise it \
+             is not judged. A share of a peer is turned so that more is better."
+                .to_owned(),
+        ],
+    })
+}

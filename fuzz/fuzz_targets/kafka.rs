@@ -1,0 +1,11 @@
+//! Requests of Kafka's clients, and the batches in them.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../crates/engines/pubsub/kafka/tests/any_bytes/mod.rs"]
+mod any_bytes;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = any_bytes::check(bytes);
+});
