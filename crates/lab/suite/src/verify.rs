@@ -139,10 +139,10 @@ impl Runner<'_> {
         verified: &mut [Verified],
     ) -> Result<Option<(Answer, Vec<bool>)>, Error> {
         for (position, reason) in of_other_work(case, verified) {
-            let place = self.place(0, position, Arm::Main);
+            let at = self.schedule_position(0, position, Arm::Main);
             let outcome = Outcome::Failed(format!("before timing: {reason}"));
             let system = case.systems[position].clone();
-            self.keep_failure(case, &system, place, None, outcome)?;
+            self.keep_failure(case, &system, at, None, outcome)?;
             verified[position] = Verified::Out(reason);
         }
         for (name, verified) in case.systems.iter().zip(verified.iter()) {

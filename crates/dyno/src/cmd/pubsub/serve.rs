@@ -34,7 +34,7 @@ pub fn run(args: &PubsubServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let token = token(args)?;
     let (mut cluster, dsn) = database(args)?;
     let mut options = options(args, dsn.clone(), token.as_ref())?;
-    let kafka = args.kafka.as_deref().map(|at| kafka::Front::new(at));
+    let kafka = args.kafka.as_deref().map(kafka::Front::new);
     let kafka = kafka.transpose()?;
     options
         .listen

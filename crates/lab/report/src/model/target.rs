@@ -197,7 +197,9 @@ pub(crate) fn table(report: &Report) -> Option<FilledTable> {
                     outcome.of
                 )),
                 match outcome.reached().zip(outcome.value) {
-                    Some((text, value)) => Cell::number(text, share_text(value)).of(value, "x"),
+                    Some((text, value)) => {
+                        Cell::number(text, share_text(value)).with_value(value, "x")
+                    }
                     None => Cell::none(&outcome.reason),
                 },
                 Cell {

@@ -231,7 +231,7 @@ fn row(report: &Report, metric: &str, case: &str, trial: &Trial) -> Vec<Cell> {
                 ),
                 format!("over {}", counted(ratio.blocks as u64, "block")),
             )
-            .of(ratio.ratio, "x"),
+            .with_value(ratio.ratio, "x"),
             None => Cell::none("no block has both"),
         },
         Cell::text(&trial.says),
