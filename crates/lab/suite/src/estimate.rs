@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use dyno_record::{CasePlan, Load};
 
+use crate::plan::Planned;
+
 /// What the suite's file says about one case or data section, with its numbers filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
