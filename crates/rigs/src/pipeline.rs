@@ -184,8 +184,7 @@ pub(crate) fn at_once<T: Sync>(
         let panicked = || RigError::Panicked;
         workers
             .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|_| Err(panicked())))
-            .collect()
+            .try_for_each(|worker| worker.join().unwrap_or_else(|_| Err(panicked())))
     })
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn filled_in(value: &Value, cores: i64) -> Value {
                     there.push(item);
                 }
             }
-            there.sort_by(|a, b| a.as_integer().cmp(&b.as_integer()));
+            there.sort_by_key(toml::Value::as_integer);
             Value::Array(there)
         }
         other => other.clone(),
