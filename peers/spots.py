@@ -108,6 +108,7 @@ def load_reply(count, sums, watch, threads, inputs_bytes, table_bytes):
             "time": watch.wall_s,
             "io-rate": inputs_bytes / watch.wall_s,
             "table-bytes": table_bytes,
+            "effective-write": table_bytes / watch.wall_s,
         },
         "facts": {"bottleneck": watch.bottleneck(threads)},
     }

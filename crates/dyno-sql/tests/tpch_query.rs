@@ -13,7 +13,7 @@ use std::process::Command;
 
 use dyno_tpch::Scale;
 use dyno_tpch::queries::Query;
-use tpch_tables::{tpch, write_csv, write_parquet, write_tbl};
+use tpch_tables::{tpch, write_csv, write_orc, write_parquet, write_tbl};
 
 const SCALE: f64 = 0.01;
 
@@ -85,11 +85,13 @@ fn answers_are_those_of_every_format_and_of_duckdb() {
     write_parquet(tbl.path(), parquet.path());
     let csv = tempfile::tempdir().unwrap();
     write_csv(csv.path(), SCALE);
+    let orc = tempfile::tempdir().unwrap();
+    write_orc(orc.path(), SCALE);
     let theirs = duckdb(parquet.path());
     for (place, query) in Query::all().iter().enumerate() {
         let mut answer = query.answer();
         answer.rows = rows(parquet.path(), query);
-        for other in [tbl.path(), csv.path()] {
+        for other in [tbl.path(), csv.path(), orc.path()] {
             assert_eq!(
                 answer.difference(&rows(other, query)),
                 None,

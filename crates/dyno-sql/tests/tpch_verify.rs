@@ -10,7 +10,7 @@ mod tpch_tables;
 use std::fs;
 use std::path::Path;
 
-use tpch_tables::{tpch, write_csv, write_parquet, write_tbl};
+use tpch_tables::{tpch, write_csv, write_orc, write_parquet, write_tbl};
 
 const SCALE: f64 = 0.002;
 
@@ -58,6 +58,9 @@ fn every_format_is_good() {
     let parquet = tempfile::tempdir().unwrap();
     write_parquet(tbl.path(), parquet.path());
     assert_eq!(good(parquet.path(), &["--threads", "1"]), summary);
+    let orc = tempfile::tempdir().unwrap();
+    write_orc(orc.path(), SCALE);
+    assert_eq!(good(orc.path(), &["--threads", "3"]), summary);
     let csv = tempfile::tempdir().unwrap();
     write_csv(csv.path(), SCALE);
     assert_eq!(good(csv.path(), &["--sf", "0.002"]), summary);
@@ -252,8 +255,14 @@ fn files_with_other_columns_are_refused() {
     fs::remove_file(directory.path().join("region.csv")).unwrap();
     fs::write(directory.path().join("region.orc"), "ORC").unwrap();
     let error = tpch("verify", directory.path(), &["--sf", "1"]).unwrap_err();
+    assert!(error.contains("cannot open table region"), "{error}");
+    fs::remove_file(directory.path().join("region.orc")).unwrap();
+    write_orc(directory.path(), SCALE);
+    let (region, nation) = ("region.orc", "nation.orc");
+    fs::copy(directory.path().join(nation), directory.path().join(region)).unwrap();
+    let error = tpch("verify", directory.path(), &["--sf", "1"]).unwrap_err();
     assert!(
-        error.contains("table region is ORC, which DataFusion does not read"),
+        error.contains("column 1 is \"n_nationkey\", not \"r_regionkey\""),
         "{error}"
     );
 }

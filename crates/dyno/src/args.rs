@@ -299,7 +299,8 @@ pub struct SelectArgs {
     pub suites: Vec<String>,
     #[command(flatten)]
     pub size: SizeArgs,
-    /// Set a parameter of the suite, such as sf=10; parameters derived from it change too
+    /// Set a parameter of the suite, such as sf=10 or workers=1,2,cores; parameters derived from it
+    /// change too
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
     /// Run only the cases that match PATTERN, such as `load-*`, also those that the size leaves
@@ -356,10 +357,15 @@ pub struct PlanArgs {
   dyno run seeds --full --peers --out results
   dyno run wspr --beside memory
   dyno run wspr --case load-gz-2 --why
+  dyno run --resume runs/tpcc-20261125T101500Z
   dyno run wspr --case load-gz-2 --beside 'stress-ng --vm 1' --report-every 30s")]
 pub struct RunArgs {
     #[command(flatten)]
     pub select: SelectArgs,
+    /// Continue the interrupted run in directory RUN; its suite, size and settings are those of
+    /// then
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["suites", "tiny", "quick", "full", "set", "case", "skip", "peers", "beside", "out"])]
+    pub resume: Option<PathBuf>,
     /// Run every system a second time in each block, beside LOAD: cpu, memory, disk, or a shell
     /// command that runs until it is killed
     #[arg(long, value_name = "LOAD")]

@@ -46,7 +46,9 @@ pub fn suites(select: &SelectArgs) -> anyhow::Result<Vec<Definition>> {
                 .filter(|s| s.seed_document().is_some())
                 .cloned()
                 .collect(),
-            path if path.ends_with(".toml") => vec![Definition::read(Path::new(path))?],
+            path if path.ends_with(".toml") => {
+                vec![on_this_machine(Definition::read(Path::new(path))?)]
+            }
             name => vec![by_name(&known, name)?],
         };
         for mut suite in found {
@@ -64,6 +66,12 @@ pub fn suites(select: &SelectArgs) -> anyhow::Result<Vec<Definition>> {
         }
     }
     Ok(chosen)
+}
+
+/// The suite with the sweeps that this machine's cores make, of which a container or `taskset` may
+/// grant fewer than there are.
+fn on_this_machine(suite: Definition) -> Definition {
+    suite.on_cores(std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// The suite of this name.
@@ -96,7 +104,8 @@ fn known_suites(dir: Option<&Path>) -> anyhow::Result<Vec<Definition>> {
             .iter()
             .map(|(file, text)| {
                 let name = file.trim_end_matches(".toml");
-                Ok(Definition::parse(name, &format!("suites/{file}"), text)?)
+                let suite = Definition::parse(name, &format!("suites/{file}"), text)?;
+                Ok(on_this_machine(suite))
             })
             .collect();
     };
@@ -117,7 +126,7 @@ fn known_suites(dir: Option<&Path>) -> anyhow::Result<Vec<Definition>> {
     );
     paths
         .iter()
-        .map(|path| Ok(Definition::read(path)?))
+        .map(|path| Ok(on_this_machine(Definition::read(path)?)))
         .collect()
 }
 

@@ -16,6 +16,7 @@ mod logging;
 mod places;
 mod progress;
 mod resources;
+mod resume;
 mod runs;
 mod secrets;
 mod session;
@@ -23,6 +24,7 @@ mod sql;
 mod surroundings;
 mod systems;
 mod terminal;
+mod times;
 mod units;
 
 use std::process::ExitCode;

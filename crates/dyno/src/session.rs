@@ -18,8 +18,9 @@ use crate::exit::Exit;
 use crate::limits::{self, Known};
 use crate::progress::RunProgress;
 use crate::systems::{self, Chosen};
+use crate::times::Times;
 use crate::units::show_seconds;
-use crate::{identity, places, resources, surroundings, terminal};
+use crate::{identity, places, resources, resume, surroundings, terminal};
 
 /// The pause between two readings of the processor's counters.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -46,6 +47,9 @@ pub struct Session<'a> {
     pub measure_limits: bool,
     /// The directory of the records.
     pub out: &'a Path,
+    /// The record of an interrupted run of the one suite, which is continued instead of making
+    /// another.
+    pub resume: Option<&'a Path>,
     /// What is printed of each report.
     pub print: Print,
     /// The command line that the record names; `None` for the one that runs the suite again.
@@ -84,7 +88,15 @@ impl Session<'_> {
         fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;
         let mut jobs = Vec::new();
         for suite in suites {
-            jobs.push(Job::plan(suite, self, &cache)?);
+            let job = Job::plan(suite, self, &cache)?;
+            // Of one suite the user wants to see why it fails. Among several it would only hide
+            // those that ran, because the command could not end well.
+            match missing(&job.planned) {
+                Some(reason) if suites.len() > 1 => {
+                    eprintln!("{}: left out: {reason}", suite.name);
+                }
+                _ => jobs.push(job),
+            }
         }
         let seen = machine(&Root::system(), &cache, &mut || thread::sleep(PAUSE));
         warn_about(&seen);
@@ -106,6 +118,17 @@ impl Session<'_> {
     }
 }
 
+/// Why no case of a plan can run on this machine; `None` if one can.
+pub fn missing(planned: &Planned) -> Option<String> {
+    let mut reasons = planned
+        .plan
+        .cases
+        .iter()
+        .map(|case| dyno_rigs::workload_missing(&case.workload, &case.params));
+    let first = reasons.next()??;
+    reasons.all(|reason| reason.is_some()).then_some(first)
+}
+
 /// A suite, ready to be run.
 struct Job {
     planned: Planned,
@@ -116,6 +139,7 @@ impl Job {
     fn plan(suite: &Definition, session: &Session<'_>, cache: &Path) -> anyhow::Result<Job> {
         let chosen = systems::choose(suite, session.peers)?;
         let mut planned = Planned::new(suite, session.size, &chosen.peers)?;
+        Times::read(cache).correct(&mut planned);
         if let Some(load) = session.beside {
             planned.run_beside(identity::load(load)?);
         }
@@ -155,13 +179,21 @@ impl Job {
     ) -> anyhow::Result<(Exit, PathBuf)> {
         let clock = SystemClock::default();
         let started_at = clock.utc();
-        let stamp = started_at.replace(['-', ':'], "");
-        let dir = session
-            .out
-            .join(format!("{}-{stamp}", self.planned.plan.suite));
         let sensors = Sensors::find(Root::system());
-        let run = self.describe(session, seen, limits, started_at, &sensors)?;
-        let record = RunDir::create(&dir, run)?;
+        let run = self.describe(session, seen, limits, started_at.clone(), &sensors)?;
+        let (dir, record, done) = match session.resume {
+            Some(dir) => {
+                let (record, done) = resume::open(dir, &run)?;
+                (dir.to_path_buf(), record, done)
+            }
+            None => {
+                let stamp = started_at.replace(['-', ':'], "");
+                let name = format!("{}-{stamp}", self.planned.plan.suite);
+                let dir = session.out.join(name);
+                let record = RunDir::create(&dir, run)?;
+                (dir, record, Vec::new())
+            }
+        };
         let mut progress = RunProgress::new(session.report_every);
         let teller = progress.teller();
         let scratch = cache.join(format!("scratch-{}", std::process::id()));
@@ -180,6 +212,7 @@ impl Job {
             scratch_root: scratch.clone(),
             memory_scratch_root: memory_scratch.clone(),
             record,
+            done,
         });
         // Each invocation has removed its own directory in there, unless it failed and has said
         // why.
@@ -187,6 +220,7 @@ impl Job {
         let _ = fs::remove_dir_all(&memory_scratch);
         let summary = summary?;
         drop(progress);
+        Times::read(cache).learn(&dir)?;
         report(&dir, session.print)?;
         Ok((judge(&summary), dir))
     }

@@ -12,7 +12,11 @@ const COLUMNS: usize = 100;
 const BANNED: [&str; 5] = ["is no ", "nobody", "somebody", "whoever", "Which;"];
 
 /// Flags whose value is called differently in some commands, and why.
-const EXCEPTIONS: [(&str, &str); 5] = [
+const EXCEPTIONS: [(&str, &str); 6] = [
+    (
+        "--resume",
+        "the name of a producer for `pubsub produce`, the directory of a record for `run`",
+    ),
     (
         "--link",
         "`serve` has an address to listen on when none is given, `limits` has none to connect to",

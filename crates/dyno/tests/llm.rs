@@ -23,6 +23,13 @@ fn an_endpoint_is_measured_alone_and_beside_loads() {
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{errors}");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for title in ["Tokens written by", "Rows loaded beside"] {
+        let tables = report["tables"].as_array().expect("tables");
+        let mut titles = tables.iter().filter_map(|table| table["title"].as_str());
+        let found = titles.find(|found| found.starts_with(title));
+        let named = found.is_some_and(|found| found.contains("a random model of one layer"));
+        assert!(named, "{title}: {found:?}");
+    }
     let figures = report["figures"].as_array().expect("figures");
     for (case, metric) in [
         ("tokens", "throughput"),

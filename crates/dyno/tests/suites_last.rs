@@ -33,6 +33,11 @@ fn suites() -> Vec<PathBuf> {
     suites
 }
 
+/// A suite as it is on two cores.
+fn suite(path: &Path) -> Definition {
+    Definition::read(path).expect("a suite").on_cores(2)
+}
+
 fn cases(suite: &Definition, size: Size) -> Vec<CasePlan> {
     let planned = Planned::new(suite, size, &suite.peers()).expect("a plan");
     planned.plan.cases
@@ -51,7 +56,7 @@ fn seconds(case: &CasePlan) -> Option<f64> {
 fn every_sample_of_a_service_lasts_long_enough() {
     let mut services = 0;
     for path in suites() {
-        let suite = Definition::read(&path).expect("a suite");
+        let suite = suite(&path);
         for size in [Size::Quick, Size::Full] {
             for case in cases(&suite, size) {
                 let at = format!("{} {size:?} {}", suite.name, case.name);
@@ -101,7 +106,7 @@ const HEADLINES: [(&str, &[&str]); 11] = [
 #[test]
 fn a_quick_run_of_any_suite_takes_45_minutes_at_most_and_has_its_headlines() {
     for path in suites() {
-        let suite = Definition::read(&path).expect("a suite");
+        let suite = suite(&path);
         let planned = Planned::new(&suite, Size::Quick, &suite.peers()).expect("a plan");
         let needs = planned.needs(&|_, _| false);
         let takes_s = needs.prepare_s + needs.run_s;
@@ -132,7 +137,7 @@ fn jobs_show_their_rate_against_their_size() {
         ("k2", &["rows"]),
     ] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites");
-        let suite = Definition::read(&folder.join(format!("{name}.toml"))).expect("a suite");
+        let suite = suite(&folder.join(format!("{name}.toml")));
         let swept: BTreeSet<String> = cases(&suite, Size::Full)
             .iter()
             .filter_map(|case| case.axis.as_ref().map(|(axis, _)| axis.clone()))

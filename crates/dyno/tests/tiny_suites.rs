@@ -65,9 +65,11 @@ fn the_seeds_run_tiny_and_can_be_read_again() {
     );
 
     let runs = runs(home);
+    // A suite that this machine lacks something for is left out with the reason.
+    let left_out = said.lines().filter(|line| line.contains(": left out: "));
     assert_eq!(
-        runs.len(),
-        6,
+        runs.len() + left_out.count(),
+        10,
         "a run for each suite with a seed document: {runs:?}"
     );
     for run in runs {

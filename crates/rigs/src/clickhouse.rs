@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::thread;
 use std::time::Instant;
 
 use dyno_ingest::contract::{COLUMNS, MODE, bands};
@@ -17,6 +15,7 @@ use dyno_record::Answer;
 use dyno_suite::protocol::Reply;
 
 use crate::ingest::{all_loaded, detail};
+use crate::pipeline::at_once;
 use crate::{Params, RigError};
 
 /// The server's own client, which is the peer.
@@ -93,6 +92,10 @@ pub(crate) fn load(
             ("time".to_string(), seconds),
             ("io-rate".to_string(), per_second(inputs_bytes as f64)),
             ("table-bytes".to_string(), table_bytes as f64),
+            (
+                "effective-write".to_string(),
+                per_second(table_bytes as f64),
+            ),
         ]),
         answer: Some(sum),
         facts,
@@ -142,9 +145,14 @@ fn facts(report: &LoadReport) -> BTreeMap<String, String> {
             parts_most = parts_most.max(server.parts_most);
         }
     }
+    // The loader waits while the server has too many parts, which no stage of its own counts.
+    let bottleneck = match waited_s > stage_s {
+        true => "database merges".to_string(),
+        false => stage.to_string(),
+    };
     let merges = format!("{waited_s:.2} s waited for merges, at most {parts_most} parts");
     BTreeMap::from([
-        ("bottleneck".to_string(), stage.to_string()),
+        ("bottleneck".to_string(), bottleneck),
         (
             "detail".to_string(),
             format!("{}; {merges}", detail(report, stage_s)),
@@ -164,31 +172,8 @@ fn by_pipe(server: &PrivateServer, files: &[PathBuf], workers: usize) -> Result<
          ORDER BY (timestamp, band, callsign)",
     )?;
     let begun = Instant::now();
-    let queue = Mutex::new(files.iter());
-    let failure: Mutex<Option<RigError>> = Mutex::new(None);
-    thread::scope(|scope| {
-        for _worker in 0..workers.min(files.len()) {
-            // Each thread takes the next file when it has finished one, as `xargs -P` would, so a
-            // large file at the end does not leave the others idle for longer than it must.
-            scope.spawn(|| {
-                loop {
-                    let next = queue.lock().ok().and_then(|mut queue| queue.next());
-                    let Some(file) = next else { return };
-                    if let Err(error) = pipe(server, file)
-                        && let Ok(mut failure) = failure.lock()
-                    {
-                        failure.get_or_insert(error);
-                        return;
-                    }
-                }
-            });
-        }
-    });
-    match failure.into_inner() {
-        Ok(None) => Ok(begun.elapsed().as_secs_f64()),
-        Ok(Some(error)) => Err(error),
-        Err(_) => Err(failed(PEER, "a thread of it panicked")),
-    }
+    at_once(files, workers as u64, |file| pipe(server, file))?;
+    Ok(begun.elapsed().as_secs_f64())
 }
 
 fn pipe(server: &PrivateServer, file: &Path) -> Result<(), RigError> {

@@ -54,6 +54,9 @@ pub enum RigError {
         /// The message of the reader that failed.
         reason: String,
     },
+    /// A thread of a workload panicked.
+    #[error("a thread of the workload panicked")]
+    Panicked,
     /// The SQL engine is not built, or it failed.
     #[error("{0}")]
     Sql(String),

@@ -94,15 +94,7 @@ fn gather(folder: &Path, to: &Path, part: u64) -> Result<(), RigError> {
 /// month, which is what a table is made of.
 pub(crate) fn parquet(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, RigError> {
     let files = params.paths("files")?;
-    let table = scratch.join(TABLE);
-    let report = load_into(&files, params.count("workers")?, &table)?;
-    let snapshot = Snapshot::open(&table)?;
-    for (number, (path, _)) in snapshot.files().enumerate() {
-        let name = scratch.join(format!("spots-{number:03}.parquet"));
-        fs::rename(&path, &name).map_err(|e| RigError::io(&path, e))?;
-    }
-    drop(snapshot);
-    fs::remove_dir_all(&table).map_err(|e| RigError::io(&table, e))?;
+    let (report, _) = to_parquet(&files, params.count("workers")?, scratch)?;
     Ok(Reply {
         answer: Some(Answer {
             count: report.rows(),
@@ -110,6 +102,27 @@ pub(crate) fn parquet(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, 
         }),
         ..Reply::default()
     })
+}
+
+/// Writes the rows of `files` as Parquet files with the table's columns into `scratch`, and returns
+/// the files.
+pub(crate) fn to_parquet(
+    files: &[PathBuf],
+    workers: u64,
+    scratch: &Path,
+) -> Result<(LoadReport, Vec<PathBuf>), RigError> {
+    let table = scratch.join(TABLE);
+    let report = load_into(files, workers, &table)?;
+    let mut made = Vec::new();
+    let snapshot = Snapshot::open(&table)?;
+    for (number, (path, _)) in snapshot.files().enumerate() {
+        let name = scratch.join(format!("spots-{number:03}.parquet"));
+        fs::rename(&path, &name).map_err(|e| RigError::io(&path, e))?;
+        made.push(name);
+    }
+    drop(snapshot);
+    fs::remove_dir_all(&table).map_err(|e| RigError::io(&table, e))?;
+    Ok((report, made))
 }
 
 /// `ingest-load`: loads `files` with `workers` into a fresh table. The clock runs from opening the
@@ -136,6 +149,10 @@ pub(crate) fn load(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, Rig
         ("time".to_string(), report.seconds),
         ("io-rate".to_string(), per_second(inputs_bytes as f64)),
         ("table-bytes".to_string(), table_bytes as f64),
+        (
+            "effective-write".to_string(),
+            per_second(table_bytes as f64),
+        ),
     ]);
     metrics.extend(stage_metrics(&report));
     Ok(Reply {

@@ -20,9 +20,8 @@ use dyno_record::Answer;
 use dyno_suite::protocol::{Reply, Request};
 
 use crate::ingest::load_into;
-use crate::{Params, RigError, Windows};
+use crate::{Params, RigError, Windows, quantiles};
 
-const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
 const WORDS: [&str; 8] = [
     "radio", "spots", "travel", "far", "when", "the", "sun", "rises",
 ];
@@ -291,11 +290,7 @@ impl Talked {
             for ns in samples {
                 latencies.record(ns)?;
             }
-            for (quantile, p) in QUANTILES {
-                if let Some(ns) = latencies.quantile_ns(p) {
-                    metrics.insert(format!("{name}-{quantile}"), ns as f64 / 1e9);
-                }
-            }
+            quantiles::insert(metrics, name, &latencies, 1.0);
         }
         Ok(())
     }

@@ -23,10 +23,15 @@ const SPOTS_QUERIES: &str = include_str!("../../../peers/spots_queries.sql");
 /// The line before each query of the file, followed by its name.
 const NAME: &str = "-- name: ";
 
+/// Rows of the top ten that the record keeps as they are, for a table of them.
+const SHOWN: usize = 5;
+
 /// What `dyno-sql bench` prints; `R` is a row of the answer.
 #[derive(Debug, Deserialize)]
 struct Bench<R> {
     rows_scanned: u64,
+    /// Bytes of the table's files that one repetition read.
+    bytes_scanned: u64,
     /// Seconds of each repetition, in order.
     windows: Vec<f64>,
     row_count: usize,
@@ -65,7 +70,17 @@ pub(crate) fn top_ten(params: &mut Params<'_>) -> Result<Reply, RigError> {
         .map(|row| format!("{}|{}|{:.6}", row.callsign, row.count, row.avg_snr))
         .collect();
     let count = bench.rows_scanned;
-    reply(&bench, count, count, &rows)
+    let mut reply = reply(&bench, count, count, &rows)?;
+    for (number, row) in (1..=SHOWN).zip(&bench.rows) {
+        let cells = [
+            ("callsign", row.callsign.clone()),
+            ("mean-snr", format!("{:.2} dB", row.avg_snr)),
+            ("spots", row.count.to_string()),
+        ];
+        let facts = cells.map(|(name, text)| (format!("row-{number}-{name}"), text));
+        reply.facts.extend(facts);
+    }
+    Ok(reply)
 }
 
 /// `query-spots`: a query of the texts by its name, on a table of `rows` rows; the count of the
@@ -122,6 +137,11 @@ fn reply<R>(
         metrics: [
             ("throughput".to_string(), rate(median_s)),
             ("time".to_string(), median_s),
+            ("scanned-bytes".to_string(), bench.bytes_scanned as f64),
+            (
+                "scan-rate".to_string(),
+                bench.bytes_scanned as f64 / median_s,
+            ),
         ]
         .into(),
         facts: [("detail".to_string(), format!("read by {}", bench.operator))].into(),

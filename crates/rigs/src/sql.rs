@@ -35,7 +35,7 @@ pub fn sql_engine() -> Result<Command, RigError> {
 pub fn needs_sql(workload: &str, params: &BTreeMap<String, Value>) -> bool {
     let is = |name: &str, value: &str| params.get(name).is_some_and(|given| given == value);
     match workload {
-        "query-top-ten" | "query-spots" | "ingest-load" | "chain" => true,
+        "query-top-ten" | "query-spots" | "ingest-load" | "ingest-pipeline" | "chain" => true,
         "tpch-write" => !is("place", "null") || (is("mode", "baseline") && !is("format", "tbl")),
         _ => false,
     }

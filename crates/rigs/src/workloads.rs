@@ -3,7 +3,8 @@
 use dyno_suite::protocol::{Reply, Request};
 
 use crate::{
-    Params, RigError, chain, clickhouse, ingest, llm, pages, pubsub, query, tpcc, tpch, txn,
+    Params, RigError, chain, clickhouse, ingest, llm, pages, pipeline, pubsub, query, tpcc, tpch,
+    txn,
 };
 
 /// Runs one workload. The last argument is the peer to stand in for; `None` for our own engine.
@@ -24,6 +25,9 @@ const WORKLOADS: &[Workload] = &[
     workload("ingest-parquet", |p, r, _| ingest::parquet(p, &r.scratch)),
     workload("ingest-next", |p, r, _| ingest::next(p, &r.scratch)),
     workload("ingest-load", |p, r, _| ingest::load(p, &r.scratch)),
+    workload("ingest-pipeline", |p, r, _| {
+        pipeline::pipeline(p, &r.scratch)
+    }),
     workload("clickhouse-load", |p, r, peer| {
         clickhouse::load(p, &r.scratch, peer)
     }),
@@ -39,6 +43,7 @@ const WORKLOADS: &[Workload] = &[
     workload("pubsub-commits", pubsub::commits),
     workload("txn-rpc", |p, r, _| txn::rpc(p, r)),
     workload("txn-transport", |p, r, _| txn::transport(p, r)),
+    workload("txn-calls-server", |p, r, _| txn::calls_server(p, r)),
     workload("txn-k2", txn::k2),
     workload("tpcc-run", tpcc::run),
     workload("pages-corpus", |p, r, _| pages::corpus(p, r)),

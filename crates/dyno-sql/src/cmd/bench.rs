@@ -21,6 +21,8 @@ const ROWS_MAX: usize = 1000;
 struct Answer {
     /// Rows that the scans handed on or aggregated in one run.
     rows_scanned: u64,
+    /// Bytes of the files' column chunks that the scans read in one run.
+    bytes_scanned: u64,
     /// Seconds of each run, from the text of the query to the last row of its answer.
     windows: Vec<f64>,
     threads: usize,
@@ -60,15 +62,16 @@ pub async fn run(args: BenchArgs, out: &mut dyn Write) -> Result<()> {
         last = Some(ran);
     }
     let (plan, batches) = last.unzip();
-    let (rows_scanned, operator) = plan.map(|plan| scanned(&plan)).unwrap_or_default();
+    let scanned = plan.map(|plan| scanned(&plan)).unwrap_or_default();
     let batches = batches.unwrap_or_default();
     let answer = Answer {
-        rows_scanned,
+        rows_scanned: scanned.rows,
+        bytes_scanned: scanned.bytes,
         windows,
         threads: limits.threads,
         row_count: row_count(&batches),
         rows: rows(&batches)?,
-        operator,
+        operator: scanned.operator,
     };
     writeln!(out, "{}", serde_json::to_string(&answer)?)?;
     Ok(())
@@ -90,25 +93,37 @@ async fn run_once(
     last.ok_or_else(|| anyhow::anyhow!("there is no statement in the query"))
 }
 
-/// Rows that came out of the leaves of a plan that has run, and the name of the first leaf.
-fn scanned(plan: &Arc<dyn ExecutionPlan>) -> (u64, String) {
+/// What the leaves of a plan read.
+#[derive(Default)]
+struct Scanned {
+    rows: u64,
+    bytes: u64,
+    /// The name of the first leaf.
+    operator: String,
+}
+
+/// What the leaves of a plan that has run have read.
+fn scanned(plan: &Arc<dyn ExecutionPlan>) -> Scanned {
     let children = plan.children();
     if children.is_empty() {
         let metrics = plan.metrics().unwrap_or_default();
+        let count = |name| metrics.sum_by_name(name).map(|count| count.as_usize());
         // Our operators aggregate, so their output says nothing of what they read; they count it in
         // a metric of their own. A scan of the library hands its rows on.
-        let rows = metrics
-            .sum_by_name("rows_scanned")
-            .map(|rows| rows.as_usize())
-            .or_else(|| metrics.output_rows());
-        return (rows.unwrap_or(0) as u64, plan.name().to_owned());
+        let rows = count("rows_scanned").or_else(|| metrics.output_rows());
+        return Scanned {
+            rows: rows.unwrap_or(0) as u64,
+            bytes: count("bytes_scanned").unwrap_or(0) as u64,
+            operator: plan.name().to_owned(),
+        };
     }
-    let mut sum = (0, String::new());
+    let mut sum = Scanned::default();
     for child in children {
-        let (rows, name) = scanned(child);
-        sum.0 += rows;
-        if sum.1.is_empty() {
-            sum.1 = name;
+        let of_child = scanned(child);
+        sum.rows += of_child.rows;
+        sum.bytes += of_child.bytes;
+        if sum.operator.is_empty() {
+            sum.operator = of_child.operator;
         }
     }
     sum

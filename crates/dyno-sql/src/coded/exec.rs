@@ -26,6 +26,8 @@ use super::spec::{Spec, Top};
 
 /// Name of the metric that counts the rows read.
 pub(super) const ROWS_SCANNED: &str = "rows_scanned";
+/// Name of the metric that counts bytes of the files, as the library's own scan of Parquet has it.
+pub(super) const BYTES_SCANNED: &str = "bytes_scanned";
 
 /// Scans the files of a table, filters and groups, on dictionary codes.
 #[derive(Debug)]
@@ -131,6 +133,12 @@ impl ExecutionPlan for CodedAggregateExec {
         let spec = Arc::clone(&self.spec);
         let sources = Arc::clone(&self.sources);
         let rows_scanned = MetricBuilder::new(&self.metrics).counter(ROWS_SCANNED, partition);
+        let bytes_scanned = MetricBuilder::new(&self.metrics).counter(BYTES_SCANNED, partition);
+        let of_source = |source: &Source| -> u64 {
+            let row_groups = source.row_groups.iter();
+            row_groups.map(|row_group| source.bytes(row_group)).sum()
+        };
+        bytes_scanned.add(sources.iter().map(of_source).sum::<u64>() as usize);
         let output_rows = MetricBuilder::new(&self.metrics).output_rows(partition);
         let config = context.session_config();
         let (threads, batch_rows) = (config.target_partitions(), config.batch_size());

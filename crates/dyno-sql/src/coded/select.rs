@@ -25,7 +25,7 @@ use dyno_formats::parquet_read::StringDictionary;
 use dyno_grouping::{Cells, Selected, Selection, Source};
 use futures::stream;
 
-use super::exec::{ROWS_SCANNED, plan_error};
+use super::exec::{BYTES_SCANNED, ROWS_SCANNED, plan_error};
 use super::expression::{ints, is_text, text};
 use super::sources::extent;
 
@@ -196,6 +196,7 @@ impl ExecutionPlan for CodedSelectExec {
                 .collect(),
             memory: consumer.register(context.memory_pool()),
             rows_scanned: MetricBuilder::new(&self.metrics).counter(ROWS_SCANNED, partition),
+            bytes_scanned: MetricBuilder::new(&self.metrics).counter(BYTES_SCANNED, partition),
             output_rows: MetricBuilder::new(&self.metrics).output_rows(partition),
         };
         Ok(Box::pin(RecordBatchStreamAdapter::new(
@@ -218,6 +219,7 @@ struct Reading {
     strings: Vec<Strings>,
     memory: MemoryReservation,
     rows_scanned: Count,
+    bytes_scanned: Count,
     output_rows: Count,
 }
 
@@ -247,6 +249,7 @@ impl Reading {
                 self.entered = true;
                 self.strings.iter_mut().for_each(Strings::forget);
                 self.rows_scanned.add(row_group.len());
+                self.bytes_scanned.add(source.bytes(row_group) as usize);
             }
             let rows = self.selected.advance(self.batch_rows).map_err(failed)?;
             // Accounted after each step, because dictionaries differ in size from one row group to

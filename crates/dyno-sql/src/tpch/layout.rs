@@ -20,7 +20,7 @@ pub enum FileFormat {
     Csv,
     /// dbgen's own: `|` behind every value, no header
     Tbl,
-    /// Apache ORC, which the SQL engine cannot read
+    /// Apache ORC
     Orc,
 }
 

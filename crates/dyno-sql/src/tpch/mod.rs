@@ -3,6 +3,7 @@
 pub mod checks;
 pub mod layout;
 pub mod open;
+mod orc;
 pub mod same_rows;
 pub mod schema;
 pub mod text;

@@ -11,7 +11,8 @@ use dyno_sql::args::{Cli, Command};
 use dyno_sql::cmd::tpch::{Verdict, query, verify};
 use dyno_sql::session::Limits;
 use dyno_sql::tpch::open::open;
-use dyno_tpch::Table;
+use dyno_tpch::{Scale, Table};
+use dyno_tpch_files::{Destination, Format, Job, Progress, SinkKind, run};
 use tpchgen::csv;
 use tpchgen::generators as oracle;
 
@@ -70,6 +71,16 @@ pub fn write_csv(directory: &Path, scale: f64) {
     write!(Table::Customer, CustomerGenerator, CustomerCsv);
     write!(Table::Orders, OrderGenerator, OrderCsv);
     write!(Table::Lineitem, LineItemGenerator, LineItemCsv);
+}
+
+/// Writes every table as ORC, by the program's own writer, in stripes of few rows so that a reader
+/// of several threads has several.
+pub fn write_orc(directory: &Path, scale: f64) {
+    let place = Destination::Folder(directory.to_owned());
+    let mut job = Job::new(Scale::new(scale).unwrap(), Format::Orc, place);
+    job.layout.group_rows = Some(1_000);
+    job.sink = SinkKind::Std;
+    run(&job, &Progress::default()).unwrap();
 }
 
 /// Writes every table of `from` as Parquet, by the writer of arrow-rs.

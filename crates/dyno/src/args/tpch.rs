@@ -115,8 +115,8 @@ pub struct TpchWhatArgs {
   dyno tpch verify tpch
   dyno tpch verify tpch --sf 10 --json
 
-Exits 1 when a check fails. Needs the SQL engine, dyno-sql. Reads Parquet, CSV and TBL, but not \
-ORC; to check ORC, write the same tables as Parquet and verify those.")]
+Exits 1 when a check fails. Needs the SQL engine, dyno-sql. Reads Parquet, ORC, CSV \
+and TBL.")]
 pub struct TpchVerifyArgs {
     /// Directory of the tables
     #[arg(value_name = "DIR")]
@@ -135,8 +135,8 @@ pub struct TpchVerifyArgs {
   dyno tpch query tpch --q 1,6 --format csv
   dyno tpch query tpch --check     # all 22, against the published answers of scale factor 1
 
-With --check it exits 1 when an answer differs. Needs the SQL engine, dyno-sql. Reads Parquet, CSV \
-and TBL, but not ORC.")]
+With --check it exits 1 when an answer differs. Needs the SQL engine, dyno-sql. Reads Parquet, ORC, \
+CSV and TBL.")]
 pub struct TpchQueryArgs {
     /// Directory of the tables
     #[arg(value_name = "DIR")]

@@ -70,6 +70,7 @@ pub fn run(engine: &str, suite: Value, args: &BenchArgs, stop: &Stop) -> anyhow:
         budget: None,
         measure_limits: false,
         out: &args.out,
+        resume: None,
         print: Print::new(args.json),
         command: Some(given(std::env::args().skip(1))),
     };

@@ -8,8 +8,9 @@ use serde_json::json;
 use crate::args::PlanArgs;
 use crate::exit::Exit;
 use crate::systems::{self, Chosen};
+use crate::times::Times;
 use crate::units::show_seconds;
-use crate::{built_in, places, resources, sql, terminal};
+use crate::{built_in, places, resources, session, sql, terminal};
 
 pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     if args.select.suites.is_empty() && !args.json {
@@ -24,7 +25,8 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     let mut shown = Vec::new();
     for suite in built_in::suites(&args.select)? {
         let chosen = systems::choose(&suite, args.select.peers.then_some(&args.select.peers_from))?;
-        let planned = Planned::new(&suite, size, &chosen.peers)?;
+        let mut planned = Planned::new(&suite, size, &chosen.peers)?;
+        let corrected = Times::read(&cache).correct(&mut planned);
         let preparer = Preparer::new(&data, &planned, &chosen.systems);
         let absent = absent(&planned, &chosen);
         let needs = planned.needs(&|data, system| preparer.ready(data, system));
@@ -38,9 +40,16 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
                 "disk_bytes": needs.disk_bytes,
                 "memory_bytes": needs.memory_bytes,
                 "absent": absent,
+                "cases_with_measured_times": corrected,
             }));
         } else {
             terminal::print(&text(&planned, &preparer, &needs, &absent))?;
+            if corrected > 0 {
+                let all = planned.plan.cases.len();
+                let text =
+                    format!("Of {corrected} of {all} cases the time was measured here before.");
+                terminal::print(&text)?;
+            }
         }
         // A suite that does not fit is reported, and the others are still planned: a plan is asked
         // for to see all of them.
@@ -68,6 +77,9 @@ fn absent(planned: &Planned, chosen: &Chosen) -> BTreeMap<String, String> {
             "dyno-sql".to_owned(),
             format!("case {} needs it; {error}", case.name),
         );
+    }
+    if let Some(reason) = session::missing(planned) {
+        absent.insert(planned.plan.suite.clone(), reason);
     }
     absent
 }

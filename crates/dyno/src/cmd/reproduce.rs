@@ -57,6 +57,7 @@ pub fn run(args: &ReproduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         budget: args.budget,
         measure_limits: false,
         out: &args.out,
+        resume: None,
         print: Print::Nothing,
         command: None,
     };

@@ -4,16 +4,11 @@ use anyhow::bail;
 use dyno_suite::Stop;
 
 use crate::args::RunArgs;
-use crate::built_in;
 use crate::exit::Exit;
 use crate::session::{Print, Session};
+use crate::{built_in, resume};
 
 pub fn run(args: &RunArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    if args.select.suites.is_empty() {
-        // Listed on stderr, because a script that reads the report from stdout gets no report here.
-        eprint!("{}", built_in::listed(&args.select)?);
-        bail!("name a suite to run, such as `dyno run wspr --tiny`");
-    }
     let session = Session {
         size: args.select.size.size(),
         peers: args.select.peers.then_some(&args.select.peers_from),
@@ -25,8 +20,26 @@ pub fn run(args: &RunArgs, stop: &Stop) -> anyhow::Result<Exit> {
         budget: args.budget,
         measure_limits: args.measure_limits,
         out: &args.out,
+        resume: args.resume.as_deref(),
         print: Print::new(args.json),
         command: None,
     };
+    if let Some(record) = &args.resume {
+        let (suite, run) = resume::suite(record, args)?;
+        // A run with `--peers` names every peer that it asked for, those missing as well.
+        let with_peers = run.systems.len() > 1;
+        let session = Session {
+            size: run.plan.size,
+            peers: with_peers.then_some(&args.select.peers_from),
+            beside: run.beside.as_deref(),
+            ..session
+        };
+        return Ok(session.run(&[suite], stop)?.exit);
+    }
+    if args.select.suites.is_empty() {
+        // Listed on stderr, because a script that reads the report from stdout gets no report here.
+        eprint!("{}", built_in::listed(&args.select)?);
+        bail!("name a suite to run, such as `dyno run wspr --tiny`");
+    }
     Ok(session.run(&built_in::suites(&args.select)?, stop)?.exit)
 }

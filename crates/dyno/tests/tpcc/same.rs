@@ -61,7 +61,7 @@ fn all_engines_and_forms_come_to_the_same_rows() {
     // The rows of a warehouse lie in three processes, and stamps come from a fourth.
     let place = here("processes");
     fs::create_dir(&place).expect("it is ours");
-    let processes = DynoProcesses::start(program(), &place, 3, &["--partitions", "6"]);
+    let processes = DynoProcesses::start(program(), &place, 3, 1, &["--partitions", "6"]);
     let processes = processes.expect("they start");
     let found = sums(&processes.target(), "one-shot", &[]);
     assert_eq!(found, wanted, "three processes");

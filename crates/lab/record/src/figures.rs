@@ -3,12 +3,14 @@
 //! The same form is made from a run, so that our reports answer to the rules that we hold against
 //! others'. Every number is as the document prints it, in the unit that stands beside it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::schema::Better;
 
 /// The version of the form that this program writes; a newer one is refused by name.
-pub const FIGURES_VERSION: u32 = 3;
+pub const FIGURES_VERSION: u32 = 4;
 
 /// The figures of one report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -64,6 +66,9 @@ pub struct Figures {
     /// Conditions of the measurement that the report itself calls harmful.
     #[serde(default, rename = "condition", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
+    /// Headings of cases and tables, with the parameters of what stands below them.
+    #[serde(default, rename = "heading", skip_serializing_if = "Vec::is_empty")]
+    pub headings: Vec<Heading>,
 }
 
 /// One measured number, as the report prints it.
@@ -392,4 +397,16 @@ pub struct SpreadWord {
     pub unit: String,
     /// The samples that vary, as they are printed.
     pub samples: Vec<f64>,
+}
+
+/// The heading of a case or of a table, over one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Heading {
+    /// The heading as it is printed.
+    pub text: String,
+    /// The case below it.
+    pub case: String,
+    /// The parameters of that case which are numbers.
+    pub parameters: BTreeMap<String, f64>,
 }

@@ -89,7 +89,7 @@ fn check_version(path: &Path, table: &toml::Table) -> Result<(), RecordError> {
             found: found.unsigned_abs(),
             newest: FIGURES_VERSION,
         }),
-        // Versions 2 and 3 added keys that may be left out, so an older file is one of version 3. A
+        // Versions 2 to 4 added keys that may be left out, so an older file is one of version 4. A
         // version that is not a number is named by the typed parse.
         Some(found) if found < 1 => Err(RecordError::Malformed {
             path: path.to_path_buf(),

@@ -27,8 +27,8 @@ mod target;
 pub use error::RecordError;
 pub use experiment::{Around, Experiment, Gives};
 pub use figures::{
-    Ceiling, Claim, CodecFigure, Condition, Count, FIGURES_VERSION, Figures, LatencyFigure,
-    Property, PropertyValue, QuotedFigure, SpreadWord, Total, TotalKind,
+    Ceiling, Claim, CodecFigure, Condition, Count, FIGURES_VERSION, Figures, Heading,
+    LatencyFigure, Property, PropertyValue, QuotedFigure, SpreadWord, Total, TotalKind,
 };
 pub use figures_file::{parse_figures, read_figures, write_figures};
 pub use history::{

@@ -65,6 +65,38 @@ impl RunDir {
         })
     }
 
+    /// Opens a run that was interrupted, to append to it. Only its first `keep` samples stay: the
+    /// caller drops those of a block that was not finished, whose partners would be missing.
+    ///
+    /// # Errors
+    /// As [`RunDir::open`], and [`RecordError::Locked`] while another process writes the run.
+    pub fn resume(dir: &Path, keep: usize) -> Result<RunDir, RecordError> {
+        let mut run = RunDir::read_run(dir)?;
+        let samples_path = dir.join(SAMPLES_FILE);
+        let samples = OpenOptions::new()
+            .append(true)
+            .open(&samples_path)
+            .map_err(RecordError::io(&samples_path, "open"))?;
+        lock(&samples, &samples_path)?;
+        let bytes = std::fs::read(&samples_path).map_err(RecordError::io(&samples_path, "read"))?;
+        // Every sample is one line. What follows the last kept one goes, a torn line as well,
+        // before anything is appended behind it.
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n').take(keep);
+        let length: usize = lines.map(<[u8]>::len).sum();
+        samples
+            .set_len(length as u64)
+            .and_then(|()| samples.sync_all())
+            .map_err(RecordError::io(&samples_path, "shorten"))?;
+        run.finished_at = None;
+        write_run(dir, &run)?;
+        Ok(RunDir {
+            dir: dir.to_path_buf(),
+            run,
+            samples,
+            samples_path,
+        })
+    }
+
     /// Where the run lies; children leave their histogram logs here.
     pub fn path(&self) -> &Path {
         &self.dir

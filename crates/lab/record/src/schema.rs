@@ -206,8 +206,12 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Rows; one without a system stands for every system of its case.
     pub rows: Vec<TableRow>,
-    /// Whether rows are sorted by the ranking metric, the best first.
+    /// Whether rows are sorted, the best first: by the ranking metric, or by `ranked_by`.
     pub ranked: bool,
+    /// The column that a ranked table is sorted by in place of the ranking metric: `variation`, the
+    /// lowest first, or a metric of the samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranked_by: Option<String>,
 }
 
 /// A row of a [`Table`].
@@ -219,7 +223,8 @@ pub struct TableRow {
     pub case: String,
     /// The system shown; all of the case's systems when absent.
     pub system: Option<String>,
-    /// In a table of metrics, the metric shown; the ranking one when absent.
+    /// In a table of metrics, the metric shown; the ranking one when absent. In a table of cases,
+    /// what stands before the names of the columns: `row-1` turns `spots` into `row-1-spots`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
     /// In a table of metrics, what the seed document prints for each column.

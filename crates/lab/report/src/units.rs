@@ -28,7 +28,7 @@ fn beside(metric: &str) -> (&'static str, Better) {
     match metric {
         "throughput" => ("1/s", Better::Higher),
         "compression" => ("x", Better::Higher),
-        "io-rate" => ("B/s", Better::Higher),
+        "io-rate" | "scan-rate" | "effective-write" => ("B/s", Better::Higher),
         "reads" => ("1/s", Better::Higher),
         "peak-rss" | "bytes" => ("B", Better::Lower),
         "time" | "cpu" => ("s", Better::Lower),
@@ -210,6 +210,7 @@ mod tests {
             "reads",
             "record-rate",
             "io-rate",
+            "effective-write",
             "rows-per-s",
             "compression",
         ] {

@@ -30,6 +30,7 @@ fn filled(
         columns: columns.iter().map(|c| (*c).to_owned()).collect(),
         rows,
         ranked: false,
+        ranked_by: None,
     }];
     build_stored(run).tables.remove(0)
 }
@@ -117,5 +118,82 @@ fn a_guide_names_the_winner_and_who_hung() {
     assert!(
         texts[0][2].contains("chdb failed or hung 8 times"),
         "{texts:?}"
+    );
+}
+
+#[test]
+fn a_ranked_table_can_be_sorted_by_how_stable_its_rows_are() {
+    let mut run = stored();
+    // One slow sample makes the faster case the less stable one.
+    let slow = run
+        .samples
+        .iter_mut()
+        .find(|s| s.case == "load-gz-2" && s.system == "dyno");
+    *slow.unwrap().metrics.get_mut("throughput").unwrap() /= 10.0;
+    run.run.plan.tables = vec![Table {
+        title: "T".into(),
+        kind: TableKind::Cases,
+        columns: vec!["variation".to_owned()],
+        rows: ["load-gz-2", "load-csv-2"]
+            .map(|case| TableRow {
+                system: Some("dyno".into()),
+                ..row(case, case, None)
+            })
+            .into(),
+        ranked: true,
+        ranked_by: Some("variation".into()),
+    }];
+    let labels = |run: &StoredRun| -> Vec<String> {
+        let table = build_stored(run).tables.remove(0);
+        table.rows.iter().map(|row| row[0].text.clone()).collect()
+    };
+    assert_eq!(labels(&run), ["load-csv-2", "load-gz-2"]);
+}
+
+#[test]
+fn the_metric_of_a_row_stands_before_the_names_of_the_columns() {
+    let mut run = stored();
+    for sample in run.samples.iter_mut().filter(|s| s.case == "load-gz-2") {
+        sample
+            .facts
+            .insert("row-2-callsign".to_owned(), "WW0WWV".to_owned());
+    }
+    let rows = vec![TableRow {
+        system: Some("dyno".into()),
+        ..row("2", "load-gz-2", Some("row-2"))
+    }];
+    let table = filled(&mut run, TableKind::Cases, &["callsign"], rows);
+    assert_eq!(texts(&table), [["2", "WW0WWV"]]);
+}
+
+#[test]
+fn a_title_names_a_fact_of_the_samples_below_it() {
+    let mut run = stored();
+    let mut titled = |model: &[&str]| {
+        let below = run.samples.iter_mut().filter(|s| s.case == "load-gz-2");
+        for (number, sample) in below.enumerate() {
+            sample.facts.remove("model");
+            if let Some(model) = model.get(number % model.len().max(1)) {
+                sample.facts.insert("model".to_owned(), (*model).to_owned());
+            }
+        }
+        run.run.plan.tables = vec![Table {
+            title: "Tokens written by ${fact.model}".into(),
+            kind: TableKind::Cases,
+            columns: vec!["throughput".to_owned()],
+            rows: vec![row("gzip", "load-gz-2", None)],
+            ranked: false,
+            ranked_by: None,
+        }];
+        build_stored(&run).tables.remove(0).title
+    };
+    assert_eq!(
+        titled(&["none", "a random model"]),
+        "Tokens written by a random model"
+    );
+    assert_eq!(titled(&["a", "b"]), "Tokens written by a / b");
+    assert_eq!(
+        titled(&[]),
+        "Tokens written by a model that no sample names"
     );
 }

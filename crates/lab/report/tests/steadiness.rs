@@ -68,6 +68,7 @@ fn table(run: &mut StoredRun, kind: TableKind, columns: &[&str]) -> FilledTable 
             seed: Vec::new(),
         }],
         ranked: false,
+        ranked_by: None,
     }];
     build_stored(run).tables.remove(0)
 }

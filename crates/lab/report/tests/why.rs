@@ -19,6 +19,7 @@ type Change = (&'static str, &'static str, Gives, f64);
 fn asked(changes: &[Change]) -> StoredRun {
     let mut stored = made_up::stored();
     stored.run.plan.tables = vec![Table {
+        ranked_by: None,
         title: "Where the time goes".into(),
         kind: Default::default(),
         columns: vec!["system".into(), "bottleneck".into()],

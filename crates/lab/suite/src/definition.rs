@@ -28,6 +28,8 @@ pub struct Definition {
     pub(crate) body: Body,
     /// Parameters set by `--set`, as they were written, for the record.
     pub(crate) set: BTreeMap<String, String>,
+    /// Cores of the machine that it is planned for, once [`Definition::on_cores`] has said so.
+    pub(crate) cores: Option<i64>,
     selection: Selection,
     /// Its text, to turn an offset into a line.
     text: String,
@@ -116,6 +118,11 @@ pub(crate) struct CaseDef {
     pub(crate) no_expected_count: Option<String>,
     pub(crate) limit: Option<String>,
     pub(crate) limit_per_unit: Option<f64>,
+    /// Whether the limit is that of one worker, and a point of the sweep has as many of it.
+    #[serde(default)]
+    pub(crate) limit_each: bool,
+    /// The limit in place of `limit` at the point that has all cores of the machine or more.
+    pub(crate) limit_all: Option<String>,
     /// Why no limit is known, of a case that names none.
     pub(crate) no_limit: Option<String>,
     pub(crate) target: Option<TargetDef>,
@@ -132,6 +139,10 @@ pub(crate) struct CaseDef {
 pub(crate) struct SweepDef {
     pub(crate) axis: String,
     pub(crate) values: Value,
+    /// Whether the axis counts workers. The estimated rate is that of one of them then, and the
+    /// seed figure, which was measured with all that its machine had, stands beside the last point.
+    #[serde(default)]
+    pub(crate) workers: bool,
 }
 
 /// What the figure of a case is meant to reach: a share of a peer or of the case's limit.
@@ -205,6 +216,7 @@ impl Definition {
             file: file.to_string(),
             body,
             set: BTreeMap::new(),
+            cores: None,
             selection: Selection::default(),
             text: text.to_string(),
         };
@@ -250,6 +262,15 @@ impl Definition {
 
     pub(crate) fn selection(&self) -> &Selection {
         &self.selection
+    }
+
+    /// Whether a document has figures for the case: its own, or those of a table that sets them
+    /// beside ours.
+    pub(crate) fn is_of_a_document(&self, case: &CaseDef) -> bool {
+        let name = case.name.get_ref();
+        let beside = |table: &&Table| table.columns.iter().any(|column| column == "seed");
+        let mut tables = self.body.table.iter().filter(beside);
+        case.seed_figure.is_some() || tables.any(|t| t.rows.iter().any(|row| row.case == *name))
     }
 
     pub(crate) fn size(&self, size: Size) -> &SizeDef {

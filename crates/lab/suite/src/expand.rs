@@ -67,19 +67,28 @@ impl<'a> Expander<'a> {
         cases: &mut Vec<CasePlan>,
         estimates: &mut Vec<CaseEstimate>,
     ) -> Result<(), Error> {
-        for point in self.points(&def.name, def.sweep.as_ref())? {
+        let points = self.points(&def.name, def.sweep.as_ref())?;
+        for (number, point) in points.iter().enumerate() {
             let scope = Scope {
                 axis: point.as_ref(),
                 ..self.scope
             };
             let fail = |reason: String| self.suite.error_at(&def.name, reason);
-            let case = self.case_plan(def, &scope, point.as_ref()).map_err(fail)?;
+            let is_last = number + 1 == points.len();
+            let case = self.case_plan(def, &scope, point.as_ref(), is_last);
+            let case = case.map_err(fail)?;
             // Checked now, because the case may be run hours later.
             check_references(&case.params, data).map_err(fail)?;
             if !is_kebab(&case.name) {
                 return Err(fail(format!("case `{}` is not in kebab-case", case.name)));
             }
-            let estimate = estimate(&scope, &def.estimate, case.expected_count).map_err(fail)?;
+            let mut estimate =
+                estimate(&scope, &def.estimate, case.expected_count).map_err(fail)?;
+            if let Some(workers) = workers(def, point.as_ref()) {
+                for rate in estimate.units_per_s.values_mut() {
+                    *rate *= workers;
+                }
+            }
             estimates.push(CaseEstimate::new(&case, &estimate));
             cases.push(case);
         }
@@ -91,6 +100,7 @@ impl<'a> Expander<'a> {
         def: &CaseDef,
         scope: &Scope<'_>,
         point: Option<&AxisPoint>,
+        is_last: bool,
     ) -> Result<CasePlan, String> {
         let mut systems = vec![DYNO.to_string()];
         systems.extend(def.own_ways().map(|(name, _)| name.clone()));
@@ -105,6 +115,10 @@ impl<'a> Expander<'a> {
                 "repeats is {repeats}, which is not between 1 and 1000"
             ));
         }
+        let (limit, limit_per_unit) = self.limit(def, point);
+        // The points before the last are there for the slope, and no document has a figure for
+        // each of them.
+        let has_seed_figure = workers(def, point).is_none() || is_last;
         Ok(CasePlan {
             name: scope.text(def.name.get_ref())?,
             title: scope.text(&def.title)?,
@@ -123,14 +137,14 @@ impl<'a> Expander<'a> {
             control: def.control.unwrap_or(self.size != Size::Tiny),
             time_limit_s: def.time_limit_s,
             expected_count,
-            limit: def.limit.clone(),
-            limit_per_unit: def.limit_per_unit,
+            limit,
+            limit_per_unit,
             no_limit: def.no_limit.clone(),
             target: def.target.as_ref().map(|target| Target {
                 of: target.of.clone(),
                 at_least: target.at_least,
             }),
-            seed_figure: def.seed_figure.clone(),
+            seed_figure: def.seed_figure.clone().filter(|_| has_seed_figure),
             analysis: match &def.no_expected_count {
                 None => def.analysis.trim().to_string(),
                 Some(reason) => {
@@ -141,6 +155,18 @@ impl<'a> Expander<'a> {
             in_flight: def.in_flight,
             offered_rate: def.offered_rate,
         })
+    }
+
+    /// The limit of a point of the sweep, and the factor that turns it into the metric's unit.
+    fn limit(&self, def: &CaseDef, point: Option<&AxisPoint>) -> (Option<String>, Option<f64>) {
+        let count = point.map_or(1.0, |point| point.value);
+        let has_all = self.suite.cores.is_some_and(|cores| count >= cores as f64);
+        if let Some(all) = def.limit_all.as_ref().filter(|_| has_all) {
+            return (Some(all.clone()), def.limit_per_unit);
+        }
+        let each = if def.limit_each { count } else { 1.0 };
+        let per_unit = def.limit_per_unit.or(def.limit_each.then_some(1.0));
+        (def.limit.clone(), per_unit.map(|factor| factor * each))
     }
 
     fn variants(
@@ -233,6 +259,12 @@ fn estimate(
         disk_bytes: units * def.disk_bytes_per_unit,
         memory_bytes,
     })
+}
+
+/// The workers of a point whose axis counts them.
+fn workers(def: &CaseDef, point: Option<&AxisPoint>) -> Option<f64> {
+    let sweep = def.sweep.as_ref().filter(|sweep| sweep.workers);
+    sweep.and(point).map(|point| point.value)
 }
 
 /// Every `${data.NAME}` must stand earlier in the file.

@@ -12,6 +12,7 @@
 mod beside;
 mod child;
 mod clock;
+mod cores;
 mod data;
 mod data_plan;
 mod definition;
@@ -36,6 +37,7 @@ mod stop;
 mod substitute;
 mod sweep;
 mod system;
+mod table_rows;
 mod verify;
 mod why;
 
@@ -56,7 +58,7 @@ pub use order::{Slot, blocks};
 pub use peer::{Catalogue, Peer, PeerState};
 pub use plan::Planned;
 pub use progress::{Event, Observer};
-pub use runner::{Setup, Summary, run};
+pub use runner::{Setup, Summary, run, whole_blocks};
 pub use selection::Selection;
 pub use stop::Stop;
 pub use system::{DYNO, System};

@@ -6,7 +6,7 @@ use dyno_record::{CasePlan, LeftOut, Plan, Role, Size};
 
 use crate::beside::LoadCommand;
 use crate::data_plan::DataPlan;
-use crate::definition::Definition;
+use crate::definition::{CaseDef, Definition};
 use crate::estimate::{CaseEstimate, samples_of};
 use crate::expand::{Expander, number};
 use crate::{DYNO, Error, size};
@@ -29,26 +29,29 @@ pub struct Planned {
 /// Data, cases and their estimates, in the suite's order.
 type Expanded = (Vec<DataPlan>, Vec<CasePlan>, Vec<CaseEstimate>);
 
-fn expanded(suite: &Definition, size: Size, peers: &[String]) -> Result<Expanded, Error> {
+pub(crate) fn expanded(
+    suite: &Definition,
+    size: Size,
+    peers: &[String],
+) -> Result<Expanded, Error> {
     let expander = Expander::new(suite, size, peers);
     let mut data = Vec::new();
     for def in &suite.body.data {
         expander.data(def, &mut data)?;
     }
     let (mut cases, mut estimates) = (Vec::new(), Vec::new());
-    for def in &suite.body.case {
+    // What a document printed comes first, because a budget that runs out takes the last cases. The
+    // sort is stable, so that the order of the file decides the rest.
+    let mut defs: Vec<&CaseDef> = suite.body.case.iter().collect();
+    defs.sort_by_key(|def| !suite.is_of_a_document(def));
+    for def in defs {
         expander.case(def, &data, &mut cases, &mut estimates)?;
     }
+    let mut names = BTreeSet::new();
+    if let Some(case) = cases.iter().find(|case| !names.insert(case.name.as_str())) {
+        return Err(suite.error(format!("case `{}` is there twice", case.name)));
+    }
     Ok((data, cases, estimates))
-}
-
-/// Whether a case has this name at one of the sizes: a sweep may have fewer points at another.
-fn is_of_some_size(suite: &Definition, peers: &[String], name: &str) -> bool {
-    let sizes = [Size::Tiny, Size::Quick, Size::Full];
-    sizes.into_iter().any(|size| {
-        let cases = expanded(suite, size, peers).map(|(_, cases, _)| cases);
-        cases.is_ok_and(|cases| cases.iter().any(|case| case.name == name))
-    })
 }
 
 impl Planned {
@@ -81,7 +84,7 @@ impl Planned {
             beside: None,
         };
         planned.select(suite)?;
-        planned.check_tables(suite, peers)?;
+        planned.settle_tables(suite, peers)?;
         planned.settle_data();
         Ok(planned)
     }
@@ -163,42 +166,6 @@ impl Planned {
             estimate.take_systems(case, &kept);
             let left_out = &mut self.plan.left_out.variants;
             left_out.insert(case.name.clone(), dropped);
-        }
-    }
-
-    fn check_tables(&mut self, suite: &Definition, peers: &[String]) -> Result<(), Error> {
-        let known: BTreeSet<&str> = self.plan.cases.iter().map(|c| c.name.as_str()).collect();
-        let stated: BTreeSet<&str> = suite
-            .body
-            .case
-            .iter()
-            .map(|case| case.name.get_ref().as_str())
-            .collect();
-        for row in self.plan.tables.iter().flat_map(|table| &table.rows) {
-            let name = row.case.as_str();
-            if !known.contains(name)
-                && !stated.contains(name)
-                && !is_of_some_size(suite, peers, name)
-            {
-                return Err(suite.error(format!(
-                    "table row `{}` shows case `{}`, which does not exist",
-                    row.label, row.case
-                )));
-            }
-        }
-        self.retain_rows();
-        Ok(())
-    }
-
-    /// Drops the rows of tables whose system takes no part: each would be an empty line.
-    pub(crate) fn retain_rows(&mut self) {
-        for table in &mut self.plan.tables {
-            table.rows.retain(|row| {
-                self.plan.cases.iter().any(|case| {
-                    case.name == row.case
-                        && row.system.as_ref().is_none_or(|s| case.systems.contains(s))
-                })
-            });
         }
     }
 

@@ -1,9 +1,10 @@
 //! Drives a plan: prepare, verify, then time, with every sample on disk before the next begins.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use dyno_machine::Readings;
-use dyno_record::{Answer, Arm, CasePlan, Outcome, Role, RunDir, Sample};
+use dyno_record::{Answer, Arm, CasePlan, Outcome, Plan, Role, RunDir, Sample};
 
 use crate::Error;
 use crate::beside::LoadCommand;
@@ -45,6 +46,9 @@ pub struct Setup<'a> {
     pub memory_scratch_root: PathBuf,
     /// The record, made already; this finishes it.
     pub record: RunDir,
+    /// Samples that the record has already, of a run that is continued. Blocks that they complete
+    /// are not run again.
+    pub done: Vec<Sample>,
 }
 
 /// How a run went; the figures are in the record.
@@ -78,6 +82,7 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
         scratch_root,
         memory_scratch_root,
         record,
+        done,
     } = setup;
     for system in &systems {
         if let Some(reason) = &system.missing {
@@ -106,6 +111,10 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
         cases: planned.plan.cases,
         budget_s: planned.budget_s,
         started: 0,
+        // The clock of a continued run goes on where the interrupted one stopped, so that samples
+        // keep their order in time.
+        before_s: done.last().map_or(0.0, |last| last.at_s + last.wall_s),
+        done: blocks_done(&done),
         total,
         summary: Summary::default(),
     };
@@ -124,6 +133,33 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
         record.finish(&clock.utc())?;
     }
     Ok(summary)
+}
+
+/// The number of blocks that each case has samples of. A run goes block by block, so all before the
+/// last one are complete.
+fn blocks_done(samples: &[Sample]) -> BTreeMap<String, u32> {
+    let mut done = BTreeMap::new();
+    for sample in samples {
+        let blocks: &mut u32 = done.entry(sample.case.clone()).or_default();
+        *blocks = (*blocks).max(sample.block + 1);
+    }
+    done
+}
+
+/// How many of a record's samples a continued run keeps: all, or those before the last block if it
+/// lacks some.
+pub fn whole_blocks(plan: &Plan, beside: bool, samples: &[Sample]) -> usize {
+    let Some(last) = samples.last() else {
+        return 0;
+    };
+    let of_last = |sample: &&Sample| sample.case == last.case && sample.block == last.block;
+    let there = samples.iter().rev().take_while(of_last).count();
+    let case = plan.cases.iter().find(|case| case.name == last.case);
+    let full = case.map_or(0, |case| samples_of(case, beside) / case.repeats.max(1));
+    match there >= full as usize {
+        true => samples.len(),
+        false => samples.len() - there,
+    }
 }
 
 pub(crate) struct Runner<'a> {
@@ -145,6 +181,10 @@ pub(crate) struct Runner<'a> {
     pub(crate) budget_s: f64,
     /// Timed invocations begun, or given up.
     pub(crate) started: u32,
+    /// Seconds that an interrupted run had lasted.
+    pub(crate) before_s: f64,
+    /// Blocks of each case that it had completed.
+    pub(crate) done: BTreeMap<String, u32>,
     pub(crate) total: u32,
     pub(crate) summary: Summary,
 }
@@ -162,9 +202,14 @@ impl Runner<'_> {
         let begun_s = self.clock.elapsed_s();
         for index in 0..self.cases.len() {
             let case = self.cases[index].clone();
+            if self.done_of(&case) >= case.repeats {
+                self.started += self.samples_of(&case);
+                continue;
+            }
             // What will not be timed is not worth the time to verify either.
             if self.clock.elapsed_s() - begun_s > self.budget_s {
-                self.cut(self.samples_of(&case));
+                let left = case.repeats - self.done_of(&case);
+                self.cut(self.samples_of(&case) / case.repeats * left);
                 continue;
             }
             let verified = self.verify(index, &case)?;
@@ -200,7 +245,9 @@ impl Runner<'_> {
         // two are counted apart.
         let (mut alone, mut beside) = (failures.clone(), failures);
         let blocks = self.blocks(case);
-        for (block, slots) in blocks.iter().enumerate() {
+        let done = self.done_of(case) as usize;
+        self.started += self.samples_of(case) / case.repeats * done as u32;
+        for (block, slots) in blocks.iter().enumerate().skip(done) {
             // Only between blocks: half a block would leave samples without the partner that they
             // are paired with.
             if self.clock.elapsed_s() - begun_s > self.budget_s {
@@ -245,6 +292,10 @@ impl Runner<'_> {
             case.control,
             case.repeats,
         )
+    }
+
+    fn done_of(&self, case: &CasePlan) -> u32 {
+        self.done.get(&case.name).copied().unwrap_or(0)
     }
 
     fn samples_of(&self, case: &CasePlan) -> u32 {

@@ -201,7 +201,7 @@ impl Runner<'_> {
             block,
             position: position as u32,
             arm,
-            at_s: self.clock.elapsed_s(),
+            at_s: self.before_s + self.clock.elapsed_s(),
         }
     }
 

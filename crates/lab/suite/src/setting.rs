@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toml::Value;
 
 use crate::Error;
+use crate::cores::filled_in;
 use crate::definition::{Definition, SizeParams};
 
 impl Definition {
@@ -21,7 +22,7 @@ impl Definition {
             for size in [0, 1, 2] {
                 let old = self.size_number(size).get(name).cloned();
                 let old = old.ok_or_else(|| self.no_parameter(name))?;
-                let value = typed(text, &old)
+                let value = typed(text, &old, self.cores)
                     .map_err(|reason| self.error(format!("--set {name}={text}: {reason}")))?;
                 let params = self.size_number_mut(size);
                 params.insert(name.clone(), value);
@@ -93,22 +94,44 @@ impl Definition {
     }
 }
 
-/// The text as a value of the type that stands there.
-fn typed(text: &str, old: &Value) -> Result<Value, String> {
-    let number = || {
-        text.replace('_', "")
-            .parse::<f64>()
-            .ok()
-            .filter(|x| x.is_finite())
-    };
-    match old {
-        Value::String(_) => Ok(Value::String(text.to_string())),
-        Value::Integer(_) | Value::Float(_) => match number() {
-            Some(x) if x.fract() == 0.0 && x.abs() < 9e15 => Ok(Value::Integer(x as i64)),
-            Some(x) => Ok(Value::Float(x)),
-            None => Err("it must be a number".to_string()),
-        },
-        other => Err(format!("it is a {}, which cannot be set", other.type_str())),
+/// The text as a value of the type that stands there. A list is written with commas, and takes a
+/// single value as well.
+fn typed(text: &str, old: &Value, cores: Option<i64>) -> Result<Value, String> {
+    // What the suite's file may say of the machine's cores may be said here too.
+    let of_cores = Value::String(text.to_string());
+    let of_cores = cores.map(|cores| filled_in(&of_cores, cores));
+    match (old, of_cores) {
+        (Value::Integer(_), Some(all @ Value::Integer(_)))
+        | (Value::Array(_), Some(all @ Value::Array(_))) => Ok(all),
+        (Value::String(_), _) => Ok(Value::String(text.to_string())),
+        (Value::Integer(_) | Value::Float(_), _) => number(text),
+        (Value::Array(_), _) => {
+            let mut values = Vec::new();
+            for item in text.split(',') {
+                let value = typed(item.trim(), &Value::Integer(0), cores)?;
+                if values.contains(&value) {
+                    return Err(format!("it has {item} twice"));
+                }
+                values.push(value);
+            }
+            // The last value of a list is its largest wherever a suite refers to it.
+            values.sort_by(|a, b| numeric(a).total_cmp(&numeric(b)));
+            Ok(Value::Array(values))
+        }
+        (other, _) => Err(format!("it is a {}, which cannot be set", other.type_str())),
+    }
+}
+
+fn numeric(value: &Value) -> f64 {
+    let whole = value.as_integer().map(|whole| whole as f64);
+    whole.or(value.as_float()).unwrap_or(f64::NAN)
+}
+
+fn number(text: &str) -> Result<Value, String> {
+    match text.replace('_', "").parse::<f64>() {
+        Ok(x) if x.fract() == 0.0 && x.abs() < 9e15 => Ok(Value::Integer(x as i64)),
+        Ok(x) if x.is_finite() => Ok(Value::Float(x)),
+        _ => Err(format!("{text:?} is not a number")),
     }
 }
 
@@ -124,14 +147,17 @@ order_seed = 7
 [sizes.tiny]
 sf = 0.01
 rows = 86805
+points = [1]
 budget_s = 10
 [sizes.quick]
 sf = 1
 rows = 8661245
+points = [1]
 budget_s = 10
 [sizes.full]
 sf = 1
 rows = 8661245
+points = [1]
 budget_s = 10
 [given.sf.10]
 rows = 86586082
@@ -175,6 +201,23 @@ estimate = { units_per_s = { other = 1e6 } }
     }
 
     #[test]
+    fn a_list_is_set_with_commas_and_may_follow_the_cores() {
+        let check = |text: &str, expected: &[i64]| {
+            let mut suite = Definition::parse("x", "x.toml", SUITE).expect("good");
+            suite = suite.on_cores(6);
+            let settings = [("points".to_string(), text.to_string())];
+            suite.set(&settings.into()).expect("a list");
+            let expected: Vec<Value> = expected.iter().map(|n| Value::Integer(*n)).collect();
+            assert_eq!(suite.size(Size::Full).params["points"], expected.into());
+        };
+        check("1,2, 4", &[1, 2, 4]);
+        check("4,1", &[1, 4]);
+        check("8", &[8]);
+        check("1..cores", &[1, 2, 4, 6]);
+        check("1,cores", &[1, 6]);
+    }
+
+    #[test]
     fn what_cannot_be_set_is_refused() {
         let check = |settings: &[(&str, &str)], reason: &str| {
             let said = set(settings).expect_err("must be refused").to_string();
@@ -184,7 +227,9 @@ estimate = { units_per_s = { other = 1e6 } }
             &[("fs", "10")],
             "no parameter of the suite is called `fs`; did you mean `sf`? there are: ",
         );
-        check(&[("rows", "many")], "must be a number");
+        check(&[("rows", "many")], "\"many\" is not a number");
+        check(&[("points", "1,x")], "\"x\" is not a number");
+        check(&[("points", "1,2,1")], "it has 1 twice");
         check(&[("sf", "7")], "--set rows=... must say it");
         let suite = set(&[("sf", "7"), ("rows", "60")]).expect("both are said");
         assert_eq!(suite.size(Size::Tiny).params["rows"].as_integer(), Some(60));

@@ -1,4 +1,5 @@
-//! `${size.rows}`, `${axis}`, `${axis.label}` and `${data.NAME}` in a suite's values.
+//! `${size.rows}`, `${size.rows.last}`, `${axis}`, `${axis.label}`, `${axis:worker}` and
+//! `${data.NAME}` in a suite's values.
 //!
 //! That is the whole language: no arithmetic, no conditions. A string that is one reference and
 //! nothing else takes the type of what it refers to. References nest
@@ -8,7 +9,7 @@
 use toml::Value;
 
 use crate::definition::SizeParams;
-use crate::sweep::AxisPoint;
+use crate::sweep::{AxisPoint, label};
 
 /// What references may refer to.
 #[derive(Debug, Clone, Copy)]
@@ -92,23 +93,60 @@ impl Scope<'_> {
 
     fn resolve(&self, key: &str) -> Result<Value, String> {
         if let Some(name) = key.strip_prefix("size.") {
-            return self.size.get(name).cloned().ok_or_else(|| {
-                let known: Vec<&str> = self.size.keys().map(String::as_str).collect();
-                format!(
-                    "`${{{key}}}`: the size has no `{name}`, only {}",
-                    known.join(", ")
-                )
-            });
+            return self.of_size(key, name);
         }
-        match (key, self.axis) {
-            ("axis", Some(point)) => Ok(number(point.value)),
-            ("axis.label", Some(point)) => Ok(Value::String(point.label.clone())),
-            ("axis" | "axis.label", None) => Err(format!("`${{{key}}}` stands outside a sweep")),
+        let one = key.strip_prefix("axis:");
+        match (key, one, self.axis) {
+            ("axis", _, Some(point)) => Ok(number(point.value)),
+            ("axis.label", _, Some(point)) => Ok(Value::String(point.label.clone())),
+            (_, Some(one), Some(point)) => Ok(Value::String(counted(point.value, one))),
+            ("axis" | "axis.label", _, None) | (_, Some(_), None) => {
+                Err(format!("`${{{key}}}` stands outside a sweep"))
+            }
             _ => Err(format!(
-                "`${{{key}}}` refers to nothing; there are size.NAME, axis, axis.label and data.NAME"
+                "`${{{key}}}` refers to nothing; there are size.NAME, size.NAME.last, axis, \
+                 axis.label, axis:NOUN and data.NAME"
             )),
         }
     }
+
+    /// A parameter of the size, or the last value of one that is a list.
+    fn of_size(&self, key: &str, name: &str) -> Result<Value, String> {
+        let (list, as_label) = match name.strip_suffix(".last.label") {
+            Some(list) => (Some(list), true),
+            None => (name.strip_suffix(".last"), false),
+        };
+        let name = list.unwrap_or(name);
+        let value = self.size.get(name).ok_or_else(|| {
+            let known: Vec<&str> = self.size.keys().map(String::as_str).collect();
+            let known = known.join(", ");
+            format!("`${{{key}}}`: the size has no `{name}`, only {known}")
+        })?;
+        if list.is_none() {
+            return Ok(value.clone());
+        }
+        let last = value.as_array().and_then(|values| values.last());
+        let last = last.ok_or_else(|| format!("`${{{key}}}`: `{name}` is not a list"))?;
+        match as_label {
+            true => Ok(Value::String(label(crate::expand::number(name, last)?))),
+            false => Ok(last.clone()),
+        }
+    }
+}
+
+/// A number and what is counted: `1 worker`, `2 workers`, `20,000 pages`.
+fn counted(number: f64, one: &str) -> String {
+    let plural = if number == 1.0 { "" } else { "s" };
+    let mut text = number.to_string();
+    let digits = text.find('.').unwrap_or(text.len());
+    // From the right, so that a comma does not move the places of those to its left.
+    for at in (1..digits)
+        .rev()
+        .filter(|at| (digits - at).is_multiple_of(3))
+    {
+        text.insert(at, ',');
+    }
+    format!("{text} {one}{plural}")
 }
 
 /// The key of a text that is one reference and nothing else.
@@ -134,6 +172,10 @@ mod tests {
         let size: SizeParams = [
             ("rows".to_string(), Value::Integer(20_000)),
             ("kind".to_string(), Value::String("gz".into())),
+            (
+                "steps".to_string(),
+                Value::Array(vec![Value::Integer(1), Value::Integer(4000)]),
+            ),
         ]
         .into();
         let point = AxisPoint {
@@ -164,6 +206,10 @@ mod tests {
             Ok("${data.rows-1e6}/*".into()),
         );
         check("plain", Ok("plain".into()));
+        check("${size.steps.last}", Ok(Value::Integer(4000)));
+        check("load-${size.steps.last.label}", Ok("load-4e3".into()));
+        check("${axis:worker}", Ok("1,000,000 workers".into()));
+        check("${size.rows.last}", Err("`rows` is not a list"));
         check("${size.nothing}", Err("only kind, rows"));
         check("${sise.rows}", Err("refers to nothing"));
         check("x ${size.rows", Err("never closed"));

@@ -22,7 +22,7 @@ impl AxisPoint {
 
 /// Writes a value so that it fits a kebab-case name: 1000000 is `1e6`, 2500000 is `25e5`,
 /// 16 is `16`, 0.5 is `0p5`.
-fn label(value: f64) -> String {
+pub(crate) fn label(value: f64) -> String {
     if value.fract() != 0.0 || value.abs() >= 9e15 {
         return value.to_string().replace('.', "p");
     }

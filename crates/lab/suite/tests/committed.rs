@@ -18,7 +18,7 @@ fn suites() -> Vec<Definition> {
     let is_suite = |path: &PathBuf| path.extension().is_some_and(|end| end == "toml");
     let suites: Vec<Definition> = paths
         .filter(is_suite)
-        .map(|path| Definition::read(&path).expect("a suite"))
+        .map(|path| Definition::read(&path).expect("a suite").on_cores(2))
         .collect();
     assert!(suites.len() > 5);
     suites

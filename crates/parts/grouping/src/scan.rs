@@ -26,6 +26,16 @@ pub struct Source {
     pub row_groups: Vec<RowGroup>,
 }
 
+impl Source {
+    /// Bytes in the file of the query's columns in a row group.
+    pub fn bytes(&self, row_group: &RowGroup) -> u64 {
+        let columns = self.columns.iter();
+        columns
+            .map(|(column, _)| self.file.chunk_bytes(row_group.index, *column))
+            .sum()
+    }
+}
+
 /// A row group, and where in it rows of the query may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowGroup {

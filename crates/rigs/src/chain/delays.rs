@@ -12,6 +12,7 @@ use dyno_pubsub::{Connection, Dsn};
 use super::children::TOPIC;
 use crate::RigError;
 use crate::pubsub::FlowError;
+use crate::quantiles::QUANTILES;
 
 /// Bytes of one fetch when the times of appends are read.
 const FETCH_BYTES: usize = 8 << 20;
@@ -85,10 +86,9 @@ impl Seen {
             }
         }
         delays.sort_unstable();
-        let names = [("latency-p50", 0.5), ("latency-p99", 0.99)];
-        let percentiles = names
-            .iter()
-            .filter_map(|(name, share)| Some((name.to_string(), percentile(&delays, *share)?)));
+        let percentiles = QUANTILES.iter().filter_map(|(label, share)| {
+            Some((format!("latency-{label}"), percentile(&delays, *share)?))
+        });
         Ok(percentiles.collect())
     }
 }

@@ -162,6 +162,10 @@ fn metrics(rates: &[f64], all: &[Times], lens: &[usize]) -> BTreeMap<String, f64
             "compression".to_string(),
             (lens.len() * PAGE_BYTES) as f64 / packed as f64,
         ),
+        (
+            "compressed-bytes".to_string(),
+            packed as f64 / lens.len() as f64,
+        ),
         ("page-time".to_string(), PAGE_BYTES as f64 / mean),
     ]);
     metrics.extend(Times::quantiles(all));

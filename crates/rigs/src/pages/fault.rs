@@ -17,6 +17,7 @@ use dyno_suite::protocol::{Phase, Reply, Request};
 use super::passes::shuffled;
 use super::source::Source;
 use super::{PagesError, bytes_of, store};
+use crate::quantiles::of_sorted;
 use crate::{Params, RigError, Windows};
 
 /// For `seconds`, pages of a region are touched in random order, by a read or a write, while the
@@ -45,21 +46,16 @@ pub(crate) fn fault(params: &mut Params<'_>, request: &Request) -> Result<Reply,
     let windows = windows_of(&times, seconds);
     times.sort_unstable();
     let seconds: f64 = times.iter().map(|&ns| ns as f64 / 1e9).sum();
-    let at = |share: usize| times[(times.len() - 1) * share / 100] as f64 / 1e9;
-    let metrics = [
-        ("throughput", times.len() as f64 / seconds),
-        ("latency-p50", at(50)),
-        ("latency-p99", at(99)),
-    ];
+    let times_s: Vec<f64> = times.iter().map(|&ns| ns as f64 / 1e9).collect();
+    let mut metrics: BTreeMap<String, f64> = of_sorted(&times_s).into_iter().collect();
+    metrics.insert("throughput".to_string(), times.len() as f64 / seconds);
     let mut reply = Reply {
         answer: Some(Answer {
             // The number of touches depends on the time, so the answer counts pages.
             count: source.count(),
             checksum: "-".to_string(),
         }),
-        metrics: metrics
-            .map(|(name, value)| (name.to_string(), value))
-            .into(),
+        metrics,
         facts: BTreeMap::new(),
         ..Reply::default()
     };

@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::PagesError;
+use crate::quantiles::QUANTILES;
 
 /// Prefix of fio's log files.
 const LOG: &str = "pages";
@@ -204,8 +205,9 @@ pub(super) fn metrics(
         ("throughput".to_string(), iops),
         ("io-rate".to_string(), bytes),
     ]);
-    for (name, key) in [("latency-p50", "50.000000"), ("latency-p99", "99.000000")] {
-        metrics.extend(quantile(key).map(|value| (name.to_string(), value)));
+    for (label, p) in QUANTILES {
+        let value = quantile(&format!("{:.6}", p * 100.0));
+        metrics.extend(value.map(|value| (format!("latency-{label}"), value)));
     }
     Ok(metrics)
 }

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use dyno_random::Random;
 
+use crate::quantiles::of_sorted;
+
 /// The fewest pages that are timed together.
 pub(super) const SLICE: usize = 64;
 
@@ -76,19 +78,15 @@ impl Times {
         self.pages as f64 / self.seconds
     }
 
-    /// The quantiles 0.5 and 0.99 of the calls of all threads, in seconds, as metrics. Empty if
-    /// there were too few slices.
+    /// The quantiles of the calls of all threads, in seconds, as metrics. Empty if there were too
+    /// few slices.
     pub fn quantiles(all: &[Times]) -> Vec<(String, f64)> {
         let mut calls: Vec<f32> = all
             .iter()
             .flat_map(|times| times.calls.iter().copied())
             .collect();
         calls.sort_by(f32::total_cmp);
-        let at = |quantile: f64| calls.get((calls.len() as f64 * quantile) as usize);
-        [("latency-p50", 0.5), ("latency-p99", 0.99)]
-            .into_iter()
-            .filter_map(|(name, quantile)| Some((name.to_string(), f64::from(*at(quantile)?))))
-            .collect()
+        of_sorted(&calls)
     }
 }
 
@@ -114,7 +112,7 @@ mod tests {
         }
         assert_eq!((times.pages, times.calls.len()), (60, 10));
         let quantiles = Times::quantiles(&[times]);
-        assert!(quantiles.len() == 2 && quantiles[0].1 <= quantiles[1].1);
+        assert!(quantiles.len() == 5 && quantiles[0].1 <= quantiles[1].1);
         assert!(Times::quantiles(&[]).is_empty());
     }
 }

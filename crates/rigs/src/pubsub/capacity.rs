@@ -6,9 +6,10 @@ use dyno_measure::{CapacityOptions, CapacitySearch};
 use dyno_record::Answer;
 use dyno_suite::protocol::{PROGRESS, Reply, Request};
 
-use super::metrics::{self, QUANTILES};
+use super::metrics;
 use super::params::{FlowParams, Load, Measured};
 use super::{FlowError, check_peer};
+use crate::quantiles::QUANTILES;
 use crate::{Params, RigError};
 
 /// No load of its own, because each probe brings one.

@@ -7,10 +7,10 @@ use dyno_measure::Latencies;
 use super::backlog::Backlog;
 use super::flow::Flow;
 use super::params::Measured;
+use crate::quantiles;
 
-/// Quantiles under their names in records.
-pub(super) const QUANTILES: [(&str, f64); 4] =
-    [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
+/// A millisecond in seconds, the unit of the latencies.
+const MS: f64 = 1e-3;
 
 /// All metrics. Rates are per second, latencies in milliseconds, processor time in microseconds per
 /// message.
@@ -42,12 +42,40 @@ pub(super) fn from_flow(flow: &Flow, measured: &Measured) -> BTreeMap<String, f6
             metrics.insert(name.to_string(), seconds * 1e6 / messages);
         }
     }
-    quantiles(&mut metrics, "write", &flowed.writes.recorder.corrected);
-    quantiles(&mut metrics, "read", &flowed.read.polls);
+    quantiles::insert(&mut metrics, "write", &flowed.writes.recorder.corrected, MS);
+    quantiles::insert(&mut metrics, "read", &flowed.read.polls, MS);
     if let Some(rate) = flow.rate {
         end_to_end(&mut metrics, &flowed.backlog, rate, &flowed.read.end_to_end);
     }
     metrics
+}
+
+/// Above this share of the cores the processor is the bottleneck.
+const BUSY: f64 = 0.85;
+
+/// What a flow that goes as fast as it can waits for: the processor if clients and server together
+/// keep it busy, else each other and the disk. `None` under a rate, which is then what bounds it,
+/// and of a server whose processor time cannot be seen.
+pub(super) fn bottleneck(flow: &Flow, measured: &Measured, cores: usize) -> Option<String> {
+    let Measured { flowed, used, .. } = measured;
+    if flow.rate.is_some() {
+        return None;
+    }
+    let begun_ns = flowed.writes.started_ns;
+    let ended_ns = flowed.writes.ended_ns.max(flowed.read.last_ns);
+    let seconds = ended_ns.saturating_sub(begun_ns) as f64 / 1e9;
+    let (server, client) = (used.server_cpu_s? / seconds, used.client_cpu_s / seconds);
+    Some(told(server, client, cores))
+}
+
+/// The bottleneck by the cores that server and clients kept busy.
+fn told(server: f64, client: f64, cores: usize) -> String {
+    let kind = match (server + client > BUSY * cores as f64, server > client) {
+        (false, _) => "waiting for commits and locks",
+        (true, true) => "processor, most of it the server's",
+        (true, false) => "processor, most of it the clients'",
+    };
+    format!("{kind} (server {server:.1} and clients {client:.1} of {cores} cores)")
 }
 
 /// The end-to-end quantiles. A growing backlog has none, because a message's wait would depend only
@@ -59,16 +87,7 @@ fn end_to_end(
     waits: &Latencies,
 ) {
     if backlog.grew(rate).is_none() {
-        quantiles(metrics, "end-to-end", waits);
-    }
-}
-
-/// Adds the quantiles of `of` in milliseconds.
-fn quantiles(metrics: &mut BTreeMap<String, f64>, name: &str, of: &Latencies) {
-    for (label, p) in QUANTILES {
-        if let Some(ns) = of.quantile_ns(p) {
-            metrics.insert(format!("{name}-{label}"), ns as f64 / 1e6);
-        }
+        quantiles::insert(metrics, "end-to-end", waits, MS);
     }
 }
 
@@ -77,10 +96,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_processor_that_is_busy_is_the_bottleneck() {
+        let check = |server, client, expected: &str| {
+            let said = told(server, client, 2);
+            assert!(said.starts_with(expected), "{said}");
+        };
+        check(1.2, 0.7, "processor, most of it the server's (server 1.2");
+        check(0.8, 1.1, "processor, most of it the clients'");
+        check(0.3, 0.2, "waiting for commits and locks");
+    }
+
+    #[test]
     fn of_a_growing_backlog_no_latency_from_end_to_end_is_told() {
         let mut waits = Latencies::new().expect("a histogram");
-        waits.record(5_000_000).expect("a latency");
-        for (step, told) in [(0, 4), (100, 0)] {
+        for _ in 0..1_000 {
+            waits.record(5_000_000).expect("a latency");
+        }
+        for (step, told) in [(0, 5), (100, 0)] {
             let mut metrics = BTreeMap::new();
             let backlog = Backlog::seen(|look| look * step);
             end_to_end(&mut metrics, &backlog, 1_000.0, &waits);

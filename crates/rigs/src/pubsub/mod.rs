@@ -24,6 +24,7 @@ use dyno_record::Answer;
 use dyno_suite::protocol::{Phase, Reply, Request};
 
 use crate::peers::unknown;
+use crate::quantiles::QUANTILES;
 use crate::{Params, RigError, Windows};
 use params::{FlowParams, Measured, read_load};
 
@@ -106,12 +107,15 @@ fn reply(params: &FlowParams, request: &Request) -> Result<Reply, RigError> {
     };
     let measured = params.measure(&request.scratch)?;
     let metrics = metrics::from_flow(&params.flow, &measured);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let bottleneck = metrics::bottleneck(&params.flow, &measured, cores);
     let Measured { flowed, server, .. } = measured;
     let mut facts = BTreeMap::from([("server".to_string(), server)]);
+    facts.extend(bottleneck.map(|text| ("bottleneck".to_string(), text)));
     if let Some(rate) = params.flow.rate {
         facts.insert("rate".to_string(), flowed.rate_kept(rate));
         if let Some(grew) = flowed.backlog.grew(rate) {
-            let refused = metrics::QUANTILES.map(|(name, _)| format!("end-to-end-{name}"));
+            let refused = QUANTILES.map(|(name, _)| format!("end-to-end-{name}"));
             facts.extend(refused.map(|name| (name, grew.clone())));
         }
     }

@@ -10,7 +10,7 @@ use dyno_txn_postgres::Isolation;
 use super::TpccError;
 use super::database_options;
 use crate::pubsub::Server;
-use crate::txn::{DynoServer, EtcdNodes};
+use crate::txn::{DynoProcesses, DynoServer, EtcdNodes};
 
 /// Which engine, and how it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub(super) enum Which {
     Served {
         /// Whether clients use shared memory instead of TCP.
         ring: bool,
+        /// Processes that share the database; with several there is an oracle beside them.
+        servers: usize,
     },
     /// PostgreSQL in a private cluster, with the settings that our log engine advises.
     Postgres(Isolation),
@@ -55,6 +57,7 @@ pub(super) struct Engine {
 enum Process {
     None,
     Served { _server: DynoServer },
+    Several { _servers: DynoProcesses },
     Postgres { _server: Box<Server> },
     Etcd { _nodes: EtcdNodes },
 }
@@ -85,7 +88,17 @@ impl Engine {
                 let says = format!("{} threads in this process", ours.cores.max(1));
                 (Target::Local(data), Process::None, says)
             }
-            Which::Served { ring } => {
+            Which::Served { ring, servers } if *servers > 1 => {
+                how.ring = *ring;
+                let started = several(ours, *servers, scratch)?;
+                let says = format!("{servers} servers of {} threads", ours.cores.max(1));
+                (
+                    started.target(),
+                    Process::Several { _servers: started },
+                    says,
+                )
+            }
+            Which::Served { ring, .. } => {
                 how.ring = *ring;
                 let server = served(ours, &how, &data)?;
                 let way = if *ring { "shared memory" } else { "TCP" };
@@ -130,21 +143,43 @@ impl Engine {
 }
 
 fn served(ours: &Ours, how: &DatabaseOptions, data: &Path) -> Result<DynoServer, TpccError> {
-    let durability = ours.durability.to_string();
-    let memory = ours.memory_bytes.to_string();
     let cores: Vec<String> = how.cores.iter().map(ToString::to_string).collect();
-    let (cores, persist) = (cores.join(","), how.persist.join(","));
-    let mut more = vec!["--durability", &durability, "--memory", &memory];
-    let checkpoint = ours.checkpoint_bytes.to_string();
-    if ours.checkpoint_bytes > 0 {
-        more.extend(["--checkpoint", &checkpoint]);
-    }
-    for (word, list) in [("--cores", &cores), ("--persist", &persist)] {
+    let mut words = options(ours);
+    for (word, list) in [("--cores", cores), ("--persist", how.persist.clone())] {
         if !list.is_empty() {
-            more.extend([word, list]);
+            words.extend([word.to_owned(), list.join(",")]);
         }
     }
-    Ok(DynoServer::start(&program()?, data, &more)?)
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    Ok(DynoServer::start(&program()?, data, &words)?)
+}
+
+/// Starts several servers that share the warehouses, each with `ours.cores` threads.
+fn several(ours: &Ours, count: usize, scratch: &Path) -> Result<DynoProcesses, TpccError> {
+    let words = options(ours);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let cores = ours.cores.max(1);
+    Ok(DynoProcesses::start(
+        &program()?,
+        scratch,
+        count,
+        cores,
+        &words,
+    )?)
+}
+
+/// The options of a server of ours that do not depend on how many there are.
+fn options(ours: &Ours) -> Vec<String> {
+    let mut words = vec![
+        "--durability".to_owned(),
+        ours.durability.to_string(),
+        "--memory".to_owned(),
+        ours.memory_bytes.to_string(),
+    ];
+    if ours.checkpoint_bytes > 0 {
+        words.extend(["--checkpoint".to_owned(), ours.checkpoint_bytes.to_string()]);
+    }
+    words
 }
 
 /// Starts the process that holds the log in its memory, if the durability needs one.

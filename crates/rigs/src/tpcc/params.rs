@@ -109,13 +109,26 @@ fn ours(params: &mut Params<'_>) -> Result<Ours, RigError> {
 }
 
 fn way(params: &mut Params<'_>) -> Result<Which, RigError> {
+    let servers = params.count_or("servers", 1)?.clamp(1, 64) as usize;
     choice(
         params,
         "engine",
         &[
             ("local", Which::Local),
-            ("ring", Which::Served { ring: true }),
-            ("tcp", Which::Served { ring: false }),
+            (
+                "ring",
+                Which::Served {
+                    ring: true,
+                    servers,
+                },
+            ),
+            (
+                "tcp",
+                Which::Served {
+                    ring: false,
+                    servers,
+                },
+            ),
         ],
     )
 }

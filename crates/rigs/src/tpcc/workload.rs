@@ -18,12 +18,10 @@ use dyno_txn_api::Database;
 use super::engine::Engine;
 use super::params::{TpccParams, read};
 use super::{Measured, TpccError, measure, records};
-use crate::{Params, RigError};
+use crate::{Params, RigError, quantiles};
 
 /// Threads that load the tables.
 const LOADERS: usize = 2;
-/// Quantiles under their names in records.
-const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
 
 /// How long it runs if only the answer is wanted.
 const VERIFYING: Duration = Duration::from_millis(200);
@@ -186,11 +184,7 @@ fn metrics(measured: &Measured, records: f64) -> BTreeMap<String, f64> {
         let name = kind.name();
         let each = of.committed as f64 / measured.seconds.max(1e-9);
         metrics.insert(format!("{name}-rate"), each);
-        for (label, p) in QUANTILES {
-            if let Some(ns) = of.latencies.quantile_ns(p) {
-                metrics.insert(format!("{name}-{label}"), ns as f64 / 1e6);
-            }
-        }
+        quantiles::insert(&mut metrics, name, &of.latencies, 1e-3);
     }
     metrics
 }

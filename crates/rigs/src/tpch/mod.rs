@@ -34,6 +34,7 @@ pub(crate) fn write(params: &mut Params<'_>, request: &Request) -> Result<Reply,
     };
     // The parameter is for peers that only copy rows, and names their files.
     params.ignore("from");
+    let each_table = params.count_or("each-table", 0)? > 0;
     let job = job(params, &ground)?;
     let elsewhere = job.is_of_another_program();
     let cpu_at_s = used::cpu_s() + used::children_cpu_s();
@@ -59,6 +60,9 @@ pub(crate) fn write(params: &mut Params<'_>, request: &Request) -> Result<Reply,
         },
     };
     let mut metrics = metrics(&job, &report, cpu_s);
+    if each_table {
+        metrics.extend(sizes(&report));
+    }
     metrics.extend(peak_bytes.map(|bytes| ("peak-rss".to_string(), bytes)));
     Ok(Reply {
         answer: Some(answer),
@@ -121,6 +125,17 @@ fn metrics(job: &Job, report: &Report, cpu_s: f64) -> BTreeMap<String, f64> {
         }
     }
     metrics
+}
+
+/// Rows and bytes of each table, which only the case that is about them records: with eight tables
+/// they would be most of every other record.
+fn sizes(report: &Report) -> BTreeMap<String, f64> {
+    let mut sizes = BTreeMap::new();
+    for file in &report.files {
+        *sizes.entry(format!("{}-rows", file.table)).or_default() += file.rows as f64;
+        *sizes.entry(format!("{}-bytes", file.table)).or_default() += file.bytes as f64;
+    }
+    sizes
 }
 
 fn facts(job: &Job, report: &Report, cpu_s: f64) -> BTreeMap<String, String> {

@@ -1,22 +1,28 @@
 //! Calls between a client and a server of frames without a database: the layer below transactions.
 //!
 //! `txn-rpc` is request and response. `txn-transport` is a stream of messages one way, acknowledged
-//! together: K2's "transport". Both ends are threads of this process, each on its own side of a
-//! real connection.
+//! together: K2's "transport". Each client thread has a server thread of its own on the other side
+//! of a real connection, in this process or, if the case says so, in one of their own.
 
+mod apart;
 mod rpc;
 mod server;
 mod stream;
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use dyno_measure::Latencies;
+use dyno_net::Address;
 use dyno_record::Answer;
 use dyno_suite::protocol::{Reply, Request};
 
 use super::k2::{K2Error, Transport, size};
-use crate::{Params, RigError, Windows};
+use crate::{Params, RigError, Windows, quantiles};
+use apart::Servers;
+pub(crate) use apart::serve;
 
 /// The shortest message: its number and a check mark.
 const LEAST_BYTES: usize = 10;
@@ -25,7 +31,6 @@ const LEAST_BYTES: usize = 10;
 const SPIN: Duration = Duration::from_secs(3_600);
 /// The warm-up, which is not counted, lasts this fraction (1/5) of the measured time.
 const WARM_UP: u32 = 5;
-const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
 /// The parsed parameters of `txn-rpc` and `txn-transport`.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +44,10 @@ struct CallParams {
     /// Messages that one answer acknowledges.
     every: usize,
     duration: Duration,
+    /// Client threads, and as many server threads.
+    threads: usize,
+    /// Whether the server threads are in another process.
+    apart: bool,
 }
 
 /// What the clients counted.
@@ -83,6 +92,8 @@ impl CallParams {
             window: size(params.count("window")?),
             every,
             duration: params.seconds("seconds")?,
+            threads: size(params.count_or("threads", 1)?),
+            apart: params.count_or("apart", 0)? == 1,
         };
         let bounds = [
             ("request", parsed.request_bytes, LEAST_BYTES, 1 << 20),
@@ -90,6 +101,7 @@ impl CallParams {
             ("connections", parsed.connections, 1, 64),
             ("window", parsed.window, 1, 4_096),
             ("ack-every", parsed.every, 1, 4_096),
+            ("threads", parsed.threads, 1, 256),
         ];
         for (name, value, least, most) in bounds {
             if !(least..=most).contains(&value) {
@@ -101,22 +113,45 @@ impl CallParams {
     }
 }
 
-/// The function that runs one of the two workloads.
-type Run = fn(&CallParams, &std::path::Path) -> Result<Seen, K2Error>;
+/// The function that is the client thread of one of the two workloads.
+type Run = fn(&CallParams, &Address) -> Result<Seen, K2Error>;
+
+/// Runs the server threads, and a client thread for each of them.
+fn run_all(params: &CallParams, scratch: &Path, run: Run) -> Result<Seen, K2Error> {
+    let servers = Servers::start(params, scratch)?;
+    let seen: Vec<Result<Seen, K2Error>> = thread::scope(|scope| {
+        let addresses = servers.addresses().iter();
+        let clients: Vec<_> = addresses
+            .map(|address| scope.spawn(move || run(params, address)))
+            .collect();
+        let joined = clients.into_iter().map(|client| client.join());
+        joined
+            .map(|seen| seen.unwrap_or(Err(K2Error::Panicked)))
+            .collect()
+    });
+    let mut seen = seen.into_iter();
+    let mut all = seen.next().unwrap_or(Err(K2Error::Panicked))?;
+    for one in seen {
+        let one = one?;
+        all.messages += one.messages;
+        // All of them last as long as they were told. The one that ended last decides the rate, so
+        // that a thread that was held up does not flatter it.
+        all.seconds = all.seconds.max(one.seconds);
+        all.latencies.add(&one.latencies)?;
+        all.windows.add(&one.windows);
+    }
+    Ok(all)
+}
 
 fn reply(params: &CallParams, request: &Request, run: Run) -> Result<Reply, RigError> {
-    let seen = run(params, &request.scratch)?;
+    let seen = run_all(params, &request.scratch, run)?;
     let rate = seen.messages as f64 / seen.seconds.max(1e-9);
     let mut metrics = BTreeMap::from([
         ("throughput".to_owned(), rate),
         ("io-rate".to_owned(), rate * params.request_bytes as f64),
         ("latency-count".to_owned(), seen.latencies.count() as f64),
     ]);
-    for (name, p) in QUANTILES {
-        if let Some(ns) = seen.latencies.quantile_ns(p) {
-            metrics.insert(format!("latency-{name}"), ns as f64 / 1e9);
-        }
-    }
+    quantiles::insert(&mut metrics, "latency", &seen.latencies, 1.0);
     let mut facts = BTreeMap::from([("carrier".to_owned(), seen.transport.clone())]);
     if let Ok(load) = std::fs::read_to_string("/proc/loadavg") {
         let first = load.split(' ').next().unwrap_or_default();
@@ -185,6 +220,8 @@ mod tests {
             window: 8,
             every,
             duration: Duration::from_millis(50),
+            threads: 2,
+            apart: false,
         }
     }
 
@@ -197,7 +234,7 @@ mod tests {
                     transport,
                     ..params(every)
                 };
-                let seen: Seen = run(&params, folder.path()).expect("it runs");
+                let seen: Seen = run_all(&params, folder.path(), run).expect("it runs");
                 assert!(
                     seen.messages > 0 && seen.latencies.count() > 0,
                     "{transport:?}"

@@ -4,6 +4,6 @@ mod calls;
 mod k2;
 mod servers;
 
-pub(crate) use calls::{rpc, transport};
+pub(crate) use calls::{rpc, serve as calls_server, transport};
 pub(crate) use k2::k2;
 pub use servers::{DynoProcesses, DynoServer, EtcdNodes};

@@ -110,11 +110,13 @@ fn serve(program: &Path, words: &[String], log: &Path, port: u16) -> Result<Chil
 /// A database of ours in several processes, with one timestamp oracle.
 pub struct DynoProcesses {
     parts: Vec<DynoServer>,
-    _oracle: DynoServer,
+    oracle: DynoServer,
 }
 
 impl DynoProcesses {
-    /// Starts so many, with their data below a folder; the database answers when this returns.
+    /// Starts so many, with their data below a folder; the database answers when this returns. With
+    /// `cores_each` above 1, each has that many threads, pinned to cores that follow those of the
+    /// process before it; otherwise it has one that is not pinned.
     ///
     /// # Errors
     /// When it does not.
@@ -122,6 +124,7 @@ impl DynoProcesses {
         program: &Path,
         folder: &Path,
         count: usize,
+        cores_each: usize,
         more: &[&str],
     ) -> Result<DynoProcesses> {
         let log = folder.join("oracle.log");
@@ -132,13 +135,17 @@ impl DynoProcesses {
             let part = format!("{number}/{count}");
             let role = ["--role", "partitions", "--part", &part, "--join", &join];
             let data = folder.join(format!("part-{number}"));
-            let words = [&role[..], more].concat();
+            let mut words = [&role[..], more].concat();
+            let cores: Vec<String> = (number * cores_each..(number + 1) * cores_each)
+                .map(|core| core.to_string())
+                .collect();
+            let cores = cores.join(",");
+            if cores_each > 1 {
+                words.extend(["--cores", &cores]);
+            }
             parts.push(DynoServer::start(program, &data, &words)?);
         }
-        let processes = DynoProcesses {
-            parts,
-            _oracle: oracle,
-        };
+        let processes = DynoProcesses { parts, oracle };
         processes.wait()?;
         Ok(processes)
     }
@@ -161,6 +168,12 @@ impl DynoProcesses {
     /// The address for clients, any one of which reaches all processes.
     pub fn target(&self) -> Target {
         self.parts[0].target()
+    }
+
+    /// The process ids of all of them, for `/proc`.
+    pub fn pids(&self) -> Vec<u32> {
+        let parts = self.parts.iter().chain([&self.oracle]);
+        parts.map(DynoServer::pid).collect()
     }
 }
 

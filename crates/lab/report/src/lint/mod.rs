@@ -31,6 +31,7 @@ mod short_cell;
 mod spread;
 mod spread_word;
 mod throttle;
+mod title;
 mod total;
 mod two_methods;
 mod two_values;
@@ -110,7 +111,7 @@ type Rule = (fn(&Figures) -> Vec<Finding>, fn(&Figures) -> bool);
 
 /// The rules. One that has nothing to look at is not counted among those that were held against a
 /// report.
-const RULES: [Rule; 32] = [
+const RULES: [Rule; 33] = [
     (empty::check, |_| true),
     (numbers::check, |_| true),
     (outside_spread::check, |f| {
@@ -128,6 +129,7 @@ const RULES: [Rule; 32] = [
         any(f, |q| mean::table_of(f, q).is_some())
     }),
     (count::check, |f| !f.counts.is_empty()),
+    (title::check, |f| !f.headings.is_empty()),
     (total::check, |f| !f.totals.is_empty()),
     (two_values::check, |f| !f.properties.is_empty()),
     (percentiles::check, |f| !f.latencies.is_empty()),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use dyno_record::{
-    Arm, Better, CasePlan, Ceiling, Claim, CodecFigure, Condition, Count, Figures, LatencyFigure,
-    Load, Outcome, QuotedFigure, Role, Sample, Size,
+    Arm, Better, CasePlan, Ceiling, Claim, CodecFigure, Condition, Count, Figures, Heading,
+    LatencyFigure, Load, Outcome, QuotedFigure, Role, Sample, Size,
 };
 use dyno_stats::Verdict;
 
@@ -61,7 +61,34 @@ pub fn figures_of(report: &Report, samples: &[Sample]) -> Figures {
         codecs: codecs(report),
         spread_words: Vec::new(),
         conditions: conditions(report),
+        headings: headings(report),
     }
+}
+
+/// The titles of all cases, and of all tables over each of their cases.
+fn headings(report: &Report) -> Vec<Heading> {
+    let of_case = |text: &str, case: &CaseReport| {
+        let plan = &case.plan;
+        let numbers = plan.params.iter();
+        let numbers = numbers.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)));
+        Heading {
+            text: text.to_owned(),
+            case: plan.name.clone(),
+            parameters: numbers.chain(plan.axis.clone()).collect(),
+        }
+    };
+    let mut headings: Vec<Heading> = report
+        .cases
+        .iter()
+        .map(|case| of_case(&case.plan.title, case))
+        .collect();
+    for table in &report.run.plan.tables {
+        for row in &table.rows {
+            let case = report.cases.iter().find(|case| case.plan.name == row.case);
+            headings.extend(case.map(|case| of_case(&table.title, case)));
+        }
+    }
+    headings
 }
 
 /// What the record itself says against its figures.

@@ -37,7 +37,12 @@ fn cases(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
         }
     }
     if table.ranked {
-        places.sort_by(|a, b| rank(report, a).total_cmp(&rank(report, b)));
+        places.sort_by(|a, b| {
+            let (a, b) = [a, b]
+                .map(|place| rank(table, report, samples, place))
+                .into();
+            a.total_cmp(&b)
+        });
     }
     notes.extend(steady_notes(report, &places));
     let rows = places
@@ -46,7 +51,7 @@ fn cases(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
         .collect();
     notes.extend(seed_notes(table, report));
     FilledTable {
-        title: table.title.clone(),
+        title: title(table, samples),
         columns: std::iter::once(String::new())
             .chain(table.columns.iter().map(|name| head(name)))
             .collect(),
@@ -55,9 +60,37 @@ fn cases(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
     }
 }
 
+/// The heading, in which `${fact.NAME}` stands for that fact of the samples below it. What an
+/// endpoint served, for example, is known after the run only.
+fn title(table: &Table, samples: &[Sample]) -> String {
+    let mut title = table.title.clone();
+    while let Some((before, rest)) = title.split_once("${fact.")
+        && let Some((name, after)) = rest.split_once('}')
+    {
+        let below = |sample: &&Sample| table.rows.iter().any(|row| row.case == sample.case);
+        let facts = samples.iter().filter(below);
+        let facts = facts.filter_map(|sample| sample.facts.get(name).map(String::as_str));
+        // A half of a pair that runs without the thing says `none`, and the heading is about the
+        // thing.
+        let said = one_value(facts.filter(|fact| *fact != "none"));
+        let said = said.unwrap_or_else(|| format!("a {name} that no sample names"));
+        title = format!("{before}{said}{after}");
+    }
+    title
+}
+
 /// The lower, the better; what has no figure comes last.
-fn rank(report: &Report, place: &(&TableRow, String)) -> f64 {
-    match ranking_figure(report, &place.0.case, &place.1) {
+fn rank(table: &Table, report: &Report, samples: &[Sample], place: &(&TableRow, String)) -> f64 {
+    let (case, system) = (place.0.case.as_str(), place.1.as_str());
+    let figure = match table.ranked_by.as_deref() {
+        Some("variation") => {
+            let variation = coefficient_of_variation(&values(report, samples, case, system));
+            return variation.unwrap_or(f64::INFINITY);
+        }
+        Some(metric) => report.figure(case, system, metric),
+        None => ranking_figure(report, case, system),
+    };
+    match figure {
         Some(figure) if figure.better == Better::Higher => -figure.median,
         Some(figure) => figure.median,
         None => f64::INFINITY,
@@ -115,10 +148,14 @@ fn cell(column: &str, report: &Report, samples: &[Sample], row: &TableRow, syste
         "repeats" => repeats_cell(report, samples, case, system),
         "variation" => variation_cell(report, samples, case, system),
         "bottleneck" => bottleneck_cell(report, samples, case, system),
-        name => match report.figure(case, system, name) {
-            Some(figure) => figure_cell(figure),
-            None => fact_cell(name, samples, case, system),
-        },
+        name => {
+            let prefixed = row.metric.as_ref().map(|prefix| format!("{prefix}-{name}"));
+            let name = prefixed.as_deref().unwrap_or(name);
+            match report.figure(case, system, name) {
+                Some(figure) => figure_cell(figure),
+                None => fact_cell(name, samples, case, system),
+            }
+        }
     }
 }
 

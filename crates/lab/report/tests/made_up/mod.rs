@@ -170,6 +170,7 @@ fn plan() -> Plan {
                 row("?", "load-zip"),
             ],
             ranked: true,
+            ranked_by: None,
         }],
     }
 }

@@ -219,6 +219,12 @@ impl ParquetFile {
         self.metadata.groups[row_group].chunks[column].codec
     }
 
+    /// Bytes in the file of a column's pages in one row group, with their headers.
+    pub fn chunk_bytes(&self, row_group: usize, column: usize) -> u64 {
+        let bytes = self.metadata.groups[row_group].chunks[column].bytes;
+        u64::try_from(bytes).unwrap_or(0)
+    }
+
     fn position(&self, name: &str) -> Option<usize> {
         self.leaves().iter().position(|leaf| leaf.path == name)
     }

@@ -1,20 +1,18 @@
 //! Requests and answers: one thread keeps a window on each of its connections full.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use dyno_measure::Latencies;
-use dyno_net::{Client, ClientOptions};
+use dyno_net::{Address, Client, ClientOptions};
 
-use super::server::{Server, VERB, port_options};
+use super::server::{VERB, port_options};
 use super::{Body, CallParams, K2Error, SPIN, Seen, WARM_UP, wrong};
 use crate::Windows;
 
 /// How long an answer may take before the run fails.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-pub(super) fn run(params: &CallParams, scratch: &Path) -> Result<Seen, K2Error> {
-    let server = Server::start(params, scratch)?;
+pub(super) fn run(params: &CallParams, address: &Address) -> Result<Seen, K2Error> {
     let options = ClientOptions {
         port: port_options(params.transport),
         spin: SPIN,
@@ -23,7 +21,7 @@ pub(super) fn run(params: &CallParams, scratch: &Path) -> Result<Seen, K2Error> 
     let mut connections = Vec::new();
     for _ in 0..params.connections {
         connections.push(Connection {
-            client: Client::connect(&server.address, &options)?,
+            client: Client::connect(address, &options)?,
             next: 0,
             answered: 0,
             sent_ns: vec![0; params.window.next_power_of_two()],

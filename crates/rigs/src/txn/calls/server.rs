@@ -27,16 +27,16 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub fn start(params: &CallParams, scratch: &Path) -> Result<Server, K2Error> {
+    pub fn start(params: &CallParams, scratch: &Path, number: usize) -> Result<Server, K2Error> {
         let place = match params.transport {
             Transport::Unix => {
                 // The path of a socket must be short, which that of a scratch directory may not be.
                 let id = std::process::id();
-                let place = scratch.join("s");
+                let place = scratch.join(format!("s{number}"));
                 match place.as_os_str().len() < 100 {
                     true => format!("unix:{}", place.display()),
                     false => format!(
-                        "unix:{}/dyno-calls-{id}.sock",
+                        "unix:{}/dyno-calls-{id}-{number}.sock",
                         std::env::temp_dir().display()
                     ),
                 }

@@ -2,22 +2,20 @@
 //! own.
 
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use dyno_measure::Latencies;
-use dyno_net::{FrameRef, Head, Outbound, Port, SendError};
+use dyno_net::{Address, FrameRef, Head, Outbound, Port, SendError};
 
-use super::server::{Server, VERB, port_options};
+use super::server::{VERB, port_options};
 use super::{Body, CallParams, K2Error, Seen, WARM_UP, wrong};
 use crate::Windows;
 
 /// How long an answer may take before the run fails.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-pub(super) fn run(params: &CallParams, scratch: &Path) -> Result<Seen, K2Error> {
-    let server = Server::start(params, scratch)?;
-    let port = Port::connect(&server.address, &port_options(params.transport))?;
+pub(super) fn run(params: &CallParams, address: &Address) -> Result<Seen, K2Error> {
+    let port = Port::connect(address, &port_options(params.transport))?;
     let mut stream = Stream {
         port,
         next: 0,

@@ -30,6 +30,7 @@ use params::K2Params;
 pub(crate) use params::{Transport, size};
 use seen::Seen;
 use system::System;
+pub(in crate::txn) use system::{Process, first_line, spawn};
 
 /// How long it runs if only the answer is wanted.
 const VERIFYING: Duration = Duration::from_millis(20);

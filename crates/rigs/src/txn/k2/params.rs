@@ -16,6 +16,10 @@ pub(super) struct K2Params {
     /// The server's cores, as `--cores` takes them; `None` for one thread that is not pinned.
     pub cores: Option<String>,
     pub partitions: u64,
+    /// Server processes that share the database; with several there is an oracle beside them.
+    pub servers: usize,
+    /// Threads of each of several processes, pinned if there is more than one.
+    pub server_cores: usize,
     pub form: Form,
     /// Client threads, and how many transactions each has in flight.
     pub clients: usize,
@@ -123,6 +127,8 @@ impl K2Params {
             durability,
             cores: params.text_or_none("cores")?.map(str::to_owned),
             partitions: params.count_or("partitions", 1)?,
+            servers: size(params.count_or("servers", 1)?),
+            server_cores: size(params.count_or("server-cores", 1)?),
             form,
             clients: size(params.count("clients")?),
             depth: size(params.count("depth")?),
@@ -149,6 +155,8 @@ impl K2Params {
             ("reads", self.reads, 0, 100),
             ("value", self.value_bytes, super::draw::VALUE_LEAST, 1 << 20),
             ("partitions", size(self.partitions), 1, 1_024),
+            ("servers", self.servers, 1, 64),
+            ("server-cores", self.server_cores, 1, 256),
         ];
         for (name, value, least, most) in bounds {
             if !(least..=most).contains(&value) {
@@ -159,6 +167,14 @@ impl K2Params {
         if self.keys == Keys::Fresh && (self.reads > self.writes || self.either) {
             let reason = "of fresh keys only those are read that the transaction has written";
             return Err(params.wrong("reads", reason.to_owned()));
+        }
+        if self.servers > 1 && (self.transport == Transport::Unix || self.cores.is_some()) {
+            let reason = "several servers listen on TCP and have `server-cores`, not `cores`";
+            return Err(params.wrong("servers", reason.to_owned()));
+        }
+        if self.servers > 1 && self.durability == Durability::RemoteMemory {
+            let reason = "several servers would need a process for the log each";
+            return Err(params.wrong("durability", reason.to_owned()));
         }
         if self.system != Name::Dyno && self.durability != Durability::Fsync {
             let reason = "other systems are measured as they acknowledge: on stable storage";

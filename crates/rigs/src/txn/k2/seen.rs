@@ -7,10 +7,9 @@ use dyno_measure::Latencies;
 
 use super::K2Error;
 use super::params::K2Params;
-use crate::Windows;
+use crate::{Windows, quantiles};
 
 /// Quantiles under their names in records.
-const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 /// Attempts of one transaction before it is given up.
 pub(super) const TRIES_MAX: u32 = 1_000;
 /// If more due transactions than this number and this share never started, the backlog counts as
@@ -131,11 +130,7 @@ impl Seen {
         ]);
         let seconds = |ns: u64| ns as f64 / 1e9;
         if params.rate.is_none() || !self.fell_behind() {
-            for (name, p) in QUANTILES {
-                if let Some(ns) = self.latencies.quantile_ns(p) {
-                    metrics.insert(format!("latency-{name}"), seconds(ns));
-                }
-            }
+            quantiles::insert(&mut metrics, "latency", &self.latencies, 1.0);
             if let Some(ns) = self.latencies.mean_ns() {
                 metrics.insert("latency-mean".to_owned(), ns / 1e9);
             }

@@ -18,7 +18,7 @@ use super::draw::{LOADER, Transaction, value};
 use super::params::{Form, K2Params, Keys, Name, Transport};
 use super::postgres::Postgres;
 use crate::pubsub::process_cpu_s;
-use crate::txn::EtcdNodes;
+use crate::txn::{DynoProcesses, EtcdNodes};
 
 /// Memory for the rows of a server of ours.
 const MEMORY: &str = "8GiB";
@@ -46,12 +46,14 @@ pub(super) enum System {
 pub(super) enum Servers {
     /// Our server first, then the processes that it depends on.
     Ours(Vec<Process>),
+    /// Several servers of ours that share the database, and their oracle.
+    Several(DynoProcesses),
     Etcd(EtcdNodes),
 }
 
 /// A child process, killed when this is dropped. Its socket is removed too, because a killed server
 /// leaves it behind.
-pub(super) struct Process {
+pub(in crate::txn) struct Process {
     child: Child,
     socket: Option<PathBuf>,
 }
@@ -90,6 +92,7 @@ impl System {
                 )?)));
             }
             Name::Etcd => etcd(scratch)?,
+            Name::Dyno if params.servers > 1 => several(params, scratch)?,
             Name::Dyno => ours(params, scratch)?,
         };
         let table = db.create_table(&TableDef::hash("k2", 0))?;
@@ -149,6 +152,7 @@ impl System {
             System::Database { servers, .. } => {
                 let pids = match servers {
                     Servers::Ours(processes) => processes.iter().map(|it| it.child.id()).collect(),
+                    Servers::Several(processes) => processes.pids(),
                     Servers::Etcd(nodes) => nodes.pids(),
                 };
                 Some(pids.into_iter().map(process_cpu_s).sum())
@@ -218,15 +222,7 @@ fn ours(params: &K2Params, scratch: &Path) -> Result<Started, K2Error> {
     let mut process = spawn(&mut command).map_err(&wrong)?;
     process.socket = socket;
     let address = first_line(&mut process).map_err(&wrong)?;
-    // A client that spins takes a core. That is right for a single one, because being woken would
-    // be the larger part of its latency.
-    let lone = params.outstanding() == 1 || (params.is_pipelined() && params.clients == 1);
-    let client = OpenOptions {
-        ring: params.transport == Transport::Ring,
-        spin: if lone { SPIN } else { Duration::ZERO },
-        ..OpenOptions::default()
-    };
-    let db = open(&Target::Dyno(vec![address]), client)?;
+    let db = open(&Target::Dyno(vec![address]), client_options(params))?;
     let what = format!(
         "{}, {} partitions, over {}, acknowledged: {}",
         db.describe()?.engine,
@@ -237,6 +233,44 @@ fn ours(params: &K2Params, scratch: &Path) -> Result<Started, K2Error> {
     let persist = persist.map(|(process, _)| process);
     let processes = [process].into_iter().chain(persist).collect();
     Ok((Servers::Ours(processes), db, what))
+}
+
+/// Starts several servers that share the database, each with a share of its partitions, and the
+/// oracle that gives all of them their timestamps.
+fn several(params: &K2Params, scratch: &Path) -> Result<Started, K2Error> {
+    let program = std::env::current_exe().map_err(|error| K2Error::Process {
+        what: "dyno txn serve".to_owned(),
+        reason: error.to_string(),
+    })?;
+    let partitions = params.partitions.to_string();
+    let checkpoint = params.checkpoint_bytes.to_string();
+    let mut more = vec!["--memory", MEMORY, "--partitions", &partitions];
+    more.extend(["--durability", params.durability.name()]);
+    if params.checkpoint_bytes > 0 {
+        more.extend(["--checkpoint", &checkpoint]);
+    }
+    let (servers, cores) = (params.servers, params.server_cores);
+    let processes = DynoProcesses::start(&program, scratch, servers, cores, &more)?;
+    let db = open(&processes.target(), client_options(params))?;
+    let what = format!(
+        "{}, {servers} servers of {cores} cores, {} partitions, over {}, acknowledged: {}",
+        db.describe()?.engine,
+        params.partitions,
+        params.transport.name(),
+        params.durability
+    );
+    Ok((Servers::Several(processes), db, what))
+}
+
+/// How clients connect. One that spins takes a core. That is right for a single one, because being
+/// woken would be the larger part of its latency.
+fn client_options(params: &K2Params) -> OpenOptions {
+    let lone = params.outstanding() == 1 || (params.is_pipelined() && params.clients == 1);
+    OpenOptions {
+        ring: params.transport == Transport::Ring,
+        spin: if lone { SPIN } else { Duration::ZERO },
+        ..OpenOptions::default()
+    }
 }
 
 /// Starts one etcd node with its log on the disk of the scratch directory.
@@ -254,12 +288,13 @@ fn serve(listen: &str) -> Result<Command, String> {
     command
         .args(["txn", "serve", "--listen", listen, "--memory", MEMORY])
         .env_remove("DYNO_TOKEN")
+        .stdin(Stdio::null())
         .stdout(Stdio::piped());
     Ok(command)
 }
 
-fn spawn(command: &mut Command) -> Result<Process, String> {
-    let child = command.stdin(Stdio::null()).spawn();
+pub(in crate::txn) fn spawn(command: &mut Command) -> Result<Process, String> {
+    let child = command.spawn();
     child
         .map(|child| Process {
             child,
@@ -269,7 +304,7 @@ fn spawn(command: &mut Command) -> Result<Process, String> {
 }
 
 /// The first line of its stdout, which says where it listens.
-fn first_line(process: &mut Process) -> Result<String, String> {
+pub(in crate::txn) fn first_line(process: &mut Process) -> Result<String, String> {
     let output = process.child.stdout.take().ok_or("it has no output")?;
     let (sender, receiver) = mpsc::channel();
     // The thread ends with the server, when its stdout is closed.

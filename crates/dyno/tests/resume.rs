@@ -1,0 +1,109 @@
+//! A run that was interrupted goes on in its own record.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use dyno_record::RunDir;
+
+fn dyno(home: &Path) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dyno"));
+    command.env("HOME", home).current_dir(home);
+    command
+        .env_remove("XDG_CACHE_HOME")
+        .env_remove("XDG_DATA_HOME");
+    command
+}
+
+fn only_run(home: &Path) -> PathBuf {
+    let runs = fs::read_dir(home.join("runs")).expect("there are runs");
+    let mut runs: Vec<PathBuf> = runs.map(|run| run.expect("readable").path()).collect();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    runs.remove(0)
+}
+
+#[test]
+fn what_is_complete_is_not_measured_again() {
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path();
+    let words = [
+        "run",
+        "k2",
+        "--tiny",
+        "--case",
+        "call-latency",
+        "--set",
+        "repeats=3",
+    ];
+    dyno(home).args(words).assert().success();
+    let run = only_run(home);
+    let samples = run.join("samples.ndjson");
+    let whole = fs::read_to_string(&samples).expect("samples");
+    let lines: Vec<&str> = whole.lines().collect();
+    assert_eq!(lines.len(), 9, "three systems in three blocks");
+    // One block and a sample of the next, with the beginning of a line that a crash has torn.
+    let torn = format!("{}\n{}", lines[..4].join("\n"), &lines[4][..40]);
+    fs::write(&samples, torn).expect("written");
+
+    dyno(home)
+        .args(["run", "--resume"])
+        .arg(&run)
+        .assert()
+        .success();
+    assert_eq!(only_run(home), run, "no other record is made");
+    let stored = RunDir::open(&run).expect("a record");
+    assert!(stored.run.finished_at.is_some());
+    let now = fs::read_to_string(&samples).expect("samples");
+    let now: Vec<&str> = now.lines().collect();
+    assert_eq!(now.len(), 9);
+    assert_eq!(now[..3], lines[..3], "the first block stays as it was");
+    assert_ne!(
+        now[3], lines[3],
+        "the second had a part only and is run again"
+    );
+    let blocks: Vec<u32> = stored.samples.iter().map(|sample| sample.block).collect();
+    assert_eq!(blocks, [0, 0, 0, 1, 1, 1, 2, 2, 2]);
+    let in_order = stored.samples.is_sorted_by(|a, b| a.at_s <= b.at_s);
+    assert!(in_order, "the clock goes on");
+}
+
+#[test]
+fn a_run_of_another_definition_is_refused_by_name() {
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path();
+    let words = ["run", "k2", "--tiny", "--case", "call-latency"];
+    dyno(home).args(words).assert().success();
+    let run = only_run(home);
+    let description = run.join("run.json");
+    let text = fs::read_to_string(&description).expect("a description");
+    let before = fs::read(run.join("samples.ndjson")).expect("samples");
+    for (from, to, reason) in [
+        (
+            "\"window\": 1",
+            "\"window\": 2",
+            "the definition of case call-latency is another one",
+        ),
+        (
+            "\"fingerprint\": \"",
+            "\"fingerprint\": \"0",
+            "the machine was 0",
+        ),
+        (
+            "\"git_revision\": \"",
+            "\"git_revision\": \"0",
+            "the revision was 0",
+        ),
+    ] {
+        assert!(text.contains(from), "{from}: {text}");
+        fs::write(&description, text.replacen(from, to, 1)).expect("written");
+        let refused = dyno(home)
+            .args(["run", "--resume"])
+            .arg(&run)
+            .assert()
+            .code(2);
+        let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        assert!(said.contains(reason), "{said}");
+        let now = fs::read(run.join("samples.ndjson")).expect("samples");
+        assert_eq!(now, before, "nothing is changed");
+    }
+}
