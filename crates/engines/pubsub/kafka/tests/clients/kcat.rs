@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::served::{Served, front, ok, run, until};
 
 /// `None`, with a line that says so, where kcat is not installed.
-fn kcat(served: &Served, what: &str) -> Option<impl Fn(&[&str]) -> Command> {
+fn kcat(served: &Served, what: &str) -> Option<impl Fn(&[&str]) -> Command + use<>> {
     if Command::new("kcat").arg("-V").output().is_err() {
         println!("skipped: {what}: kcat is not installed");
         return None;
