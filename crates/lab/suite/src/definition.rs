@@ -14,6 +14,7 @@ use toml::{Spanned, Value};
 use crate::Error;
 use crate::selection::Selection;
 use crate::size::SizeDef;
+use crate::target::TargetDef;
 
 /// The parameters of one size: `rows`, `repeats` and whatever the suite's cases refer to.
 pub type SizeParams = BTreeMap<String, Value>;
@@ -145,14 +146,6 @@ pub(crate) struct SweepDef {
     pub(crate) workers: bool,
 }
 
-/// What the figure of a case is meant to reach: a share of a peer or of the case's limit.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct TargetDef {
-    pub(crate) of: String,
-    pub(crate) at_least: f64,
-}
-
 /// What a case or data section needs, for the plan; the verify pass replaces the time by what it
 /// sees.
 #[derive(Debug, Clone, Deserialize)]
@@ -173,26 +166,6 @@ impl CaseDef {
     /// Variants and library baselines: all that runs inside `dyno` beside its own way.
     pub(crate) fn own_ways(&self) -> impl Iterator<Item = (&String, &BTreeMap<String, Value>)> {
         self.variants.iter().chain(&self.baselines)
-    }
-
-    /// Why its target could never be judged, if it states one that could not.
-    fn target_fault(&self) -> Option<String> {
-        let target = self.target.as_ref()?;
-        let known = match target.of.as_str() {
-            "peer" => !self.peers.is_empty(),
-            "limit" => self.limit.is_some(),
-            name => self.peers.iter().any(|peer| peer == name),
-        };
-        if !known {
-            return Some(format!(
-                "its target is of `{}`, which is neither one of its peers nor `limit`, nor `peer` \
-                 for the best of them",
-                target.of
-            ));
-        }
-        let share = target.at_least;
-        (share <= 0.0 || !share.is_finite())
-            .then(|| format!("its target is at_least {share}, which is not above 0"))
     }
 }
 

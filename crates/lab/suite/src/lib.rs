@@ -38,6 +38,7 @@ mod substitute;
 mod sweep;
 mod system;
 mod table_rows;
+mod target;
 mod verify;
 mod why;
 
