@@ -114,6 +114,6 @@ fn every_record_is_there_once_and_in_order_after_two_kills_of_broker_and_server(
     taken.kill().unwrap();
     let said = taken.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(said.contains("Invalid group.id"), "{said}");
+    assert!(said.contains("a group of dyno's own consumers"), "{said}");
     log.stop();
 }
