@@ -8,10 +8,10 @@
 //!
 //! ```
 //! use dyno_tpch::{Scale, Table};
-//! use dyno_tpch_files::{Format, Job, Place, Progress, run};
+//! use dyno_tpch_files::{Destination, Format, Job, Progress, run};
 //!
 //! let folder = std::env::temp_dir().join(format!("dyno-tpch-doc-{}", std::process::id()));
-//! let mut job = Job::new(Scale::new(0.01)?, Format::Parquet, Place::Folder(folder.clone()));
+//! let mut job = Job::new(Scale::new(0.01)?, Format::Parquet, Destination::Folder(folder.clone()));
 //! job.tables = vec![Table::Supplier, Table::Nation];
 //! let report = run(&job, &Progress::default())?;
 //! assert_eq!(report.rows(), 100 + 25);

@@ -63,7 +63,7 @@
 //!
 //! struct Counter(Stamp);
 //! impl Stamps for Counter {
-//!     fn take(&mut self) -> Option<Stamp> {
+//!     fn next(&mut self) -> Option<Stamp> {
 //!         self.0 += 1;
 //!         Some(self.0)
 //!     }
