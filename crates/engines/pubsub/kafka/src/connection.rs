@@ -14,6 +14,7 @@ use tracing::debug;
 
 use crate::dispatch::Session;
 use crate::shared::Shared;
+use crate::wire::{ProduceRequest, Request};
 
 /// The longest request that appends. Its batches have to fit the broker's longest body.
 const MOST_PRODUCE_BYTES: usize = 16 << 20;
@@ -32,8 +33,6 @@ const WRITE_WAIT: Duration = Duration::from_secs(30);
 const MOST_PENDING: usize = 64;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
-/// The number of the API that appends.
-const PRODUCE: i16 = 0;
 
 /// An answer that is made when those before it are written.
 pub type Pending = Box<dyn FnOnce(&Link) -> Answer + Send>;
@@ -141,14 +140,14 @@ impl Reading<'_> {
         let key = i16::from_be_bytes(head);
         let most = match (self.session.is_admitted(), key) {
             (false, _) => MOST_UNADMITTED_BYTES,
-            (true, PRODUCE) => MOST_PRODUCE_BYTES,
+            (true, key) if key == ProduceRequest::API.key => MOST_PRODUCE_BYTES,
             (true, _) => MOST_OTHER_BYTES,
         };
         let length = usize::try_from(i32::from_be_bytes(length)).unwrap_or(usize::MAX);
         if !(head.len()..=most).contains(&length) {
             return Err(io::Error::other("a request is too long"));
         }
-        let goes_on = || link.is_open() && !self.shared.stopping.load(Ordering::Acquire);
+        let goes_on = || link.is_open() && !self.shared.is_stopping();
         let charge = self.shared.frames.wait_while(length, goes_on);
         let charge = charge.ok_or_else(|| io::Error::other("the server is stopping"))?;
         let frame = self.read_rest(length, head)?;

@@ -204,12 +204,6 @@ impl Drop for KafkaServer {
     }
 }
 
-impl Shared {
-    fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Acquire)
-    }
-}
-
 /// Names of members must not repeat those that an earlier server gave, whose members may come here.
 fn seed(node: i32) -> u64 {
     let since = SystemTime::now()

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dyno_net::Share;
@@ -81,6 +81,10 @@ impl Counts {
 }
 
 impl Shared {
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
     /// Connects to the broker. Each connection of a client has one of its own there, so that the
     /// broker's limits for one client hold for each of Kafka's.
     pub fn connect(&self) -> Result<Client> {

@@ -50,33 +50,54 @@ pub trait Request: Field {
     type Response: Field;
 }
 
-/// Everything that is offered, as ApiVersions lists it.
-pub const APIS: [Api; 24] = [
-    ProduceRequest::API,
-    FetchRequest::API,
-    ListOffsetsRequest::API,
-    MetadataRequest::API,
-    OffsetCommitRequest::API,
-    OffsetFetchRequest::API,
-    FindCoordinatorRequest::API,
-    JoinGroupRequest::API,
-    HeartbeatRequest::API,
-    LeaveGroupRequest::API,
-    SyncGroupRequest::API,
-    DescribeGroupsRequest::API,
-    ListGroupsRequest::API,
-    SaslHandshakeRequest::API,
-    ApiVersionsRequest::API,
-    CreateTopicsRequest::API,
-    DeleteTopicsRequest::API,
-    InitProducerIdRequest::API,
-    DescribeConfigsRequest::API,
-    SaslAuthenticateRequest::API,
-    CreatePartitionsRequest::API,
-    DeleteGroupsRequest::API,
-    IncrementalAlterConfigsRequest::API,
-    DescribeClusterRequest::API,
-];
+macro_rules! offer {
+    ($($request:ident)*) => {
+        /// Everything that is offered, as ApiVersions lists it.
+        pub const APIS: &[Api] = &[$($request::API),*];
+
+        /// Reads a frame as whatever request it says it is; false if it is not one. For fuzz
+        /// targets, which need no server.
+        pub fn is_request(frame: Bytes) -> bool {
+            let Ok((header, body)) = Header::read(frame) else {
+                return false;
+            };
+            if header.api().is_none() {
+                return false;
+            }
+            match header.key {
+                $(key if key == $request::API.key => header.body::<$request>(body).is_ok(),)*
+                _ => false,
+            }
+        }
+    };
+}
+
+offer! {
+    ProduceRequest
+    FetchRequest
+    ListOffsetsRequest
+    MetadataRequest
+    OffsetCommitRequest
+    OffsetFetchRequest
+    FindCoordinatorRequest
+    JoinGroupRequest
+    HeartbeatRequest
+    LeaveGroupRequest
+    SyncGroupRequest
+    DescribeGroupsRequest
+    ListGroupsRequest
+    SaslHandshakeRequest
+    ApiVersionsRequest
+    CreateTopicsRequest
+    DeleteTopicsRequest
+    InitProducerIdRequest
+    DescribeConfigsRequest
+    SaslAuthenticateRequest
+    CreatePartitionsRequest
+    DeleteGroupsRequest
+    IncrementalAlterConfigsRequest
+    DescribeClusterRequest
+}
 
 /// What precedes the body of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,14 +137,14 @@ impl Header {
 
     /// The API, if it is offered in the version that was asked for.
     pub fn api(&self) -> Option<Api> {
-        let offered = APIS.into_iter().find(|api| api.key == self.key)?;
+        let offered = APIS.iter().copied().find(|api| api.key == self.key)?;
         (offered.first..=offered.last)
             .contains(&self.version)
             .then_some(offered)
     }
 
     fn is_flexible(&self) -> bool {
-        let api = APIS.into_iter().find(|api| api.key == self.key);
+        let api = APIS.iter().copied().find(|api| api.key == self.key);
         api.is_some_and(|api| self.version >= api.flexible_since)
     }
 
@@ -156,51 +177,6 @@ impl Header {
         }
         frame.put_slice(&body);
         frame.freeze()
-    }
-}
-
-/// Reads a frame as whatever request it says it is; false if it is not one. For fuzz targets, which
-/// need no server.
-pub fn is_request(frame: Bytes) -> bool {
-    let Ok((header, body)) = Header::read(frame) else {
-        return false;
-    };
-    if header.api().is_none() {
-        return false;
-    }
-    macro_rules! read_as {
-        ($($request:ident)*) => {
-            match header.key {
-                $(key if key == $request::API.key => header.body::<$request>(body).is_ok(),)*
-                _ => false,
-            }
-        };
-    }
-    read_as! {
-        ProduceRequest
-        FetchRequest
-        ListOffsetsRequest
-        MetadataRequest
-        OffsetCommitRequest
-        OffsetFetchRequest
-        FindCoordinatorRequest
-        JoinGroupRequest
-        HeartbeatRequest
-        LeaveGroupRequest
-        SyncGroupRequest
-        DescribeGroupsRequest
-        ListGroupsRequest
-        SaslHandshakeRequest
-        ApiVersionsRequest
-        CreateTopicsRequest
-        DeleteTopicsRequest
-        InitProducerIdRequest
-        DescribeConfigsRequest
-        SaslAuthenticateRequest
-        CreatePartitionsRequest
-        DeleteGroupsRequest
-        IncrementalAlterConfigsRequest
-        DescribeClusterRequest
     }
 }
 
