@@ -96,8 +96,24 @@ impl Served {
 }
 
 fn host_and_port(text: &str) -> anyhow::Result<(String, u16)> {
-    let parts = text.rsplit_once(':');
-    let parsed = parts.and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
-    let parsed = parsed.filter(|(host, port)| !host.is_empty() && *port > 0);
-    parsed.ok_or_else(|| anyhow!("--kafka-advertise {text}: write HOST:PORT"))
+    match text.parse() {
+        Ok(Address::Tcp { host, port }) if port > 0 => Ok((host, port)),
+        _ => Err(anyhow!("--kafka-advertise {text}: write HOST:PORT")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_told_a_host_without_brackets_and_a_port_that_is_one() {
+        let told = |text| host_and_port(text).expect("a host and a port");
+        assert_eq!(told("log.example:9092"), ("log.example".to_owned(), 9092));
+        assert_eq!(told("[::1]:9092"), ("::1".to_owned(), 9092));
+        for text in ["log.example", ":9092", "log.example:0", "unix:/run/log"] {
+            let refused = host_and_port(text).expect_err("refused").to_string();
+            assert!(refused.contains("write HOST:PORT"), "{refused}");
+        }
+    }
 }
