@@ -28,7 +28,8 @@ pub struct LatencyLog {
 pub struct LatencySpan {
     /// Seconds from the start of the load to the middle of the stretch.
     pub middle_s: f64,
-    /// The 99th percentile of the operations that were to start in it, in seconds.
+    /// The 99th percentile of the operations that ended in it, from when each was to start, in
+    /// seconds.
     pub p99_s: f64,
 }
 
@@ -59,7 +60,7 @@ impl LatencyLog {
             let histogram: Histogram<u64> = deserializer
                 .deserialize(&mut packed.as_slice())
                 .map_err(|error| fail(format!("{error:?}")))?;
-            // A stretch in which nothing was due has no percentile, and zero would look fast.
+            // A stretch in which nothing ended has no percentile, and zero would look fast.
             if histogram.is_empty() {
                 continue;
             }

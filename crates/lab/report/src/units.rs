@@ -17,7 +17,7 @@ pub(crate) fn unit_of(case: &CasePlan, metric: &str) -> (String, Better) {
 const IN_SECONDS: [&str; 2] = ["first-token", "between-tokens"];
 
 /// The operation of a latency by percentile: `write` of `write-p99`.
-fn percentile_of(metric: &str) -> Option<&str> {
+fn operation_of(metric: &str) -> Option<&str> {
     let (what, percentile) = metric.rsplit_once("-p")?;
     let digits = !percentile.is_empty() && percentile.bytes().all(|byte| byte.is_ascii_digit());
     digits.then_some(what)
@@ -37,11 +37,11 @@ fn beside(metric: &str) -> (&'static str, Better) {
             ("s", Better::Lower)
         }
         "memory-per-warehouse" => ("B", Better::Lower),
-        name if percentile_of(name).is_some_and(|what| IN_SECONDS.contains(&what)) => {
+        name if operation_of(name).is_some_and(|what| IN_SECONDS.contains(&what)) => {
             ("s", Better::Lower)
         }
         // Engines that report a latency by its operation do so in milliseconds.
-        name if percentile_of(name).is_some() => ("ms", Better::Lower),
+        name if operation_of(name).is_some() => ("ms", Better::Lower),
         name if name.ends_with("-us") => ("µs", Better::Lower),
         name if name.ends_with("-bytes") => ("B", Better::Lower),
         name if name.ends_with("-per-s") => ("1/s", Better::Higher),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dyno_record::{Arm, CasePlan, LatencyLog, Outcome, StoredRun};
+use dyno_record::{Arm, CasePlan, LatencyLog, LatencySpan, Outcome, StoredRun};
 use dyno_stats::median;
 
 use super::samples::group;
@@ -86,11 +86,17 @@ fn curve(logs: &[&LatencyLog]) -> Vec<(f64, f64)> {
     points
 }
 
-/// The stretches of the invocations side by side: all of them have the same length.
+/// The stretches of the invocations side by side, by their time: a log leaves out those in which
+/// nothing ended, so that their numbers say nothing.
 fn by_time(logs: &[&LatencyLog]) -> Vec<LatencyAt> {
-    let longest = logs.iter().map(|log| log.spans.len()).max().unwrap_or(0);
-    let points = (0..longest).filter_map(|index| {
-        let spans: Vec<_> = logs.iter().filter_map(|log| log.spans.get(index)).collect();
+    // Logs keep milliseconds, and numbers with a point cannot be keys.
+    let microseconds = |span: &LatencySpan| (span.middle_s * 1e6).round() as u64;
+    let mut stretches: BTreeMap<u64, Vec<LatencySpan>> = BTreeMap::new();
+    for span in logs.iter().flat_map(|log| &log.spans) {
+        let stretch = stretches.entry(microseconds(span)).or_default();
+        stretch.push(*span);
+    }
+    let points = stretches.values().filter_map(|spans| {
         let p99s: Vec<f64> = spans.iter().map(|span| span.p99_s).collect();
         Some(LatencyAt {
             at_s: spans.first()?.middle_s,
@@ -105,8 +111,6 @@ fn by_time(logs: &[&LatencyLog]) -> Vec<LatencyAt> {
 
 #[cfg(test)]
 mod tests {
-    use dyno_record::LatencySpan;
-
     use super::*;
 
     fn log(p99s: &[f64], counts: &[(u64, u64)]) -> LatencyLog {
@@ -156,5 +160,18 @@ mod tests {
             .map(|at| (at.p99_s, at.low_s, at.high_s, at.n))
             .collect();
         assert_eq!(seen, [(2.0, 1.0, 3.0, 2), (5.0, 5.0, 5.0, 1)]);
+    }
+
+    #[test]
+    fn a_stretch_in_which_nothing_ended_moves_no_later_one() {
+        let mut stalled = log(&[1.0, 5.0, 7.0], &[]);
+        stalled.spans.remove(1);
+        let steady = log(&[1.0, 1.0, 1.0], &[]);
+        let by_time = by_time(&[&steady, &stalled]);
+        let seen: Vec<_> = by_time
+            .iter()
+            .map(|at| (at.at_s, at.high_s, at.n))
+            .collect();
+        assert_eq!(seen, [(0.5, 1.0, 2), (1.5, 1.0, 1), (2.5, 7.0, 2)]);
     }
 }
