@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -19,6 +19,7 @@ use crate::http::{self, Request, Status};
 use crate::metrics::Registry;
 use crate::stream::Timed;
 use crate::token::Token;
+use crate::wake::wake_accept;
 
 /// The most connections at once: Prometheus, a probe and a browser, with some to spare. One more
 /// takes the place of the oldest, because a scrape is answered within milliseconds, and clients
@@ -116,15 +117,9 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::Release);
-        // The thread waits in `accept`, and a connection wakes it. If none can be made, the thread
-        // is left behind, because waiting for it might never end.
-        let ip = match self.address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-            ip => ip,
-        };
-        let woken = TcpStream::connect_timeout(&(ip, self.address.port()).into(), WITHIN);
-        if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
+        if wake_accept(self.address, WITHIN)
+            && let Some(thread) = self.thread.take()
+        {
             // An error means that the thread has panicked, which was printed then.
             let _ = thread.join();
         }

@@ -29,11 +29,13 @@ mod metrics;
 mod stream;
 pub mod tls;
 mod token;
+mod wake;
 
 pub use endpoint::{Endpoint, Health, Settings};
 pub use error::ServeError;
 pub use guard::guard;
 pub use metrics::{Counter, Gauge, Histogram, Registry, Scale};
 pub use token::Token;
+pub use wake::wake_accept;
 
 pub use rustls;

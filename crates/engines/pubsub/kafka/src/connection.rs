@@ -129,14 +129,15 @@ impl Reading<'_> {
     fn next_frame(&mut self, link: &Arc<Link>) -> io::Result<Option<(Bytes, Charge)>> {
         let mut length = [0; 4];
         self.wait_at_most(None)?;
-        if !self.fill(&mut length[..1])? {
-            return Ok(None);
+        // The first byte alone: a connection that ends before it ends between two requests.
+        match self.stream.read_exact(&mut length[..1]) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            first => first?,
         }
         self.wait_at_most(Some(REQUEST_WAIT))?;
         let mut head = [0; 2];
-        if !self.fill(&mut length[1..])? || !self.fill(&mut head)? {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        self.stream.read_exact(&mut length[1..])?;
+        self.stream.read_exact(&mut head)?;
         let key = i16::from_be_bytes(head);
         let most = match (self.session.is_admitted(), key) {
             (false, _) => MOST_UNADMITTED_BYTES,
@@ -190,21 +191,6 @@ impl Reading<'_> {
             return Err(io::ErrorKind::TimedOut.into());
         }
         self.stream.set_read_timeout(Some(left))
-    }
-
-    /// Fills the bytes; false if the connection ended before the first of them.
-    fn fill(&mut self, bytes: &mut [u8]) -> io::Result<bool> {
-        let mut filled = 0;
-        while filled < bytes.len() {
-            match self.stream.read(&mut bytes[filled..]) {
-                Ok(0) if filled == 0 => return Ok(false),
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(true)
     }
 }
 

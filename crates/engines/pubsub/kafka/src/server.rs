@@ -1,7 +1,7 @@
 //! The listener: accepts connections, renews the server's lease, and does what is due in groups.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use dyno_net::rustls::ServerConfig;
 use dyno_net::{Address, Listener, NetError, Share, Stream};
 use dyno_pubsub::{Dsn, Error};
-use dyno_serve::{Registry, ServeError, Token, guard};
+use dyno_serve::{Registry, ServeError, Token, guard, wake_accept};
 use parking_lot::Mutex;
 use tracing::warn;
 
@@ -168,15 +168,7 @@ impl KafkaServer {
             return;
         }
         self.shared.coordinator.forget_all();
-        // The accepting thread waits for a connection, so one of our own wakes it. Where none can
-        // be made the thread is left behind: it holds nothing but the listener.
-        let ip = match self.address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-            ip => ip,
-        };
-        let own = SocketAddr::new(ip, self.address.port());
-        let woken = TcpStream::connect_timeout(&own, CONNECT_WAIT);
+        let woken = wake_accept(self.address, CONNECT_WAIT);
         for stream in self.open.0.lock().values() {
             stream.shutdown_read();
         }
@@ -187,7 +179,7 @@ impl KafkaServer {
         for stream in self.open.0.lock().values() {
             stream.shutdown();
         }
-        if woken.is_ok() {
+        if woken {
             for thread in self.threads.drain(..) {
                 // A thread that panicked has said so on standard error.
                 let _ = thread.join();

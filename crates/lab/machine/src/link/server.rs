@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dyno_serve::{ServeError, Token, guard};
+use dyno_serve::{ServeError, Token, guard, wake_accept};
 
 use super::{
     Answer, CHUNK_BYTES, MAGIC, MESSAGE_BYTES, MOST_TOKEN_BYTES, Mode, incompressible, read_message,
@@ -88,16 +88,7 @@ impl LinkServer {
 impl Drop for LinkServer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // `accept` has no timeout, so a connection of our own wakes it. Where even that fails, the
-        // thread is left behind: it holds nothing but the listener.
-        let mut own = self.address;
-        if own.ip().is_unspecified() {
-            own.set_ip(match own {
-                SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
-                SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
-            });
-        }
-        if TcpStream::connect_timeout(&own, PATIENCE).is_ok()
+        if wake_accept(self.address, PATIENCE)
             && let Some(accepting) = self.accepting.take()
         {
             let _ = accepting.join();
