@@ -46,8 +46,6 @@ pub struct PlacedTopic {
 /// How far a group has read one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Committed {
-    pub topic: String,
-    pub partition: i32,
     pub offset: i64,
     pub metadata: String,
 }
@@ -323,13 +321,8 @@ impl Store {
             // PostgreSQL's texts cannot hold a zero, which some clients end theirs with, so these
             // are bytes there.
             let metadata = String::from_utf8(row.get(3)).unwrap_or_default();
-            let committed = Committed {
-                topic: row.get(0),
-                partition: row.get(1),
-                offset: row.get(2),
-                metadata,
-            };
-            ((committed.topic.clone(), committed.partition), committed)
+            let offset = row.get(2);
+            ((row.get(0), row.get(1)), Committed { offset, metadata })
         });
         Ok(committed.collect())
     }

@@ -167,27 +167,26 @@ impl Session {
             for partition in &topic.partitions {
                 let metadata = partition.committed_metadata.clone().unwrap_or_default();
                 let index = partition.partition_index;
-                let refused = match &topic_id {
-                    Err(error) => Some(ErrorCode::of_group(error)),
+                let checked = match &topic_id {
+                    Err(error) => Err(ErrorCode::of_group(error)),
                     Ok(_) if metadata.len() > MOST_METADATA_BYTES => {
-                        Some(ErrorCode::OFFSET_METADATA_TOO_LARGE)
+                        Err(ErrorCode::OFFSET_METADATA_TOO_LARGE)
                     }
-                    Ok(_) if partition.committed_offset < 0 => Some(ErrorCode::INVALID_REQUEST),
-                    Ok(_) => None,
+                    Ok(_) if partition.committed_offset < 0 => Err(ErrorCode::INVALID_REQUEST),
+                    Ok(topic_id) => Ok(*topic_id),
                 };
-                match (refused, &topic_id) {
-                    (None, Ok(topic_id)) => {
+                match checked {
+                    Ok(topic_id) => {
                         let commit = Commit {
-                            topic_id: *topic_id,
+                            topic_id,
                             partition: index,
                             offset: partition.committed_offset,
                             metadata,
                         };
                         // The last one of a partition counts, as if they had come one by one.
-                        commits.insert((*topic_id, index), commit);
+                        commits.insert((topic_id, index), commit);
                     }
-                    (refused, _) => {
-                        let error = refused.unwrap_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+                    Err(error) => {
                         errors.insert((topic.name.clone(), index), error);
                     }
                 }
