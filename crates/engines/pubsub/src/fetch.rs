@@ -13,6 +13,7 @@ use dyno_postgres::postgres::{Client, Row, Statement};
 use crate::error::{Code, Error, Result};
 use crate::record::{Codec, ROW_RECORDS_MAX, Records, decompress};
 use crate::topic::TopicPartition;
+use crate::wire;
 
 /// A row of the log, which holds records of consecutive offsets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +59,28 @@ impl StoredRow {
             )
         })?;
         Ok(Records::new(raw))
+    }
+}
+
+impl wire::Fetched {
+    /// The rows of a broker's answer, in order. Their bodies share its memory.
+    ///
+    /// # Errors
+    /// `damaged` in place of the first one that is not a row, and nothing behind it.
+    pub fn stored_rows(&self) -> impl Iterator<Item = Result<StoredRow>> + use<> {
+        wire::Rows::new(self.rows.bytes()).map(|row| {
+            let (head, body) = row.map_err(|error| Error::new(Code::Damaged, error))?;
+            Ok(StoredRow {
+                base_offset: head.base_offset,
+                count: i32::try_from(head.count).unwrap_or(i32::MAX),
+                first_time_us: head.first_time_us,
+                last_time_us: head.last_time_us,
+                appended_at_us: head.appended_at_us,
+                flags: i16::from(head.codec),
+                crc: head.crc,
+                body,
+            })
+        })
     }
 }
 

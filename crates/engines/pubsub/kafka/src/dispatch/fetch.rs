@@ -13,9 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use dyno_pubsub::record::{Codec, Records, decompress};
-use dyno_pubsub::wire::{Client, Fetch, Fetched, Rows};
-use dyno_pubsub::{Code, Error, Record, Result};
+use dyno_pubsub::wire::{Client, Fetch, Fetched};
+use dyno_pubsub::{Code, Error, Record, Result, StoredRow};
 use parking_lot::{Condvar, Mutex};
 
 use super::{BrokerLink, Session};
@@ -383,9 +382,10 @@ fn written(offset: i64, fetched: &Fetched) -> Result<Bytes> {
     let mut written = Written::default();
     let mut records = Vec::new();
     let mut first = offset;
-    for row in Rows::new(fetched.rows.bytes()) {
-        let (row_offset, row_records) = row_records(row)?;
-        for (at, record) in (row_offset..).zip(row_records) {
+    for row in fetched.stored_rows() {
+        let row = row?;
+        let row_records = row_records(&row)?;
+        for (at, record) in (row.base_offset..).zip(row_records) {
             if at < offset {
                 continue;
             }
@@ -399,22 +399,9 @@ fn written(offset: i64, fetched: &Fetched) -> Result<Bytes> {
     Ok(written.bytes.into())
 }
 
-/// The records of a row, with the offset of the first one.
-pub(super) fn row_records(
-    row: std::result::Result<(dyno_pubsub::wire::RowHead, Bytes), dyno_pubsub::wire::WireError>,
-) -> Result<(i64, Vec<Record>)> {
-    let (head, body) = row.map_err(|error| Error::new(Code::Damaged, error))?;
-    if head
-        .crc
-        .is_some_and(|crc| crc != dyno_checksum::crc32c(&body))
-    {
-        let text = format_args!(
-            "the checksum of the row at offset {} is wrong",
-            head.base_offset
-        );
-        return Err(Error::new(Code::DataDamaged, text));
-    }
-    let raw = decompress(Codec::of_flags(i16::from(head.codec))?, body)?;
-    let records = Records::new(raw).collect::<Result<Vec<_>>>()?;
-    Ok((head.base_offset, records))
+/// The records of a row. Damage is that of the database here, and not of what the client sent.
+pub(super) fn row_records(row: &StoredRow) -> Result<Vec<Record>> {
+    let records = row.records();
+    let records = records.map_err(|error| Error::new(Code::DataDamaged, error.text()))?;
+    records.collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dyno_pubsub::wire::{Fetch, Rows};
+use dyno_pubsub::wire::Fetch;
 use dyno_pubsub::{Result, Start};
 
 use super::Session;
@@ -98,9 +98,10 @@ impl Session {
             least_bytes: 0,
             wait_ms: 0,
         })?;
-        for row in Rows::new(fetched.rows.bytes()) {
-            let (first, records) = row_records(row)?;
-            let found = (first..)
+        for row in fetched.stored_rows() {
+            let row = row?;
+            let records = row_records(&row)?;
+            let found = (row.base_offset..)
                 .zip(&records)
                 .find(|(_, record)| record.time_us >= time_us);
             if let Some((offset, record)) = found {

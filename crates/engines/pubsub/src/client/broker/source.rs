@@ -10,7 +10,7 @@ use super::fetches::Fetches;
 use crate::error::{Code, Error, Result};
 use crate::fetch::{Fetched, StoredRow};
 use crate::group::{Assigned, Cursor, Membership, WhenLost};
-use crate::wire::{self, Commit, Fetch, Heartbeat, JoinGroup, LeaveGroup, Rows, SkipLost};
+use crate::wire::{self, Commit, Fetch, Heartbeat, JoinGroup, LeaveGroup, SkipLost};
 
 /// How long a fetch waits at the broker for records. A fetch that the broker has lost is noticed
 /// after this time at the earliest.
@@ -238,24 +238,12 @@ fn moved(error: &Error) -> bool {
     )
 }
 
-/// Reads the rows of an answer. Their bodies share its memory.
+/// The rows of an answer, and the offset to fetch from next.
 fn stored(answer: &wire::Fetched, offset: i64) -> Result<Fetched> {
-    let mut rows = Vec::new();
-    let mut next_offset = offset;
-    for row in Rows::new(answer.rows.bytes()) {
-        let (head, body) = row.map_err(|error| Error::new(Code::Damaged, error))?;
-        next_offset = head.base_offset + i64::from(head.count);
-        rows.push(StoredRow {
-            base_offset: head.base_offset,
-            count: i32::try_from(head.count).unwrap_or(i32::MAX),
-            first_time_us: head.first_time_us,
-            last_time_us: head.last_time_us,
-            appended_at_us: head.appended_at_us,
-            flags: i16::from(head.codec),
-            crc: head.crc,
-            body,
-        });
-    }
+    let rows = answer.stored_rows().collect::<Result<Vec<StoredRow>>>()?;
+    let next_offset = rows
+        .last()
+        .map_or(offset, |row| row.base_offset + i64::from(row.count));
     // A broker answers a position that retention has removed with no rows. Without this error the
     // consumer would ask for it for ever.
     if offset < answer.first_offset && rows.is_empty() {
