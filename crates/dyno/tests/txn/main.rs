@@ -132,10 +132,13 @@ fn the_processes_of_a_database_speak_tls_with_each_other() {
     let mut parts = [start("0/2"), start("1/2")];
     let shell =
         |served: &Served| served.dyno(&["shell", "--tls-ca", &root, "--token-file", &token]);
-    // They refuse everybody until the oracle has given them a stamp.
+    // They refuse everybody until the oracle has given them a timestamp.
     let began = Instant::now();
     while !shell(&parts[0]).output().unwrap().status.success() {
-        assert!(began.elapsed() < Duration::from_secs(60), "no stamp comes");
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "no timestamp comes"
+        );
     }
     ok(shell(&parts[0]), "create rows\n");
     let rows: Vec<String> = (0..20).map(|n| format!("put rows key-{n} {n}\n")).collect();

@@ -80,8 +80,8 @@ fn command<'a>(db: &'a dyn Database, open: &mut Open<'a>, line: &str) -> Result<
         }
         ["commit"] => {
             let transaction = open.take().ok_or_else(|| misuse("nothing was begun"))?;
-            let stamp = transaction.commit()?;
-            Ok(stamp.map_or(done, |stamp| format!("done at {stamp}")))
+            let timestamp = transaction.commit()?;
+            Ok(timestamp.map_or(done, |timestamp| format!("done at {timestamp}")))
         }
         ["rollback"] => {
             let transaction = open.take().ok_or_else(|| misuse("nothing was begun"))?;

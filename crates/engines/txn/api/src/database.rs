@@ -6,7 +6,7 @@ use crate::{Answer, Code, Error, Key, Operation, Operations, Result, TableDef, T
 
 /// A timestamp: a moment in the engine's order of transactions. Engines choose its unit, and only
 /// its order has a meaning.
-pub type Stamp = u64;
+pub type Timestamp = u64;
 
 /// Settings of one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,13 +41,13 @@ impl Default for Options {
 pub trait Transaction: Operations {
     /// Commits the transaction. Returns its timestamp, if the engine has timestamps. After an error
     /// with [`crate::Retry::Unknown`] the transaction may be committed.
-    fn commit(self: Box<Self>) -> Result<Option<Stamp>>;
+    fn commit(self: Box<Self>) -> Result<Option<Timestamp>>;
 
     /// Ends the transaction without effect. If this fails, the engine ends it by itself later.
     fn rollback(self: Box<Self>) -> Result<()>;
 
     /// The timestamp at which the transaction reads, if the engine has timestamps.
-    fn stamp(&self) -> Option<Stamp> {
+    fn timestamp(&self) -> Option<Timestamp> {
         None
     }
 }
@@ -73,7 +73,7 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Committed {
     /// The timestamp of the transaction, if the engine has timestamps.
-    pub stamp: Option<Stamp>,
+    pub timestamp: Option<Timestamp>,
     /// The answers of the operations in their order. Empty for a call.
     pub answers: Vec<Answer>,
     /// What the procedure returned. Empty for operations.

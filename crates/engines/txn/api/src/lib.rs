@@ -62,7 +62,7 @@ mod transact;
 mod value;
 
 pub use database::{
-    Committed, Database, Description, Options, Pipeline, Request, Stamp, Table, Transaction,
+    Committed, Database, Description, Options, Pipeline, Request, Table, Timestamp, Transaction,
 };
 pub use error::{Code, Error, Result, Retry};
 pub use key::{Key, TableId, Tuple, TupleReader, prefix_end};

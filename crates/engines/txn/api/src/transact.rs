@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::{
-    Committed, Database, Error, Operation, Options, Request, Result, Retry, Stamp, Transaction,
+    Committed, Database, Error, Operation, Options, Request, Result, Retry, Timestamp, Transaction,
 };
 
 /// The pause after the first conflict. Each further pause is twice as long.
@@ -19,7 +19,7 @@ pub struct Outcome<T> {
     /// What the closure returned in the attempt that was committed.
     pub value: T,
     /// The timestamp of the transaction, if the engine has timestamps.
-    pub stamp: Option<Stamp>,
+    pub timestamp: Option<Timestamp>,
     /// How many attempts there were, with the one that was committed.
     pub attempts: u32,
 }
@@ -93,9 +93,9 @@ impl<D: Database + ?Sized> Transact for D {
                 }
             }
         })
-        .map(|((value, stamp), attempts)| Outcome {
+        .map(|((value, timestamp), attempts)| Outcome {
             value,
-            stamp,
+            timestamp,
             attempts,
         })
     }
@@ -103,7 +103,7 @@ impl<D: Database + ?Sized> Transact for D {
     fn transact_once(&self, request: Request, options: &Options) -> Result<Outcome<Committed>> {
         let (value, attempts) = repeat(options, || self.execute(request.clone(), options))?;
         Ok(Outcome {
-            stamp: value.stamp,
+            timestamp: value.timestamp,
             value,
             attempts,
         })

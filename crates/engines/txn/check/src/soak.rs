@@ -326,7 +326,7 @@ mod tests {
                 begin_ns: begin_ms * 1_000_000,
                 end_ns: Some(end_ms * 1_000_000),
                 outcome: Outcome::Ok,
-                stamp: None,
+                timestamp: None,
                 ops: Vec::new(),
             });
         }

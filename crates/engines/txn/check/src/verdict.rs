@@ -27,7 +27,8 @@ pub enum Rule {
     /// One write of a transaction was seen, and another one was not.
     TornTransaction,
     /// Two transactions with writes have the same timestamp.
-    SameStamp,
+    #[serde(rename = "same-stamp")]
+    SameTimestamp,
     /// A transaction ended before another began, and has the higher timestamp.
     Strictness,
     /// A transaction did not see what it had written or read itself.
@@ -57,7 +58,8 @@ pub enum Rule {
     /// A log did not read back what it had reported as durable.
     Durability,
     /// An oracle issued a timestamp that was not above all earlier ones.
-    StampOrder,
+    #[serde(rename = "stamp-order")]
+    TimestampOrder,
 }
 
 /// One breach of a rule, as a sentence for a person.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dyno_txn_api::model::Model;
 use dyno_txn_api::{
     Answer, Committed, Database, Description, Operation, Operations, Options, Request, Result,
-    Stamp, Table, TableDef, TableId, Transaction,
+    Table, TableDef, TableId, Timestamp, Transaction,
 };
 use dyno_txn_check::drive::{Drive, Plan, Way};
 use dyno_txn_check::workload::{self, Tables};
@@ -57,7 +57,7 @@ impl Operations for Loose<'_> {
 }
 
 impl Transaction for Loose<'_> {
-    fn commit(self: Box<Self>) -> Result<Option<Stamp>> {
+    fn commit(self: Box<Self>) -> Result<Option<Timestamp>> {
         Ok(None)
     }
 
@@ -97,7 +97,7 @@ impl Database for Autocommit {
 }
 
 #[test]
-fn a_database_without_transactions_is_caught_without_any_stamp() {
+fn a_database_without_transactions_is_caught_without_any_timestamp() {
     let db = Autocommit(Model::new());
     let tables = Tables::create(&db, 2).expect("tables");
     let mut drive = Drive::new(Plan {

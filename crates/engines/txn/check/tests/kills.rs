@@ -90,7 +90,7 @@ fn rounds_hold(rounds: u64) {
     if !outcome.holds() {
         panic!("seed {seed}: {}, {:?}", judgement.verdict, folder.keep());
     }
-    assert!(judgement.replayed, "stamps were judged too");
+    assert!(judgement.replayed, "timestamps were judged too");
     // Each round ends with a snapshot of everything.
     assert!(judgement.audits as u64 >= outcome.rounds, "{judgement:?}");
 }

@@ -11,31 +11,31 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use dyno_sim::Random;
-use dyno_txn_api::{Answer, Key, Operation, Procedures, Request, Stamp, TableDef, TableId};
+use dyno_txn_api::{Answer, Key, Operation, Procedures, Request, TableDef, TableId, Timestamp};
 use dyno_txn_core::message::{Address, Message};
-use dyno_txn_core::{Config, Effects, Partition, Stamps};
+use dyno_txn_core::{Config, Effects, Partition, Timestamps};
 
 const VALUE_BYTES: usize = 512;
 const CLIENT: Address = Address::Client(1);
 const TABLE: TableId = TableId(1);
 
-struct Counter(Stamp);
+struct Counter(Timestamp);
 
-impl Stamps for Counter {
-    fn next(&mut self) -> Option<Stamp> {
+impl Timestamps for Counter {
+    fn next(&mut self) -> Option<Timestamp> {
         self.0 += 1_000;
         Some(self.0)
     }
 
-    fn plausible(&mut self, stamp: Stamp) -> bool {
-        stamp <= self.0
+    fn plausible(&mut self, timestamp: Timestamp) -> bool {
+        timestamp <= self.0
     }
 }
 
 fn request(ticket: u64, operations: Vec<Operation>) -> Message {
     Message::OneShot {
         ticket,
-        stamp: None,
+        timestamp: None,
         priority: 128,
         deadline_ns: 1_000_000_000,
         request: Request::Operations(operations),

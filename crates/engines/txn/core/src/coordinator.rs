@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_txn_api::limits::OPERATIONS_MAX;
-use dyno_txn_api::{Answer, Code, Error, Operation, Options, Result, Stamp};
+use dyno_txn_api::{Answer, Code, Error, Operation, Options, Result, Timestamp};
 
 use crate::merge::{merge, single};
 use crate::message::{Fate, Head, Message, PartialAnswer, PartitionId};
@@ -64,7 +64,7 @@ struct Spread {
 /// An interactive transaction on the client's side, which needs no I/O of its own.
 #[derive(Debug)]
 pub struct Coordinator {
-    stamp: Stamp,
+    timestamp: Timestamp,
     priority: u16,
     read_only: bool,
     partitions: u32,
@@ -84,11 +84,11 @@ pub struct Coordinator {
 
 impl Coordinator {
     /// Begins a transaction at a timestamp that the oracle issued for it. Timestamp 0 means that it
-    /// is on its way, and [`Coordinator::stamped`] is called when it has arrived.
-    pub fn begin(now: u64, stamp: Stamp, partitions: u32, options: &Options) -> Self {
+    /// is on its way, and [`Coordinator::timestamp_arrived`] is called when it has arrived.
+    pub fn begin(now: u64, timestamp: Timestamp, partitions: u32, options: &Options) -> Self {
         let deadline_ns = u64::try_from(options.deadline.as_nanos()).unwrap_or(u64::MAX);
         Self {
-            stamp,
+            timestamp,
             priority: u16::from(options.priority),
             read_only: options.read_only,
             partitions,
@@ -105,13 +105,13 @@ impl Coordinator {
     }
 
     /// Sets the timestamp of a transaction that was begun without one.
-    pub fn stamped(&mut self, stamp: Stamp) {
-        self.stamp = stamp;
+    pub fn timestamp_arrived(&mut self, timestamp: Timestamp) {
+        self.timestamp = timestamp;
     }
 
     /// The transaction's timestamp, or 0 until it has arrived.
-    pub fn stamp(&self) -> Stamp {
-        self.stamp
+    pub fn timestamp(&self) -> Timestamp {
+        self.timestamp
     }
 
     /// When [`Coordinator::tick`] is due next.
@@ -251,9 +251,9 @@ impl Coordinator {
     }
 
     fn head(&self) -> Head {
-        let (stamp, priority) = (self.stamp, self.priority);
+        let (timestamp, priority) = (self.timestamp, self.priority);
         Head {
-            stamp,
+            timestamp,
             holder: self.holder.unwrap_or(0),
             priority,
         }
@@ -384,10 +384,12 @@ impl Coordinator {
         }
         if now >= self.next_signal {
             self.next_signal = now.saturating_add(ASK_NS);
-            let stamp = self.stamp;
+            let timestamp = self.timestamp;
             match (self.state, self.holder) {
-                (State::Committing, Some(holder)) => sends.push((holder, Message::Ask { stamp })),
-                (_, Some(holder)) => sends.push((holder, Message::Heartbeat { stamp })),
+                (State::Committing, Some(holder)) => {
+                    sends.push((holder, Message::Ask { timestamp }))
+                }
+                (_, Some(holder)) => sends.push((holder, Message::Heartbeat { timestamp })),
                 (_, None) => {}
             }
         }
@@ -414,7 +416,7 @@ impl Coordinator {
     }
 
     fn unknown(&self, why: &str) -> Error {
-        let text = format!("transaction {}: {why}", self.stamp);
+        let text = format!("transaction {}: {why}", self.timestamp);
         Error::new(Code::OutcomeUnknown, text)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher};
 
-use dyno_txn_api::Stamp;
+use dyno_txn_api::Timestamp;
 
 use crate::message::{Address, Message, PartitionId};
 
@@ -140,45 +140,47 @@ pub(crate) struct PendingAnswers {
     spare: Vec<Vec<u8>>,
     /// Commits whose record is not durable yet. An answer that depends on their rows waits until it
     /// is.
-    commits: HashMap<Stamp, Position, StampHash>,
-    in_order: VecDeque<(Position, Stamp)>,
+    commits: HashMap<Timestamp, Position, TimestampHash>,
+    in_order: VecDeque<(Position, Timestamp)>,
     /// A monotonic queue over `in_order`: the commits that no later commit is older than. Its first
     /// is the oldest.
-    oldest: VecDeque<(Position, Stamp)>,
+    oldest: VecDeque<(Position, Timestamp)>,
 }
 
 impl PendingAnswers {
     pub fn new(seed: u64) -> Self {
         Self {
-            commits: HashMap::with_hasher(StampHash(seed)),
+            commits: HashMap::with_hasher(TimestampHash(seed)),
             ..Self::default()
         }
     }
 
     /// Notes that the record of a commit was appended.
-    pub fn committed(&mut self, stamp: Stamp) {
-        self.commits.insert(stamp, self.appended);
-        self.in_order.push_back((self.appended, stamp));
+    pub fn committed(&mut self, timestamp: Timestamp) {
+        self.commits.insert(timestamp, self.appended);
+        self.in_order.push_back((self.appended, timestamp));
         while self
             .oldest
-            .pop_back_if(|(_, other)| *other >= stamp)
+            .pop_back_if(|(_, other)| *other >= timestamp)
             .is_some()
         {}
-        self.oldest.push_back((self.appended, stamp));
+        self.oldest.push_back((self.appended, timestamp));
     }
 
     /// The smallest timestamp of a commit whose record is not durable yet, or the largest possible
     /// one if there is none. All versions with smaller timestamps are durable.
-    pub fn oldest_commit(&self) -> Stamp {
-        self.oldest.front().map_or(Stamp::MAX, |(_, stamp)| *stamp)
+    pub fn oldest_commit(&self) -> Timestamp {
+        self.oldest
+            .front()
+            .map_or(Timestamp::MAX, |(_, timestamp)| *timestamp)
     }
 
     /// The record up to which the log must be durable before a client is told of a version of this
     /// timestamp.
-    pub fn position_of(&self, stamp: Stamp) -> Position {
+    pub fn position_of(&self, timestamp: Timestamp) -> Position {
         match self.commits.is_empty() {
             true => 0,
-            false => self.commits.get(&stamp).copied().unwrap_or(0),
+            false => self.commits.get(&timestamp).copied().unwrap_or(0),
         }
     }
 
@@ -210,12 +212,12 @@ impl PendingAnswers {
     /// that waited for it.
     pub fn release(&mut self, durable: Position) {
         self.durable = self.durable.max(durable);
-        while let Some(&(position, stamp)) = self.in_order.front() {
+        while let Some(&(position, timestamp)) = self.in_order.front() {
             if position > self.durable {
                 break;
             }
             self.in_order.pop_front();
-            self.commits.remove(&stamp);
+            self.commits.remove(&timestamp);
         }
         let durable = self.durable;
         while self.oldest.pop_front_if(|(at, _)| *at <= durable).is_some() {}
@@ -232,19 +234,19 @@ impl PendingAnswers {
 /// Hashes the timestamps of `commits`. The seed keeps clients from choosing timestamps whose hashes
 /// collide.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct StampHash(u64);
+pub(crate) struct TimestampHash(u64);
 
-impl BuildHasher for StampHash {
-    type Hasher = StampHasher;
+impl BuildHasher for TimestampHash {
+    type Hasher = TimestampHasher;
 
-    fn build_hasher(&self) -> StampHasher {
-        StampHasher(self.0)
+    fn build_hasher(&self) -> TimestampHasher {
+        TimestampHasher(self.0)
     }
 }
 
-pub(crate) struct StampHasher(u64);
+pub(crate) struct TimestampHasher(u64);
 
-impl Hasher for StampHasher {
+impl Hasher for TimestampHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -255,8 +257,8 @@ impl Hasher for StampHasher {
         }
     }
 
-    fn write_u64(&mut self, stamp: u64) {
-        let product = u128::from(self.0 ^ stamp) * 0x9e37_79b9_7f4a_7c15;
+    fn write_u64(&mut self, timestamp: u64) {
+        let product = u128::from(self.0 ^ timestamp) * 0x9e37_79b9_7f4a_7c15;
         self.0 = product as u64 ^ (product >> 64) as u64;
     }
 }

@@ -4,7 +4,7 @@
 //! # The protocol
 //!
 //! Multiversion timestamp ordering, after K23SI. A transaction has one timestamp
-//! ([`Stamp`](dyno_txn_api::Stamp)), which the oracle issues when it begins. It is the
+//! ([`Timestamp`](dyno_txn_api::Timestamp)), which the oracle issues when it begins. It is the
 //! transaction's identity, its snapshot and its position in the order. A read at `s` is recorded; a
 //! write at `s` is refused if the row was read or written above `s`. So committed transactions are
 //! serializable in the order of their timestamps, and strictly so, because the oracle's timestamps
@@ -26,14 +26,14 @@
 //!
 //! # How to drive a partition
 //!
-//! 1. Make it: [`Partition::new`] with a [`Config`], the procedures, and a [`Stamps`] (a shared
+//! 1. Make it: [`Partition::new`] with a [`Config`], the procedures, and a [`Timestamps`] (a shared
 //!    [`oracle::Clock`] in process; one that gives none where the oracle is remote, then clients
-//!    bring stamps).
+//!    bring timestamps).
 //! 2. Recover, when there is a log: [`Partition::restore`] for each record of the newest checkpoint
 //!    and then each of the log behind it, in order; [`Partition::start_at`] with the number of the
-//!    last record; the oracle begins above the largest [`Partition::newest_stamp`] of all
-//!    partitions; a stamp taken then is the floor for [`Partition::finish_recovery`]. Partitions
-//!    recover on their own; what was undecided they ask each other.
+//!    last record; the oracle begins above the largest [`Partition::newest_timestamp`] of all
+//!    partitions; a timestamp taken then is the floor for [`Partition::finish_recovery`].
+//!    Partitions recover on their own; what was undecided they ask each other.
 //! 3. Hand in, one at a time: messages ([`Partition::handle`], with who sent them), that the log is
 //!    durable up to a record ([`Partition::durable`]), and time ([`Partition::tick`], once
 //!    [`Partition::wake_at`] has passed). `now` is monotonic nanoseconds. Messages that came
@@ -57,18 +57,18 @@
 //! [`oracle::Batcher`] or [`oracle::Clock`] for its timestamp.
 //!
 //! ```
-//! use dyno_txn_api::{Answer, Key, Operation, Procedures, Request, Stamp, TableDef, TableId};
+//! use dyno_txn_api::{Answer, Key, Operation, Procedures, Request, Timestamp, TableDef, TableId};
 //! use dyno_txn_core::message::{Address, Message};
-//! use dyno_txn_core::{Config, Effects, Partition, Stamps};
+//! use dyno_txn_core::{Config, Effects, Partition, Timestamps};
 //!
-//! struct Counter(Stamp);
-//! impl Stamps for Counter {
-//!     fn next(&mut self) -> Option<Stamp> {
+//! struct Counter(Timestamp);
+//! impl Timestamps for Counter {
+//!     fn next(&mut self) -> Option<Timestamp> {
 //!         self.0 += 1;
 //!         Some(self.0)
 //!     }
-//!     fn plausible(&mut self, stamp: Stamp) -> bool {
-//!         stamp <= self.0
+//!     fn plausible(&mut self, timestamp: Timestamp) -> bool {
+//!         timestamp <= self.0
 //!     }
 //! }
 //!
@@ -81,7 +81,7 @@
 //! let operations = vec![Operation::put(key.clone(), "x"), Operation::get(key)];
 //! let request = Request::Operations(operations);
 //! let one_shot =
-//!     Message::OneShot { ticket: 2, stamp: None, priority: 128, deadline_ns: 1_000, request };
+//!     Message::OneShot { ticket: 2, timestamp: None, priority: 128, deadline_ns: 1_000, request };
 //! partition.handle(1, client, one_shot, &mut effects);
 //!
 //! // No answer goes out before the log has the record.
@@ -115,5 +115,5 @@ mod wire;
 
 pub use coordinator::{Coordinator, Event, Sends};
 pub use effects::{Answers, Effects, Position, Records};
-pub use partition::{Checkpoint, Config, Counters, Partition, Stamps, is_direct};
+pub use partition::{Checkpoint, Config, Counters, Partition, Timestamps, is_direct};
 pub use schema::Schema;

@@ -5,8 +5,8 @@
 //! need not be encoded.
 
 use dyno_txn_api::{
-    Answer, Change, Code, Committed, Error, Key, Operation, Request, Result, Stamp, Table,
-    TableDef, TableId,
+    Answer, Change, Code, Committed, Error, Key, Operation, Request, Result, Table, TableDef,
+    TableId, Timestamp,
 };
 
 use crate::wire::{Reader, Txn, Wire, wire_enum, wire_struct};
@@ -32,7 +32,7 @@ pub enum Address {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     /// Its timestamp, which is its identity, its snapshot and its position in the serial order.
-    pub stamp: Stamp,
+    pub timestamp: Timestamp,
     /// The partition that decides whether it commits: that of the first key it wrote.
     pub holder: PartitionId,
     /// The larger priority wins when two transactions push each other.
@@ -73,7 +73,7 @@ pub enum Message {
     /// there, and must then not be delivered twice.
     OneShot {
         ticket: u64,
-        stamp: Option<Stamp>,
+        timestamp: Option<Timestamp>,
         priority: u16,
         deadline_ns: u64,
         request: Request,
@@ -95,7 +95,7 @@ pub enum Message {
     },
     /// Back: answers in order, or the first error.
     Executed {
-        stamp: Stamp,
+        timestamp: Timestamp,
         batch: u32,
         result: Result<Vec<PartialAnswer>>,
     },
@@ -108,14 +108,17 @@ pub enum Message {
     /// Client to every partition that it wrote to: abort.
     Abort { head: Head },
     /// Back: the transaction is committed durably, or aborted.
-    Ended { stamp: Stamp, result: Result<()> },
+    Ended {
+        timestamp: Timestamp,
+        result: Result<()>,
+    },
     /// Client to the record holder: the client is alive.
-    Heartbeat { stamp: Stamp },
+    Heartbeat { timestamp: Timestamp },
     /// Client to the record holder: what is the fate of this transaction? One that is not known is
     /// aborted by this.
-    Ask { stamp: Stamp },
+    Ask { timestamp: Timestamp },
     /// The answer to `Ask`: what became of the transaction.
-    Told { stamp: Stamp, fate: Fate },
+    Told { timestamp: Timestamp, fate: Fate },
     /// Record holder to partition: apply these writes of a one-shot, and vote.
     Prepare {
         head: Head,
@@ -125,21 +128,28 @@ pub enum Message {
     /// Record holder to partition: vote once this many writes have arrived and are durable.
     Confirm { head: Head, writes: u32 },
     /// Back: yes, or the reason why the transaction must not commit.
-    Vote { stamp: Stamp, result: Result<()> },
-    /// Partition to record holder: transaction `stamp` is in the way of `by`. With `force` it is
-    /// aborted if `by` has precedence; otherwise this only asks for its fate.
+    Vote {
+        timestamp: Timestamp,
+        result: Result<()>,
+    },
+    /// Partition to record holder: transaction `timestamp` is in the way of `by`. With `force` it
+    /// is aborted if `by` has precedence; otherwise this only asks for its fate.
     Push {
-        stamp: Stamp,
-        by: Stamp,
+        timestamp: Timestamp,
+        by: Timestamp,
         priority: u16,
         force: bool,
     },
     /// Back: the fate of the pushed transaction.
-    Pushed { stamp: Stamp, by: Stamp, fate: Fate },
+    Pushed {
+        timestamp: Timestamp,
+        by: Timestamp,
+        fate: Fate,
+    },
     /// Record holder to partition: the transaction is decided.
-    Finalize { stamp: Stamp, commit: bool },
+    Finalize { timestamp: Timestamp, commit: bool },
     /// Back: the partition has the decision durably.
-    Finalized { stamp: Stamp },
+    Finalized { timestamp: Timestamp },
     /// Client to partition 0: create a table.
     CreateTable { ticket: u64, def: TableDef },
     /// Back: all partitions have the table, or the reason why it was not created.
@@ -156,49 +166,52 @@ pub enum Message {
     /// Back: the partition has the table durably.
     TableAdded { id: TableId },
     /// To an oracle: issue this many timestamps.
-    TakeStamps { ticket: u64, count: u32 },
+    TakeTimestamps { ticket: u64, count: u32 },
     /// Back: the first of that many consecutive timestamps.
-    Stamps { ticket: u64, result: Result<Stamp> },
+    Timestamps {
+        ticket: u64,
+        result: Result<Timestamp>,
+    },
     /// Oracle to keepers (partitions): keep this bound, above which the oracle issues no timestamp.
     /// An epoch older than the newest one seen is refused.
-    KeepBound { epoch: u64, bound: Stamp },
+    KeepBound { epoch: u64, bound: Timestamp },
     /// Back: the newest epoch and the largest bound that the keeper has, durably.
-    BoundKept { epoch: u64, bound: Stamp },
+    BoundKept { epoch: u64, bound: Timestamp },
 }
 
 wire_struct!(Txn: Head {
-    stamp,
+    timestamp,
     holder,
     priority
 });
 wire_struct!(Txn: PartialAnswer { answer, index_keys });
 wire_enum!(Txn: Fate { 0 Open, 1 Committed, 2 Aborted, 3 Forgotten });
 wire_enum!(Txn: Message {
-    1 OneShot { ticket, stamp, priority, deadline_ns, request },
+    1 OneShot { ticket, timestamp, priority, deadline_ns, request },
     2 Done { ticket, result },
     3 Execute { head, batch, after, deadline_ns, operations },
-    4 Executed { stamp, batch, result },
+    4 Executed { timestamp, batch, result },
     5 Commit { head, writes },
     6 Abort { head },
-    7 Ended { stamp, result },
-    8 Heartbeat { stamp },
-    9 Ask { stamp },
-    10 Told { stamp, fate },
+    7 Ended { timestamp, result },
+    8 Heartbeat { timestamp },
+    9 Ask { timestamp },
+    10 Told { timestamp, fate },
     11 Prepare { head, deadline_ns, writes },
     12 Confirm { head, writes },
-    13 Vote { stamp, result },
-    14 Push { stamp, by, priority, force },
-    15 Pushed { stamp, by, fate },
-    16 Finalize { stamp, commit },
-    17 Finalized { stamp },
+    13 Vote { timestamp, result },
+    14 Push { timestamp, by, priority, force },
+    15 Pushed { timestamp, by, fate },
+    16 Finalize { timestamp, commit },
+    17 Finalized { timestamp },
     18 CreateTable { ticket, def },
     19 Created { ticket, result },
     20 ListTables { ticket },
     21 TableList { ticket, tables },
     22 AddTable { table },
     23 TableAdded { id },
-    24 TakeStamps { ticket, count },
-    25 Stamps { ticket, result },
+    24 TakeTimestamps { ticket, count },
+    25 Timestamps { ticket, result },
     26 KeepBound { epoch, bound },
     27 BoundKept { epoch, bound },
 });
@@ -224,11 +237,11 @@ impl Message {
     }
 
     /// Of an answer to an interactive transaction: which one.
-    pub fn to_interactive(&self) -> Option<Stamp> {
+    pub fn to_interactive(&self) -> Option<Timestamp> {
         match self {
-            Message::Executed { stamp, .. }
-            | Message::Ended { stamp, .. }
-            | Message::Told { stamp, .. } => Some(*stamp),
+            Message::Executed { timestamp, .. }
+            | Message::Ended { timestamp, .. }
+            | Message::Told { timestamp, .. } => Some(*timestamp),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use dyno_txn_api::Stamp;
+use dyno_txn_api::Timestamp;
 
 use crate::message::Fate;
 
@@ -11,26 +11,26 @@ const REMEMBERED: usize = 1 << 17;
 
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
-    fates: HashMap<Stamp, bool>,
-    in_order: VecDeque<Stamp>,
+    fates: HashMap<Timestamp, bool>,
+    in_order: VecDeque<Timestamp>,
     /// The largest timestamp whose outcome was dropped. At or below it, a transaction that is not
     /// known may have committed or aborted.
-    forgotten: Stamp,
+    forgotten: Timestamp,
 }
 
 impl Outcomes {
-    pub fn get(&self, stamp: Stamp) -> Option<Fate> {
-        match self.fates.get(&stamp) {
+    pub fn get(&self, timestamp: Timestamp) -> Option<Fate> {
+        match self.fates.get(&timestamp) {
             Some(true) => Some(Fate::Committed),
             Some(false) => Some(Fate::Aborted),
-            None if stamp <= self.forgotten => Some(Fate::Forgotten),
+            None if timestamp <= self.forgotten => Some(Fate::Forgotten),
             None => None,
         }
     }
 
-    pub fn insert(&mut self, stamp: Stamp, committed: bool) {
-        if self.fates.insert(stamp, committed).is_none() {
-            self.in_order.push_back(stamp);
+    pub fn insert(&mut self, timestamp: Timestamp, committed: bool) {
+        if self.fates.insert(timestamp, committed).is_none() {
+            self.in_order.push_back(timestamp);
         }
         if self.in_order.len() > REMEMBERED
             && let Some(oldest) = self.in_order.pop_front()
@@ -42,7 +42,7 @@ impl Outcomes {
 
     /// Treats every unknown transaction at or below this timestamp as forgotten, as after a
     /// restart.
-    pub fn forget_to(&mut self, stamp: Stamp) {
-        self.forgotten = self.forgotten.max(stamp);
+    pub fn forget_to(&mut self, timestamp: Timestamp) {
+        self.forgotten = self.forgotten.max(timestamp);
     }
 }

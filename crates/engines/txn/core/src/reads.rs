@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use dyno_txn_api::{Stamp, TableId};
+use dyno_txn_api::{TableId, Timestamp};
 
 /// Entries for absent keys, 512 KiB in all.
 const ENTRIES: usize = 1 << 16;
@@ -20,16 +20,16 @@ struct Range {
     table: TableId,
     start: Box<[u8]>,
     end: Option<Box<[u8]>>,
-    stamp: Stamp,
+    timestamp: Timestamp,
 }
 
 #[derive(Debug)]
 pub(crate) struct ReadCache {
-    absent: Vec<Stamp>,
+    absent: Vec<Timestamp>,
     ranges: VecDeque<Range>,
     /// The newest timestamp among `ranges`. A younger writer need not look at them.
-    newest: Stamp,
-    watermark: Stamp,
+    newest: Timestamp,
+    watermark: Timestamp,
 }
 
 impl ReadCache {
@@ -43,45 +43,51 @@ impl ReadCache {
     }
 
     /// Notes that a transaction at this timestamp found no row for a key with this hash.
-    pub fn absent(&mut self, hash: u32, stamp: Stamp) {
+    pub fn absent(&mut self, hash: u32, timestamp: Timestamp) {
         let entry = &mut self.absent[hash as usize % ENTRIES];
-        *entry = stamp.max(*entry);
+        *entry = timestamp.max(*entry);
     }
 
     /// Notes that a range was read, its gaps included.
-    pub fn range(&mut self, table: TableId, start: &[u8], end: Option<&[u8]>, stamp: Stamp) {
-        self.newest = self.newest.max(stamp);
+    pub fn range(
+        &mut self,
+        table: TableId,
+        start: &[u8],
+        end: Option<&[u8]>,
+        timestamp: Timestamp,
+    ) {
+        self.newest = self.newest.max(timestamp);
         // Scans of the same range by ever younger transactions are the usual case.
         if let Some(last) = self.ranges.back_mut()
             && last.table == table
             && *last.start == *start
             && last.end.as_deref() == end
         {
-            last.stamp = last.stamp.max(stamp);
+            last.timestamp = last.timestamp.max(timestamp);
             return;
         }
         if self.ranges.len() == RANGES_MAX
             && let Some(oldest) = self.ranges.pop_front()
         {
-            self.watermark = self.watermark.max(oldest.stamp);
+            self.watermark = self.watermark.max(oldest.timestamp);
         }
         self.ranges.push_back(Range {
             table,
             start: start.into(),
             end: end.map(Into::into),
-            stamp,
+            timestamp,
         });
     }
 
     /// Assumes from now on that every key was read at this timestamp.
-    pub fn raise(&mut self, stamp: Stamp) {
-        self.watermark = self.watermark.max(stamp);
+    pub fn raise(&mut self, timestamp: Timestamp) {
+        self.watermark = self.watermark.max(timestamp);
     }
 
     /// The newest timestamp that may have read this key while it was absent. If that is not above
     /// `writer`, the timestamp of the transaction that wants to write, a larger one that is not
     /// above `writer` either may be returned.
-    pub fn newest(&self, hash: u32, table: TableId, key: &[u8], writer: Stamp) -> Stamp {
+    pub fn newest(&self, hash: u32, table: TableId, key: &[u8], writer: Timestamp) -> Timestamp {
         let mut newest = self.watermark.max(self.absent[hash as usize % ENTRIES]);
         if self.newest <= writer {
             // The usual case, without a look at each range.
@@ -92,7 +98,7 @@ impl ReadCache {
                     && *range.start <= *key
                     && range.end.as_ref().is_none_or(|end| *key < **end);
                 if inside {
-                    newest = newest.max(range.stamp);
+                    newest = newest.max(range.timestamp);
                 }
             }
         }

@@ -3,7 +3,7 @@
 //! A record is a version byte, a byte for its kind, and its fields (FORMAT.md, "Log records of
 //! transactions"). Length and checksum are the log's.
 
-use dyno_txn_api::{Code, Error, Result, Stamp, Table, TableId};
+use dyno_txn_api::{Code, Error, Result, Table, TableId, Timestamp};
 
 use crate::message::{Head, PartitionId};
 use crate::wire::{Reader, Txn, Wire, wire_enum, wire_struct, write_list};
@@ -26,7 +26,7 @@ pub struct Redo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     /// The timestamp of the transaction that wrote it.
-    pub stamp: Stamp,
+    pub timestamp: Timestamp,
     /// The row as of then.
     pub row: Redo,
 }
@@ -39,44 +39,47 @@ pub struct Kept {
 )]
 pub enum Record {
     /// A transaction that wrote to this partition alone was committed.
-    Commit { stamp: Stamp, writes: Vec<Redo> },
+    Commit {
+        timestamp: Timestamp,
+        writes: Vec<Redo>,
+    },
     /// This partition voted to commit a transaction. The record holder decides, and
     /// [`Record::Finalized`] follows.
     Prepared { head: Head, writes: Vec<Redo> },
     /// This partition, as record holder, committed a transaction that others take part in.
     Decided {
-        stamp: Stamp,
+        timestamp: Timestamp,
         participants: Vec<PartitionId>,
         writes: Vec<Redo>,
     },
     /// This partition learned the fate of a transaction it had voted for.
-    Finalized { stamp: Stamp, commit: bool },
+    Finalized { timestamp: Timestamp, commit: bool },
     /// All participants have finalized the transaction, so that the record holder may forget it.
-    Ended { stamp: Stamp },
+    Ended { timestamp: Timestamp },
     /// A table was created.
     Schema { table: Table },
     /// The largest timestamp that the oracle of this epoch may issue, which this partition keeps
     /// for it.
-    Bound { epoch: u64, bound: Stamp },
+    Bound { epoch: u64, bound: Timestamp },
     /// Rows of a checkpoint.
     Rows { rows: Vec<Kept> },
     /// Transactions up to this timestamp may have read rows here before a restart, which forgot
     /// those reads. So none of them may write here any more.
-    Floor { stamp: Stamp },
+    Floor { timestamp: Timestamp },
 }
 
 wire_struct!(Txn: Redo { table, key, value });
-wire_struct!(Txn: Kept { stamp, row });
+wire_struct!(Txn: Kept { timestamp, row });
 wire_enum!(Txn: Record {
-    1 Commit { stamp, writes },
+    1 Commit { timestamp, writes },
     2 Prepared { head, writes },
-    3 Decided { stamp, participants, writes },
-    4 Finalized { stamp, commit },
-    5 Ended { stamp },
+    3 Decided { timestamp, participants, writes },
+    4 Finalized { timestamp, commit },
+    5 Ended { timestamp },
     6 Schema { table },
     7 Bound { epoch, bound },
     8 Rows { rows },
-    9 Floor { stamp },
+    9 Floor { timestamp },
 });
 
 impl Record {
@@ -110,9 +113,9 @@ impl Record {
 // with; a list of `Redo` (of `Kept`, for rows) follows. The test holds them to the enum's encoding.
 
 /// Begins a [`Record::Commit`].
-pub(crate) fn begin_commit(stamp: Stamp, out: &mut Vec<u8>) {
+pub(crate) fn begin_commit(timestamp: Timestamp, out: &mut Vec<u8>) {
     out.extend_from_slice(&[RECORD_VERSION, 1]);
-    stamp.write(out);
+    timestamp.write(out);
 }
 
 /// Begins a [`Record::Prepared`].
@@ -122,9 +125,9 @@ pub(crate) fn begin_prepared(head: &Head, out: &mut Vec<u8>) {
 }
 
 /// Begins a [`Record::Decided`].
-pub(crate) fn begin_decided(stamp: Stamp, participants: &[PartitionId], out: &mut Vec<u8>) {
+pub(crate) fn begin_decided(timestamp: Timestamp, participants: &[PartitionId], out: &mut Vec<u8>) {
     out.extend_from_slice(&[RECORD_VERSION, 3]);
-    stamp.write(out);
+    timestamp.write(out);
     write_list(participants, out);
 }
 
@@ -139,9 +142,9 @@ mod tests {
 
     #[test]
     fn a_record_that_is_begun_by_hand_has_the_bytes_of_the_enum() {
-        let (stamp, participants) = (7, vec![1, 3]);
+        let (timestamp, participants) = (7, vec![1, 3]);
         let head = Head {
-            stamp,
+            timestamp,
             holder: 2,
             priority: 5,
         };
@@ -150,12 +153,12 @@ mod tests {
             key: b"key".to_vec(),
             value: Some(b"value".to_vec()),
         };
-        let (writes, rows) = (vec![row.clone()], vec![Kept { stamp, row }]);
+        let (writes, rows) = (vec![row.clone()], vec![Kept { timestamp, row }]);
         let mut begun = [const { Vec::new() }; 4];
         let [commit, prepared, decided, kept] = &mut begun;
-        begin_commit(stamp, commit);
+        begin_commit(timestamp, commit);
         begin_prepared(&head, prepared);
-        begin_decided(stamp, &participants, decided);
+        begin_decided(timestamp, &participants, decided);
         begin_rows(kept);
         for out in [commit, prepared, decided] {
             writes.write(out);
@@ -163,7 +166,7 @@ mod tests {
         rows.write(kept);
         let encoded = [
             Record::Commit {
-                stamp,
+                timestamp,
                 writes: writes.clone(),
             },
             Record::Prepared {
@@ -171,7 +174,7 @@ mod tests {
                 writes: writes.clone(),
             },
             Record::Decided {
-                stamp,
+                timestamp,
                 participants,
                 writes,
             },

@@ -1,10 +1,10 @@
 //! Oracles that nobody steers: one serves, another one takes over when it is cut off or gone, and
-//! no stamp is ever given that is not above all before.
+//! no timestamp is ever given that is not above all before.
 
 use std::collections::BTreeMap;
 
 use dyno_sim::Random;
-use dyno_txn_api::Stamp;
+use dyno_txn_api::Timestamp;
 use dyno_txn_core::message::{Address, Message};
 use dyno_txn_core::oracle::Candidate;
 
@@ -14,13 +14,13 @@ const KEEPERS: u32 = 3;
 struct World {
     random: Random,
     now: u64,
-    kept: BTreeMap<u32, (u64, Stamp)>,
+    kept: BTreeMap<u32, (u64, Timestamp)>,
     oracles: Vec<Candidate>,
     /// Which of them is cut off.
     cut: Option<usize>,
     /// When, to which oracle, from whom, what.
     flying: Vec<(u64, usize, Address, Message)>,
-    given: Vec<(u64, Stamp)>,
+    given: Vec<(u64, Timestamp)>,
 }
 
 impl World {
@@ -57,7 +57,7 @@ impl World {
                     self.sent(oracle, sends);
                 }
                 if self.random.one_in(5) {
-                    let take = Message::TakeStamps {
+                    let take = Message::TakeTimestamps {
                         ticket: 1,
                         count: 1 + self.random.below(3) as u32,
                     };
@@ -96,11 +96,11 @@ impl World {
                 }
                 (
                     _,
-                    Message::Stamps {
+                    Message::Timestamps {
                         result: Ok(first), ..
                     },
                 ) => {
-                    let last = self.given.last().map_or(0, |(_, stamp)| *stamp);
+                    let last = self.given.last().map_or(0, |(_, timestamp)| *timestamp);
                     assert!(first > last, "{first} after {last}");
                     self.given.push((self.now, first));
                 }
@@ -117,7 +117,7 @@ impl World {
 }
 
 #[test]
-fn stamps_rise_and_come_again_after_every_failure() {
+fn timestamps_rise_and_come_again_after_every_failure() {
     for seed in 0..25 {
         let mut world = World::new(seed);
         assert!(world.gives(6_000), "seed {seed}: nobody begins to serve");

@@ -3,25 +3,25 @@
 
 use dyno_sim::Random;
 use dyno_txn_api::{
-    Answer, Change, Key, Operation, Procedures, Request, Scan, Stamp, TableDef, TableId,
+    Answer, Change, Key, Operation, Procedures, Request, Scan, TableDef, TableId, Timestamp,
 };
 use dyno_txn_core::message::{Address, Head, Message};
 use dyno_txn_core::record::Record;
-use dyno_txn_core::{Config, Effects, Partition, Stamps, is_direct};
+use dyno_txn_core::{Config, Effects, Partition, Timestamps, is_direct};
 
 const CLIENT: Address = Address::Client(7);
 const OTHER: Address = Address::Client(9);
 const TABLE: TableId = TableId(1);
 
-struct Counter(Stamp);
+struct Counter(Timestamp);
 
-impl Stamps for Counter {
-    fn next(&mut self) -> Option<Stamp> {
+impl Timestamps for Counter {
+    fn next(&mut self) -> Option<Timestamp> {
         self.0 += 1_000;
         Some(self.0)
     }
 
-    fn plausible(&mut self, _: Stamp) -> bool {
+    fn plausible(&mut self, _: Timestamp) -> bool {
         true
     }
 }
@@ -95,7 +95,7 @@ fn encoded(message: &Message) -> Vec<u8> {
 fn shot(ticket: u64, operations: Vec<Operation>) -> Message {
     Message::OneShot {
         ticket,
-        stamp: None,
+        timestamp: None,
         priority: 128,
         deadline_ns: 1_000_000_000,
         request: Request::Operations(operations),
@@ -122,15 +122,15 @@ fn operation(random: &mut Random) -> Operation {
     }
 }
 
-/// Without their stamps, which a second try takes anew.
-fn unstamped(answers: &[(u64, Message)]) -> Vec<(u64, Message)> {
+/// Without their timestamps, which a second try takes anew.
+fn without_timestamp(answers: &[(u64, Message)]) -> Vec<(u64, Message)> {
     let mut answers = answers.to_vec();
     for (_, message) in &mut answers {
         if let Message::Done {
             result: Ok(done), ..
         } = message
         {
-            done.stamp = None;
+            done.timestamp = None;
         }
     }
     answers.sort_by_key(|(_, message)| match message {
@@ -161,8 +161,8 @@ fn both_ways_answer_and_log_the_same() {
         short.sync(400);
         long.sync(400);
         assert_eq!(
-            unstamped(&short.answers),
-            unstamped(&long.answers),
+            without_timestamp(&short.answers),
+            without_timestamp(&long.answers),
             "seed {seed}"
         );
         let writes = |one: &One| -> Vec<_> {
@@ -180,7 +180,7 @@ fn both_ways_answer_and_log_the_same() {
 fn one_that_meets_an_intent_waits_for_it_and_leaves_nothing_behind() {
     let mut one = One::new(1);
     let head = Head {
-        stamp: 500,
+        timestamp: 500,
         holder: 0,
         priority: 128,
     };
@@ -229,7 +229,7 @@ fn one_that_meets_an_intent_waits_for_it_and_leaves_nothing_behind() {
 #[test]
 fn what_it_does_not_know_goes_the_long_way_and_damage_is_refused() {
     let scan = Operation::Scan(Scan::all(TABLE));
-    let stamped = |message| match message {
+    let with_timestamp = |message| match message {
         Message::OneShot {
             ticket,
             priority,
@@ -238,7 +238,7 @@ fn what_it_does_not_know_goes_the_long_way_and_damage_is_refused() {
             ..
         } => Message::OneShot {
             ticket,
-            stamp: Some(5),
+            timestamp: Some(5),
             priority,
             deadline_ns,
             request,
@@ -248,8 +248,8 @@ fn what_it_does_not_know_goes_the_long_way_and_damage_is_refused() {
     let get = || shot(1, vec![Operation::Get(key(1))]);
     for message in [
         shot(1, vec![scan]),
-        stamped(get()),
-        Message::Heartbeat { stamp: 1 },
+        with_timestamp(get()),
+        Message::Heartbeat { timestamp: 1 },
     ] {
         assert!(!is_direct(&encoded(&message)), "{message:?}");
     }

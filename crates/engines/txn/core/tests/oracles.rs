@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use dyno_sim::Random;
-use dyno_txn_api::Stamp;
+use dyno_txn_api::Timestamp;
 use dyno_txn_core::message::{Address, Message};
 use dyno_txn_core::oracle::Oracle;
 
 /// Keepers as a partition is one: an older epoch changes nothing, bounds only rise.
 #[derive(Default)]
-struct Keepers(BTreeMap<u32, (u64, Stamp)>);
+struct Keepers(BTreeMap<u32, (u64, Timestamp)>);
 
 impl Keepers {
-    fn keep(&mut self, id: u32, epoch: u64, bound: Stamp) -> Message {
+    fn keep(&mut self, id: u32, epoch: u64, bound: Timestamp) -> Message {
         let kept = self.0.entry(id).or_default();
         if epoch >= kept.0 {
             *kept = (epoch, bound.max(kept.1));
@@ -30,7 +30,7 @@ struct World {
     keepers: Keepers,
     oracles: Vec<Oracle>,
     flying: Vec<(usize, Address, Message)>,
-    given: Vec<Stamp>,
+    given: Vec<Timestamp>,
 }
 
 impl World {
@@ -56,7 +56,7 @@ impl World {
         self.sent(which, sends);
         if self.random.one_in(4) {
             let to = self.random.below(self.oracles.len());
-            let take = Message::TakeStamps {
+            let take = Message::TakeTimestamps {
                 ticket: 1,
                 count: 1 + self.random.below(3) as u32,
             };
@@ -76,7 +76,7 @@ impl World {
                 }
                 (
                     Address::Client(_),
-                    Message::Stamps {
+                    Message::Timestamps {
                         result: Ok(first), ..
                     },
                 ) => {
@@ -91,7 +91,7 @@ impl World {
 }
 
 #[test]
-fn stamps_rise_across_takeovers() {
+fn timestamps_rise_across_takeovers() {
     let mut given = 0;
     for seed in 0..30 {
         let mut world = World {
@@ -112,6 +112,9 @@ fn stamps_rise_across_takeovers() {
         assert!(world.oracles[0].is_deposed());
         given += world.given.len();
     }
-    println!("{given} stamps");
-    assert!(given > 1_000, "too few stamps to prove anything: {given}");
+    println!("{given} timestamps");
+    assert!(
+        given > 1_000,
+        "too few timestamps to prove anything: {given}"
+    );
 }

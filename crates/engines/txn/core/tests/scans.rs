@@ -5,29 +5,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dyno_txn_api::{
-    Answer, Code, Key, Operation, Page, Procedures, Request, Result, Scan, Stamp, TableDef, TableId,
+    Answer, Code, Key, Operation, Page, Procedures, Request, Result, Scan, TableDef, TableId,
+    Timestamp,
 };
 use dyno_txn_core::message::{Address, Head, Message};
-use dyno_txn_core::{Config, Effects, Partition, Stamps};
+use dyno_txn_core::{Config, Effects, Partition, Timestamps};
 
 const CLIENT: Address = Address::Client(7);
 const TABLE: TableId = TableId(1);
 /// Bytes of a key that rows are spread by.
 const PREFIX: u16 = 8;
 /// What lies between two timestamps.
-const STEP: Stamp = 1_000;
+const STEP: Timestamp = 1_000;
 
 /// Gives timestamps that the test can see.
 #[derive(Clone, Default)]
 struct Clock(Arc<AtomicU64>);
 
-impl Stamps for Clock {
-    fn next(&mut self) -> Option<Stamp> {
+impl Timestamps for Clock {
+    fn next(&mut self) -> Option<Timestamp> {
         let before = self.0.fetch_add(STEP, Ordering::Relaxed);
         Some(before + STEP)
     }
 
-    fn plausible(&mut self, _: Stamp) -> bool {
+    fn plausible(&mut self, _: Timestamp) -> bool {
         true
     }
 }
@@ -77,7 +78,7 @@ impl One {
     fn shot(&mut self, operations: Vec<Operation>) -> Vec<Message> {
         self.say(Message::OneShot {
             ticket: 1,
-            stamp: None,
+            timestamp: None,
             priority: 128,
             deadline_ns: u64::MAX,
             request: Request::Operations(operations),
@@ -100,9 +101,9 @@ impl One {
     }
 
     /// The operations of an interactive transaction that began at this timestamp.
-    fn at(&mut self, stamp: Stamp, batch: u32, operations: Vec<Operation>) -> Vec<Message> {
+    fn at(&mut self, timestamp: Timestamp, batch: u32, operations: Vec<Operation>) -> Vec<Message> {
         let head = Head {
-            stamp,
+            timestamp,
             holder: 0,
             priority: 128,
         };
@@ -290,7 +291,7 @@ fn work_that_waited_until_its_snapshot_was_forgotten_is_refused() {
         one.done(vec![Operation::put(key(2), "later")]);
     }
     let head = Head {
-        stamp: owner,
+        timestamp: owner,
         holder: 0,
         priority: 128,
     };

@@ -53,16 +53,16 @@ fn between_partitions(head: Head, def: TableDef) -> Vec<Message> {
     vec![
         Message::Confirm { head, writes: 3 },
         Message::Executed {
-            stamp: 7,
+            timestamp: 7,
             batch: 2,
             result: Ok(vec![part]),
         },
         Message::Vote {
-            stamp: 7,
+            timestamp: 7,
             result: Err(error),
         },
         Message::Pushed {
-            stamp: 7,
+            timestamp: 7,
             by: 8,
             fate: Fate::Forgotten,
         },
@@ -73,7 +73,7 @@ fn between_partitions(head: Head, def: TableDef) -> Vec<Message> {
 
 fn messages() -> Vec<Message> {
     let head = Head {
-        stamp: 7,
+        timestamp: 7,
         holder: 1,
         priority: 128,
     };
@@ -87,13 +87,13 @@ fn messages() -> Vec<Message> {
         home: Some(key),
     };
     let committed = Committed {
-        stamp: Some(3),
+        timestamp: Some(3),
         answers: vec![Answer::Done],
         returned: vec![4],
     };
-    let shot = |stamp, request| Message::OneShot {
+    let shot = |timestamp, request| Message::OneShot {
         ticket: 1,
-        stamp,
+        timestamp,
         priority: 1,
         deadline_ns: 2,
         request,
@@ -128,7 +128,7 @@ fn messages() -> Vec<Message> {
 
 fn records() -> Vec<Record> {
     let head = Head {
-        stamp: 7,
+        timestamp: 7,
         holder: 1,
         priority: 128,
     };
@@ -142,12 +142,12 @@ fn records() -> Vec<Record> {
         ..redo.clone()
     };
     let kept = Kept {
-        stamp: 5,
+        timestamp: 5,
         row: redo.clone(),
     };
     vec![
         Record::Commit {
-            stamp: 7,
+            timestamp: 7,
             writes: vec![redo.clone(), gone],
         },
         Record::Prepared {
@@ -155,12 +155,12 @@ fn records() -> Vec<Record> {
             writes: vec![redo.clone()],
         },
         Record::Decided {
-            stamp: 7,
+            timestamp: 7,
             participants: vec![2],
             writes: vec![redo],
         },
         Record::Finalized {
-            stamp: 7,
+            timestamp: 7,
             commit: true,
         },
         Record::Rows { rows: vec![kept] },
@@ -221,7 +221,7 @@ fn nesting_has_a_limit() {
     let request = Request::Operations(operations);
     let message = Message::OneShot {
         ticket: 1,
-        stamp: None,
+        timestamp: None,
         priority: 0,
         deadline_ns: 0,
         request,
@@ -232,20 +232,26 @@ fn nesting_has_a_limit() {
 
 #[test]
 fn version_one_stays_readable() {
-    // A commit at stamp 7 that wrote [3] under [1, 2] of table 1.
+    // A commit at timestamp 7 that wrote [3] under [1, 2] of table 1.
     let old = b"\x01\x01\x07\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\x02\0\0\0\x01\x02\x01\x01\0\0\0\x03";
     let writes = vec![Redo {
         table: TableId(1),
         key: vec![1, 2],
         value: Some(vec![3]),
     }];
-    assert_eq!(Record::decode(old), Ok(Record::Commit { stamp: 7, writes }));
-    // A finalize of stamp 7, to be kept.
+    assert_eq!(
+        Record::decode(old),
+        Ok(Record::Commit {
+            timestamp: 7,
+            writes
+        })
+    );
+    // A finalize of timestamp 7, to be kept.
     let old = b"\x01\x10\x07\0\0\0\0\0\0\0\x01";
     assert_eq!(
         Message::decode(old),
         Ok(Message::Finalize {
-            stamp: 7,
+            timestamp: 7,
             commit: true
         })
     );
@@ -299,7 +305,7 @@ fn every_variant() -> Vec<Message> {
         Answer::Page(page),
     ];
     let result = Ok(Committed {
-        stamp: None,
+        timestamp: None,
         answers,
         returned: Vec::new(),
     });
@@ -308,7 +314,7 @@ fn every_variant() -> Vec<Message> {
     let mut all = vec![
         Message::OneShot {
             ticket: 1,
-            stamp: None,
+            timestamp: None,
             priority: 2,
             deadline_ns: 3,
             request: Request::Operations(vec![Operation::Scan(scan)]),
@@ -316,10 +322,13 @@ fn every_variant() -> Vec<Message> {
         Message::CreateTable { ticket: 2, def },
         Message::Done { ticket: 3, result },
     ];
-    all.extend(errors.map(|result| Message::Stamps { ticket: 4, result }));
-    let (stamp, by) = (5, 6);
+    all.extend(errors.map(|result| Message::Timestamps { ticket: 4, result }));
     for fate in [Fate::Open, Fate::Committed, Fate::Aborted, Fate::Forgotten] {
-        all.push(Message::Pushed { stamp, by, fate });
+        all.push(Message::Pushed {
+            timestamp: 5,
+            by: 6,
+            fate,
+        });
     }
     all
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use dyno_txn_api::{Code, Error, Result, Stamp};
+use dyno_txn_api::{Code, Error, Result, Timestamp};
 
 use crate::database::in_time;
 use crate::proto::{Compare, DeleteRangeRequest, PutRequest, Request, TxnRequest};
@@ -11,7 +11,7 @@ use crate::transaction::Optimistic;
 impl Optimistic<'_> {
     /// Commits. Returns the revision that the commit made, or the one that was read if there were
     /// no writes.
-    pub fn finish(&mut self) -> Result<Option<Stamp>> {
+    pub fn finish(&mut self) -> Result<Option<Timestamp>> {
         if let Some(error) = &self.doomed {
             let text = format!("an earlier operation failed: {error}");
             return Err(Error::new(Code::WriteFailed, text));

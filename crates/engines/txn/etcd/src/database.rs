@@ -94,7 +94,7 @@ impl Database for Etcd {
             }
         };
         Ok(Committed {
-            stamp: transaction.finish()?,
+            timestamp: transaction.finish()?,
             answers,
             returned,
         })

@@ -7,7 +7,7 @@ use std::time::Instant;
 use dyno_txn_api::limits::{OPERATIONS_MAX, check_key, check_value};
 use dyno_txn_api::{
     Answer, Change, Code, Continuation, Direction, Error, Found, Key, Operation, Operations,
-    Options, Page, Result, Row, Scan, Stamp, TableDef, TableId, Transaction, index_id,
+    Options, Page, Result, Row, Scan, TableDef, TableId, Timestamp, Transaction, index_id,
 };
 
 use crate::database::{Etcd, in_time};
@@ -392,7 +392,7 @@ impl Operations for Optimistic<'_> {
 }
 
 impl Transaction for Optimistic<'_> {
-    fn commit(mut self: Box<Self>) -> Result<Option<Stamp>> {
+    fn commit(mut self: Box<Self>) -> Result<Option<Timestamp>> {
         self.finish()
     }
 
@@ -401,7 +401,7 @@ impl Transaction for Optimistic<'_> {
         Ok(())
     }
 
-    fn stamp(&self) -> Option<Stamp> {
+    fn timestamp(&self) -> Option<Timestamp> {
         (self.revision > 0).then_some(self.revision as u64)
     }
 }

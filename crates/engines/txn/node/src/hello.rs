@@ -353,7 +353,7 @@ mod tests {
         for length in 0..bytes.len() {
             assert_ne!(MemberHello::decode(&bytes[..length]), Ok(hello.clone()));
         }
-        let message = Message::Heartbeat { stamp: 9 };
+        let message = Message::Heartbeat { timestamp: 9 };
         let mut between = Vec::new();
         encode_peer_message(Address::Partition(3), &message, &mut between);
         assert_eq!(between[..5], [1, 3, 0, 0, 0]);

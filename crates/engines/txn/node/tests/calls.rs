@@ -148,9 +148,9 @@ fn a_write_that_nobody_waited_for_fails_the_commit_with_its_own_reason() {
         .create_table(&TableDef::hash("units", 0))
         .expect("a table");
     let mut older = db.begin(&Options::default()).expect("it begins");
-    assert_eq!(older.stamp(), None, "nothing was asked yet");
+    assert_eq!(older.timestamp(), None, "nothing was asked yet");
     older.get(table, b"another").expect("it reads");
-    assert!(older.stamp().is_some());
+    assert!(older.timestamp().is_some());
     // A younger one reads the row first: the older one may not write it any more.
     db.transact(|t| t.get(table, b"row")).expect("it reads");
     older.put(table, b"row", b"late").expect("it is sent");

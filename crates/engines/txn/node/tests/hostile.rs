@@ -170,7 +170,7 @@ fn a_client_that_asks_and_does_not_read_is_hung_up_on_and_others_go_on() {
         let request = Request::Operations(vec![Operation::Scan(Scan::all(table))]);
         let message = Message::OneShot {
             ticket,
-            stamp: None,
+            timestamp: None,
             priority: 128,
             deadline_ns: u64::MAX,
             request,

@@ -193,7 +193,7 @@ impl Inner {
 
 fn committed(answers: Vec<dyno_txn_api::Answer>, returned: Vec<u8>) -> Committed {
     Committed {
-        stamp: None,
+        timestamp: None,
         answers,
         returned,
     }

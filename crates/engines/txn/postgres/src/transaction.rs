@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use dyno_txn_api::limits::OPERATIONS_MAX;
 use dyno_txn_api::{
-    Answer, Change, Code, Error, Operation, Operations, Options, Result, Row, Stamp, TableId,
+    Answer, Change, Code, Error, Operation, Operations, Options, Result, Row, TableId, Timestamp,
     Transaction,
 };
 
@@ -249,7 +249,7 @@ impl Operations for Running<'_> {
 }
 
 impl Transaction for Running<'_> {
-    fn commit(mut self: Box<Self>) -> Result<Option<Stamp>> {
+    fn commit(mut self: Box<Self>) -> Result<Option<Timestamp>> {
         self.finish().map(|()| None)
     }
 

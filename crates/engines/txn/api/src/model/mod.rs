@@ -14,7 +14,7 @@ use std::time::Instant;
 use crate::limits::OPERATIONS_MAX;
 use crate::{
     Answer, Code, Committed, Database, Description, Error, Operation, Operations, Options,
-    Procedures, Request, Result, Stamp, Table, TableDef, TableId, Transaction,
+    Procedures, Request, Result, Table, TableDef, TableId, Timestamp, Transaction,
 };
 use rows::Rows;
 
@@ -30,7 +30,7 @@ pub struct Model {
 struct State {
     tables: BTreeMap<TableId, TableDef>,
     rows: Rows,
-    stamp: Stamp,
+    timestamp: Timestamp,
     busy: bool,
     committed: u64,
     rolled_back: u64,
@@ -71,11 +71,11 @@ impl Model {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         state.busy = true;
-        state.stamp += 1;
-        let stamp = state.stamp;
+        state.timestamp += 1;
+        let timestamp = state.timestamp;
         Ok(ModelTransaction {
             model: self,
-            stamp,
+            timestamp,
             read_only: options.read_only,
             undo: Vec::new(),
             doomed: false,
@@ -87,7 +87,7 @@ impl Model {
 /// The one transaction that is running.
 struct ModelTransaction<'a> {
     model: &'a Model,
-    stamp: Stamp,
+    timestamp: Timestamp,
     read_only: bool,
     /// The old value of each key that was written, in the order of the writes.
     undo: Vec<(TableId, Vec<u8>, Option<Vec<u8>>)>,
@@ -173,17 +173,17 @@ impl Operations for ModelTransaction<'_> {
 }
 
 impl Transaction for ModelTransaction<'_> {
-    fn commit(mut self: Box<Self>) -> Result<Option<Stamp>> {
+    fn commit(mut self: Box<Self>) -> Result<Option<Timestamp>> {
         self.finish(true)?;
-        Ok(Some(self.stamp))
+        Ok(Some(self.timestamp))
     }
 
     fn rollback(mut self: Box<Self>) -> Result<()> {
         self.finish(false)
     }
 
-    fn stamp(&self) -> Option<Stamp> {
-        Some(self.stamp)
+    fn timestamp(&self) -> Option<Timestamp> {
+        Some(self.timestamp)
     }
 }
 
@@ -240,7 +240,7 @@ impl Database for Model {
         };
         transaction.finish(true)?;
         Ok(Committed {
-            stamp: Some(transaction.stamp),
+            timestamp: Some(transaction.timestamp),
             answers,
             returned,
         })

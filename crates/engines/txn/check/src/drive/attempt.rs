@@ -35,7 +35,7 @@ pub fn attempt(
         begin_ns: clock(),
         end_ns: None,
         outcome: Outcome::Unknown,
-        stamp: None,
+        timestamp: None,
         // Until more is known, the transaction may have written everything that it was going to
         // write.
         ops: planned.intended(),
@@ -73,11 +73,11 @@ fn interactive(
     told.ops = session.into_ops();
     // The timestamp is noted before the commit, so that it is known even if the answer to the
     // commit is lost.
-    told.stamp = transaction.stamp();
+    told.timestamp = transaction.timestamp();
     match worked {
         Ok(()) => {
-            if let Some(stamp) = transaction.commit()? {
-                told.stamp = Some(stamp);
+            if let Some(timestamp) = transaction.commit()? {
+                told.timestamp = Some(timestamp);
             }
             Ok(())
         }
@@ -103,7 +103,7 @@ fn call(
         home: first.map(|key| tables.key(key)),
     };
     let committed = db.execute(request, options)?;
-    told.stamp = committed.stamp;
+    told.timestamp = committed.timestamp;
     told.ops = workload::returned(&committed.returned)?;
     Ok(())
 }
@@ -147,7 +147,7 @@ pub(crate) fn one_shot(
 
 /// Fills the values that were read into the history.
 pub(crate) fn answered(committed: Committed, ops: Vec<Op>, told: &mut Transaction) {
-    told.stamp = committed.stamp;
+    told.timestamp = committed.timestamp;
     told.ops = ops;
     for (op, answer) in told.ops.iter_mut().zip(committed.answers) {
         if let (Op::Read { key, value }, Answer::Value(bytes)) = (op, answer) {

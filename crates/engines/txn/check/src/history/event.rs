@@ -29,10 +29,11 @@ pub enum What {
         process: u32,
     },
     /// The transaction's timestamp, as soon as the client knows it.
-    Stamp {
+    #[serde(rename = "stamp")]
+    Timestamp {
         /// The snapshot that the transaction reads, and its place in the order.
         #[serde(rename = "s")]
-        stamp: u64,
+        timestamp: u64,
     },
     /// An operation: a read once it is answered, a write before it is sent.
     #[serde(untagged)]
@@ -45,7 +46,7 @@ pub enum What {
         outcome: Outcome,
         /// The timestamp, if the answer contained it.
         #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
-        stamp: Option<u64>,
+        timestamp: Option<u64>,
     },
 }
 

@@ -20,7 +20,7 @@ pub struct Transaction {
     /// Whether it took effect, as far as its client knows.
     pub outcome: Outcome,
     /// Its place in the order that the database claims, if the client was told.
-    pub stamp: Option<u64>,
+    pub timestamp: Option<u64>,
     /// What it did and saw, in order.
     pub ops: Vec<Op>,
 }
@@ -33,7 +33,7 @@ impl Transaction {
             begin_ns,
             end_ns: None,
             outcome: Outcome::Unknown,
-            stamp: None,
+            timestamp: None,
             ops: Vec::new(),
         }
     }
@@ -47,11 +47,11 @@ impl Transaction {
         }
         match &event.what {
             What::Begin { .. } => return Err("it began before"),
-            What::Stamp { stamp } => self.learn(*stamp)?,
+            What::Timestamp { timestamp } => self.learn(*timestamp)?,
             What::Did(op) => self.ops.push(op.clone()),
-            What::End { outcome, stamp } => {
-                if let Some(stamp) = stamp {
-                    self.learn(*stamp)?;
+            What::End { outcome, timestamp } => {
+                if let Some(timestamp) = timestamp {
+                    self.learn(*timestamp)?;
                 }
                 self.outcome = *outcome;
                 self.end_ns = Some(event.at_ns);
@@ -60,9 +60,9 @@ impl Transaction {
         Ok(())
     }
 
-    fn learn(&mut self, stamp: u64) -> Result<(), &'static str> {
-        match self.stamp.replace(stamp) {
-            Some(before) if before != stamp => Err("it has two different stamps"),
+    fn learn(&mut self, timestamp: u64) -> Result<(), &'static str> {
+        match self.timestamp.replace(timestamp) {
+            Some(before) if before != timestamp => Err("it has two different timestamps"),
             _ => Ok(()),
         }
     }
@@ -80,14 +80,16 @@ impl Transaction {
             what,
         };
         let process = self.process;
-        let stamp = self.stamp.map(|stamp| What::Stamp { stamp });
+        let timestamp = self
+            .timestamp
+            .map(|timestamp| What::Timestamp { timestamp });
         let ops = self.ops.iter().map(|op| What::Did(op.clone()));
         let end = self.end_ns.map(|at_ns| {
-            let (outcome, stamp) = (self.outcome, None);
-            event(at_ns, What::End { outcome, stamp })
+            let (outcome, timestamp) = (self.outcome, None);
+            event(at_ns, What::End { outcome, timestamp })
         });
         std::iter::once(What::Begin { process })
-            .chain(stamp)
+            .chain(timestamp)
             .chain(ops)
             .map(move |what| event(self.begin_ns, what))
             .chain(end)
@@ -97,8 +99,8 @@ impl Transaction {
 impl fmt::Display for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "T{} (client {}", self.id, self.process)?;
-        if let Some(stamp) = self.stamp {
-            write!(f, ", stamp {stamp}")?;
+        if let Some(timestamp) = self.timestamp {
+            write!(f, ", timestamp {timestamp}")?;
         }
         match self.outcome {
             Outcome::Ok => f.write_str("): ")?,

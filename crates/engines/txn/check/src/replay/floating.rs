@@ -22,8 +22,8 @@ struct Bounds {
 /// A read that saw another version of a row that a floating transaction may have written.
 #[derive(Debug, Clone, Copy)]
 struct Sighting {
-    reader_stamp: u64,
-    version_stamp: u64,
+    reader_timestamp: u64,
+    version_timestamp: u64,
     reader: usize,
 }
 
@@ -42,7 +42,7 @@ impl Floating {
     pub fn from_history(history: &History) -> Self {
         let mut floating = Self::default();
         for (place, transaction) in history.transactions.iter().enumerate() {
-            if transaction.outcome == Outcome::Unknown && transaction.stamp.is_none() {
+            if transaction.outcome == Outcome::Unknown && transaction.timestamp.is_none() {
                 let keys: HashSet<Key> = transaction.written().collect();
                 floating.rows.extend(&keys);
                 floating
@@ -68,13 +68,13 @@ impl Floating {
     }
 
     /// Notes that a reader saw a version of a row, if it is not a floating one.
-    pub fn read(&mut self, key: Key, reader_stamp: u64, seen: Option<&Version>, reader: usize) {
-        let version_stamp = seen.map_or(0, |version| version.stamp);
+    pub fn read(&mut self, key: Key, reader_timestamp: u64, seen: Option<&Version>, reader: usize) {
+        let version_timestamp = seen.map_or(0, |version| version.timestamp);
         let floats = seen.is_some_and(|version| self.written.contains_key(&version.writer));
         if self.rows.contains(&key) && !floats {
             self.sightings.entry(key).or_default().push(Sighting {
-                reader_stamp,
-                version_stamp,
+                reader_timestamp,
+                version_timestamp,
                 reader,
             });
         }
@@ -117,8 +117,8 @@ impl Floating {
                     // The timestamp of the transaction is at most that of the first reader that saw
                     // it. Readers after that must not see versions that are older than the
                     // transaction.
-                    let after = sighting.reader_stamp >= upto.0;
-                    if after && sighting.version_stamp <= above.0 {
+                    let after = sighting.reader_timestamp >= upto.0;
+                    if after && sighting.version_timestamp <= above.0 {
                         torn(upto.1, sighting.reader);
                     }
                 }
@@ -131,9 +131,9 @@ impl Replay<'_> {
     /// Whether a value that no version explains comes from a floating transaction. If so, it
     /// becomes the newest version.
     pub(super) fn float(&mut self, place: usize, key: Key, seen: Option<&Value>) -> bool {
-        let stamp = self.stamp(place);
+        let timestamp = self.timestamp(place);
         let settled = self.model.versions(key).iter().rev().find(|v| !v.maybe);
-        let above = settled.map_or(0, |version| version.stamp);
+        let above = settled.map_or(0, |version| version.timestamp);
         let Some(writer) = self.writers.place(key, seen) else {
             return false;
         };
@@ -142,7 +142,7 @@ impl Replay<'_> {
         if !wrote.is_some_and(|keys| keys.contains(&key)) {
             return false;
         }
-        self.floating.seen(writer, above, stamp, place);
+        self.floating.seen(writer, above, timestamp, place);
         // The timestamp of the version is not known. That of the version it replaced is a lower
         // bound.
         self.model

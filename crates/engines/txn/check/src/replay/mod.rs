@@ -29,9 +29,9 @@ use writers::Writers;
 pub enum Unplayable {
     /// The database does not tell its order.
     #[error(
-        "T{transaction} is committed without a stamp; only histories with stamps can be replayed"
+        "T{transaction} is committed without a timestamp; only histories with timestamps can be replayed"
     )]
-    NoStamp {
+    NoTimestamp {
         /// The id of the first committed transaction without a timestamp.
         transaction: u64,
     },
@@ -42,10 +42,10 @@ pub enum Unplayable {
 /// # Errors
 /// A committed transaction has no timestamp, so the history claims no order.
 pub fn judge(history: &History) -> Result<Verdict, Unplayable> {
-    let unstamped = |t: &&Transaction| t.outcome == Outcome::Ok && t.stamp.is_none();
-    if let Some(transaction) = history.transactions.iter().find(unstamped) {
+    let without_timestamp = |t: &&Transaction| t.outcome == Outcome::Ok && t.timestamp.is_none();
+    if let Some(transaction) = history.transactions.iter().find(without_timestamp) {
         let transaction = transaction.id;
-        return Err(Unplayable::NoStamp { transaction });
+        return Err(Unplayable::NoTimestamp { transaction });
     }
     let mut verdict = Verdict::default();
     strictness::judge(history, &mut verdict);
@@ -71,13 +71,13 @@ pub fn judge(history: &History) -> Result<Verdict, Unplayable> {
 fn order(history: &History, verdict: &mut Verdict) -> Vec<usize> {
     let all = &history.transactions;
     let mut order: Vec<usize> = (0..all.len())
-        .filter(|&at| all[at].stamp.is_some())
+        .filter(|&at| all[at].timestamp.is_some())
         .collect();
     order.sort_by_key(|&at| {
         // A reader comes before a writer with the same timestamp, so it is judged by what was there
         // before.
         (
-            all[at].stamp,
+            all[at].timestamp,
             all[at].written().next().is_some(),
             all[at].id,
         )
@@ -87,9 +87,9 @@ fn order(history: &History, verdict: &mut Verdict) -> Vec<usize> {
     let writers: Vec<usize> = order.iter().copied().filter(committed).collect();
     for pair in writers.windows(2) {
         let (a, b) = (&all[pair[0]], &all[pair[1]]);
-        if a.stamp == b.stamp {
-            verdict.add(Rule::SameStamp, || {
-                format!("two writers have one stamp: {a}; {b}")
+        if a.timestamp == b.timestamp {
+            verdict.add(Rule::SameTimestamp, || {
+                format!("two writers have one timestamp: {a}; {b}")
             });
         }
     }
@@ -117,8 +117,8 @@ impl<'h> Replay<'h> {
         &self.history.transactions[place]
     }
 
-    fn stamp(&self, place: usize) -> u64 {
-        self.transaction(place).stamp.unwrap_or(0)
+    fn timestamp(&self, place: usize) -> u64 {
+        self.transaction(place).timestamp.unwrap_or(0)
     }
 
     /// Plays one transaction: first its reads against the model and its own writes, then its
@@ -150,9 +150,9 @@ impl<'h> Replay<'h> {
         };
         // The writes become visible together at the end, so that the transaction's reads see the
         // snapshot before it.
-        let stamp = self.stamp(place);
+        let timestamp = self.timestamp(place);
         for (key, written) in overlay.writes() {
-            self.model.install(key, stamp, place, written, maybe);
+            self.model.install(key, timestamp, place, written, maybe);
         }
     }
 }

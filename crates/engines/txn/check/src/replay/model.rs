@@ -45,7 +45,7 @@ impl Written {
 #[derive(Debug, Clone)]
 pub(super) struct Version {
     /// Its timestamp, which is its place in the order.
-    pub stamp: u64,
+    pub timestamp: u64,
     /// The place of the transaction that wrote it.
     pub writer: usize,
     /// The value, as far as it is known.
@@ -84,13 +84,20 @@ impl Model {
     }
 
     /// Adds the newest version of a row. A settled one hides all others.
-    pub fn install(&mut self, key: Key, stamp: u64, writer: usize, written: Written, maybe: bool) {
+    pub fn install(
+        &mut self,
+        key: Key,
+        timestamp: u64,
+        writer: usize,
+        written: Written,
+        maybe: bool,
+    ) {
         let row = self.rows.entry(key).or_default();
         if !maybe {
             row.clear();
         }
         row.push(Version {
-            stamp,
+            timestamp,
             writer,
             written,
             maybe,

@@ -43,7 +43,7 @@ impl Replay<'_> {
             // It is not known when the row was deleted, so its absence proves nothing.
             return;
         }
-        let stamp = self.stamp(place);
+        let timestamp = self.timestamp(place);
         let fitting = self.fitting(key, |written| written.fits(seen));
         let Some(&at) = fitting.first() else {
             if !self.float(place, key, seen) {
@@ -52,7 +52,7 @@ impl Replay<'_> {
             return;
         };
         let version = at.checked_sub(1).map(|at| &self.model.versions(key)[at]);
-        self.floating.read(key, stamp, version, place);
+        self.floating.read(key, timestamp, version, place);
         // If two versions look alike, as two deletes do, it stays open which of them was seen.
         let certain = fitting.len() == 1;
         self.decide(place, key, at, certain);
@@ -142,18 +142,18 @@ impl Replay<'_> {
                 Rule::IntermediateRead,
                 format!("which T{by} replaced before it committed"),
             ),
-            Origin::At(by, Some(stamp)) if Some(stamp) > reader.stamp => (
+            Origin::At(by, Some(timestamp)) if Some(timestamp) > reader.timestamp => (
                 Rule::FutureRead,
-                format!("which T{by} wrote at the later stamp {stamp}"),
+                format!("which T{by} wrote at the later timestamp {timestamp}"),
             ),
             Origin::At(by, _) => (Rule::StaleRead, format!("which T{by} wrote")),
             Origin::Absence => (Rule::StaleRead, "as if it were absent".to_owned()),
         };
-        let stamp = self.stamp(place);
+        let timestamp = self.timestamp(place);
         self.verdict.add(rule, || {
             let (id, seen) = (reader.id, shown(seen));
             format!(
-                "T{id} at stamp {stamp} read {key} = {seen}, {what}; at that stamp it is {expected}"
+                "T{id} at timestamp {timestamp} read {key} = {seen}, {what}; at that timestamp it is {expected}"
             )
         });
     }
@@ -163,7 +163,7 @@ impl Replay<'_> {
         for version in self.model.versions(key).iter().rev() {
             let by = self.transaction(version.writer).id;
             let holds = &version.written;
-            texts.push(format!("{holds} (T{by}, stamp {})", version.stamp));
+            texts.push(format!("{holds} (T{by}, timestamp {})", version.timestamp));
             if !version.maybe {
                 return texts.join(", or ");
             }

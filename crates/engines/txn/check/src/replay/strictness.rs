@@ -21,17 +21,17 @@ pub(super) fn judge(history: &History, verdict: &mut Verdict) {
                 .is_some_and(|end| end < all[begun].begin_ns)
         };
         while let Some(place) = ends.next_if(ended) {
-            if highest.is_none_or(|before| all[before].stamp < all[place].stamp) {
+            if highest.is_none_or(|before| all[before].timestamp < all[place].timestamp) {
                 highest = Some(place);
             }
         }
         if let Some(before) = highest
-            && all[before].stamp >= all[begun].stamp
+            && all[before].timestamp >= all[begun].timestamp
         {
             let (a, b) = (&all[before], &all[begun]);
             verdict.add(Rule::Strictness, || {
                 format!(
-                    "T{} ended before T{} began, but its stamp is not lower: {a}; {b}",
+                    "T{} ended before T{} began, but its timestamp is not lower: {a}; {b}",
                     a.id, b.id
                 )
             });

@@ -84,7 +84,7 @@ impl Writers {
             (false, _) => Origin::Unwritten,
             _ if writer.outcome == Outcome::Fail => Origin::Failed(writer.id),
             (_, false) => Origin::Replaced(writer.id),
-            _ => Origin::At(writer.id, writer.stamp),
+            _ => Origin::At(writer.id, writer.timestamp),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A client node, whose sessions take their timestamps together.
 
 use dyno_sim::NodeId;
-use dyno_txn_api::Stamp;
+use dyno_txn_api::Timestamp;
 use dyno_txn_core::message::{Address, Message};
 use dyno_txn_core::oracle::Batcher;
 
@@ -39,12 +39,12 @@ impl Client {
 
 impl Cluster {
     /// Takes a timestamp for a session, in one request with those of other sessions.
-    pub(super) fn want_stamp(&mut self, client: usize, session: usize) {
+    pub(super) fn want_timestamp(&mut self, client: usize, session: usize) {
         let message = self.clients[client].batcher.want(session as u64);
-        self.ask_for_stamps(client, message);
+        self.ask_for_timestamps(client, message);
     }
 
-    fn ask_for_stamps(&mut self, client: usize, message: Option<Message>) {
+    fn ask_for_timestamps(&mut self, client: usize, message: Option<Message>) {
         let Some(message) = message else {
             return;
         };
@@ -55,31 +55,31 @@ impl Cluster {
         let (node, request) = (asking.node, asking.requests);
         let from = Address::Client(BATCHERS + client as u64);
         self.post(node, from, oracle, message);
-        let again = Timer::Stamps { client, request };
+        let again = Timer::Timestamps { client, request };
         self.world.set_timer(node, AGAIN_NS, again);
     }
 
-    pub(super) fn on_stamps_timeout(&mut self, client: usize, request: u64) {
+    pub(super) fn on_timestamps_timeout(&mut self, client: usize, request: u64) {
         let asking = &mut self.clients[client];
         if asking.under_way && asking.requests == request {
             let message = asking.batcher.again();
             asking.oracle = (asking.oracle + 1) % self.oracles.nodes.len().max(1);
-            self.ask_for_stamps(client, message);
+            self.ask_for_timestamps(client, message);
         }
     }
 
     /// Handles the refusal of an oracle that does not serve: asks the other one after a pause.
-    pub(super) fn on_stamps_refused(&mut self, client: usize) {
+    pub(super) fn on_timestamps_refused(&mut self, client: usize) {
         let asking = &self.clients[client];
         if asking.under_way {
             let (node, request) = (asking.node, asking.requests);
-            let again = Timer::Stamps { client, request };
+            let again = Timer::Timestamps { client, request };
             self.world.set_timer(node, PAUSE_NS, again);
         }
     }
 
     /// Hands the timestamps of an answer to the sessions that wait for them.
-    pub(super) fn on_stamps(&mut self, client: usize, ticket: u64, first: Stamp) {
+    pub(super) fn on_timestamps(&mut self, client: usize, ticket: u64, first: Timestamp) {
         let (given, next) = self.clients[client].batcher.answered(ticket, Ok(first));
         // The answer to a request that was repeated may come twice. Nothing waits for the second
         // one.
@@ -87,9 +87,9 @@ impl Cluster {
             return;
         }
         self.clients[client].under_way = false;
-        self.ask_for_stamps(client, next);
+        self.ask_for_timestamps(client, next);
         for (session, result) in given {
-            self.stamped(session as usize, result);
+            self.timestamp_arrived(session as usize, result);
         }
     }
 }

@@ -6,7 +6,7 @@ use dyno_sim::{Cut, Event, NodeId, Random, Settings, World};
 use dyno_txn_api::{Procedures, TableId};
 use dyno_txn_core::message::{Address, Message, PartitionId};
 use dyno_txn_core::placement::partition_of;
-use dyno_txn_core::{Schema, Stamps};
+use dyno_txn_core::{Schema, Timestamps};
 
 use super::Options;
 use super::chosen::Chosen;
@@ -60,7 +60,7 @@ pub(super) enum Timer {
     Start {
         node: NodeId,
     },
-    Stamps {
+    Timestamps {
         client: usize,
         request: u64,
     },
@@ -117,7 +117,7 @@ impl Cluster {
                     node,
                     config,
                     procedures(),
-                    stamps(chosen, &local),
+                    timestamps(chosen, &local),
                 ));
             }
         }
@@ -194,10 +194,10 @@ impl Cluster {
             Address::Client(MAKER) => {}
             Address::Client(number) if number >= BATCHERS => {
                 let client = (number - BATCHERS) as usize;
-                if let Message::Stamps { ticket, result } = message {
+                if let Message::Timestamps { ticket, result } = message {
                     match result {
-                        Ok(first) => self.on_stamps(client, ticket, first),
-                        Err(_) => self.on_stamps_refused(client),
+                        Ok(first) => self.on_timestamps(client, ticket, first),
+                        Err(_) => self.on_timestamps_refused(client),
                     }
                 }
             }
@@ -207,12 +207,12 @@ impl Cluster {
 
     fn on_core_message(&mut self, core: usize, from: Address, message: Message) {
         let node = self.cores[core].node;
-        if let Message::Stamps { ticket, result } = &message {
+        if let Message::Timestamps { ticket, result } = &message {
             // The answer to a request of an earlier life may be below timestamps that were issued
             // since.
             let asked = self.cores[core].recovering == Some(*ticket);
-            if let (true, Ok(stamp)) = (asked, result) {
-                self.recovered(core, *stamp);
+            if let (true, Ok(timestamp)) = (asked, result) {
+                self.recovered(core, *timestamp);
             }
             return;
         }
@@ -220,7 +220,7 @@ impl Cluster {
         // know it by. The engine gets it over a connection, which does not repeat messages.
         if let Message::OneShot {
             ticket,
-            stamp: None,
+            timestamp: None,
             ..
         } = &message
             && !self.arrived.insert((from, *ticket))
@@ -252,7 +252,7 @@ impl Cluster {
         self.show_wall(node);
         match message {
             Message::BoundKept { bound, .. } => self.local.extend(bound),
-            Message::TakeStamps { ticket, count } => {
+            Message::TakeTimestamps { ticket, count } => {
                 let answer = self.local.answer(ticket, count);
                 self.post(node, to_oracle, from, answer);
             }
@@ -313,7 +313,7 @@ impl Cluster {
                 self.world.start(node);
                 self.start(node);
             }
-            Timer::Stamps { client, request } => self.on_stamps_timeout(client, request),
+            Timer::Timestamps { client, request } => self.on_timestamps_timeout(client, request),
             Timer::Session { session, turn } => self.on_session_timer(session, turn),
             Timer::Next { session } => {
                 if self.storming && self.sessions[session].is_idle() {
@@ -418,7 +418,7 @@ impl Cluster {
     }
 }
 
-pub(super) fn stamps(chosen: Chosen, local: &Local) -> Box<dyn Stamps + Send> {
+pub(super) fn timestamps(chosen: Chosen, local: &Local) -> Box<dyn Timestamps + Send> {
     match chosen.in_process {
         true => Box::new(local.clone()),
         false => Box::new(Elsewhere),

@@ -2,9 +2,9 @@
 //! messages to the network. When its node crashes, only the disk of the journal is left.
 
 use dyno_sim::{NodeId, Random};
-use dyno_txn_api::{Procedures, Stamp};
+use dyno_txn_api::{Procedures, Timestamp};
 use dyno_txn_core::message::{Address, Message};
-use dyno_txn_core::{Checkpoint, Config, Effects, Partition, Position, Stamps};
+use dyno_txn_core::{Checkpoint, Config, Effects, Partition, Position, Timestamps};
 use dyno_txn_log::Lsn;
 
 use super::journal::{End, Journal, Weather};
@@ -52,11 +52,11 @@ impl Core {
         node: NodeId,
         config: Config,
         procedures: Procedures,
-        stamps: Box<dyn Stamps + Send>,
+        timestamps: Box<dyn Timestamps + Send>,
     ) -> Self {
         Self {
             node,
-            partition: Some(Partition::new(config.clone(), procedures, stamps)),
+            partition: Some(Partition::new(config.clone(), procedures, timestamps)),
             journal: Journal::new(u64::from(config.id) + 1, config.seed),
             config,
             recovering: None,
@@ -67,8 +67,10 @@ impl Core {
     }
 
     /// The highest timestamp that it has seen.
-    pub fn newest(&self) -> Stamp {
-        self.partition.as_ref().map_or(0, Partition::newest_stamp)
+    pub fn newest(&self) -> Timestamp {
+        self.partition
+            .as_ref()
+            .map_or(0, Partition::newest_timestamp)
     }
 
     /// Ends the partition with its node. If it is `killed`, only the process ends and the machine
@@ -87,10 +89,10 @@ impl Core {
     pub fn restart(
         &mut self,
         procedures: Procedures,
-        stamps: Box<dyn Stamps + Send>,
+        timestamps: Box<dyn Timestamps + Send>,
         (weather, random): (Weather, &mut Random),
     ) -> Result<(), End> {
-        let mut partition = Partition::new(self.config.clone(), procedures, stamps);
+        let mut partition = Partition::new(self.config.clone(), procedures, timestamps);
         self.journal.expose(weather, random);
         self.journal.read()?;
         for record in self.journal.records() {
@@ -104,11 +106,11 @@ impl Core {
     }
 
     /// Ends the recovery with a timestamp above all that were issued.
-    pub fn recovered(&mut self, now: u64, stamp: Stamp) -> Result<Wants, String> {
+    pub fn recovered(&mut self, now: u64, timestamp: Timestamp) -> Result<Wants, String> {
         self.recovering = None;
         let id = self.config.id;
         self.input(|partition, effects| {
-            let done = partition.finish_recovery(now, stamp, effects);
+            let done = partition.finish_recovery(now, timestamp, effects);
             done.map_err(|error| format!("partition {id} cannot end its recovery: {error}"))
         })
     }
@@ -121,7 +123,7 @@ impl Core {
         }
         // Every second one goes through its bytes as from a real connection, which takes a shorter
         // path in the partition.
-        if matches!(&message, Message::OneShot { ticket, stamp: None, .. } if ticket % 2 == 0) {
+        if matches!(&message, Message::OneShot { ticket, timestamp: None, .. } if ticket % 2 == 0) {
             let mut bytes = Vec::new();
             message.encode(&mut bytes);
             return self.input_ok(|partition, effects| {

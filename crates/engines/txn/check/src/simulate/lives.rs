@@ -4,7 +4,7 @@
 use dyno_sim::NodeId;
 use dyno_txn_core::message::{Address, Message};
 
-use super::cluster::{Cluster, LOOK_NS, MS, Timer, procedures, stamps};
+use super::cluster::{Cluster, LOOK_NS, MS, Timer, procedures, timestamps};
 use super::core::Core;
 use super::journal::{End, Weather};
 use crate::verdict::Rule;
@@ -68,11 +68,11 @@ impl Cluster {
             .filter(|&c| self.cores[c].node == node)
             .collect();
         for &core in &mine {
-            let stamps = stamps(self.chosen, &self.local);
+            let timestamps = timestamps(self.chosen, &self.local);
             let disk = (self.weather(), &mut self.random);
             // One partition that cannot read its log ends the whole node, as it would end the
             // process.
-            if let Err(end) = self.cores[core].restart(procedures(), stamps, disk) {
+            if let Err(end) = self.cores[core].restart(procedures(), timestamps, disk) {
                 return self.fails(core, &end);
             }
         }
@@ -103,14 +103,14 @@ impl Cluster {
             Address::Partition(core as u32),
             Address::Oracle(oracle as u32),
         );
-        let ask = Message::TakeStamps { ticket, count: 1 };
+        let ask = Message::TakeTimestamps { ticket, count: 1 };
         self.post(node, from, oracle, ask);
         self.world.set_timer(node, LOOK_NS, Timer::Recover { core });
     }
 
-    pub(super) fn recovered(&mut self, core: usize, stamp: u64) {
+    pub(super) fn recovered(&mut self, core: usize, timestamp: u64) {
         let now = self.mono(self.cores[core].node);
-        match self.cores[core].recovered(now, stamp) {
+        match self.cores[core].recovered(now, timestamp) {
             Ok(wants) => self.apply(core, wants),
             Err(sentence) => self.complain(sentence),
         }

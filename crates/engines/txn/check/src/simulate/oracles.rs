@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dyno_sim::NodeId;
-use dyno_txn_api::{Code, Error, Stamp};
-use dyno_txn_core::Stamps;
+use dyno_txn_api::{Code, Error, Timestamp};
+use dyno_txn_core::Timestamps;
 use dyno_txn_core::message::{Address, Message};
 use dyno_txn_core::oracle::{Candidate, Clock};
 use parking_lot::Mutex;
@@ -15,14 +15,14 @@ const WINDOW_NS: u64 = 300_000_000;
 /// All timestamps that any oracle issued. Each must be above all earlier ones.
 #[derive(Debug, Default)]
 struct Issued {
-    last: Stamp,
+    last: Timestamp,
     fell: Option<String>,
 }
 
 impl Issued {
-    fn note(&mut self, first: Stamp, count: u32) {
+    fn note(&mut self, first: Timestamp, count: u32) {
         if first <= self.last {
-            let sentence = format!("stamp {first} was given after {}", self.last);
+            let sentence = format!("timestamp {first} was given after {}", self.last);
             self.fell.get_or_insert(sentence);
         }
         self.last = self.last.max(first + u64::from(count.max(1)) - 1);
@@ -106,7 +106,7 @@ impl Oracles {
             oracle.handle(now, wall, from, message, &mut sends);
         }
         for (_, message) in &sends {
-            if let Message::Stamps {
+            if let Message::Timestamps {
                 result: Ok(first), ..
             } = message
             {
@@ -130,10 +130,10 @@ struct Within {
 }
 
 impl Within {
-    fn issue(&mut self, wall: u64) -> Option<Stamp> {
-        let stamp = self.clock.issue(wall)?;
-        self.issued.note(stamp, 1);
-        Some(stamp)
+    fn issue(&mut self, wall: u64) -> Option<Timestamp> {
+        let timestamp = self.clock.issue(wall)?;
+        self.issued.note(timestamp, 1);
+        Some(timestamp)
     }
 }
 
@@ -152,11 +152,11 @@ impl Local {
     }
 
     /// Issues timestamps above `last` from now on, once a bound is stored.
-    pub fn begin(&self, last: Stamp) {
+    pub fn begin(&self, last: Timestamp) {
         self.with(|within| within.clock = Clock::new(last, last));
     }
 
-    pub fn extend(&self, bound: Stamp) {
+    pub fn extend(&self, bound: Timestamp) {
         self.with(|within| within.clock.extend(bound));
     }
 
@@ -179,7 +179,7 @@ impl Local {
     /// Answers a request for timestamps. They are consecutive, because the answer names only the
     /// first.
     pub fn answer(&self, ticket: u64, count: u32) -> Message {
-        let stamps = self.with(|within| {
+        let timestamps = self.with(|within| {
             let first = within.issue(within.wall)?;
             (1..count).try_fold(first, |last, _| {
                 // The clock reads 0 here, so it only counts on. If the bound is reached in between,
@@ -189,30 +189,30 @@ impl Local {
             Some(first)
         });
         let none = || Error::new(Code::Unavailable, "the bound is used up");
-        let result = stamps.ok_or_else(none);
-        Message::Stamps { ticket, result }
+        let result = timestamps.ok_or_else(none);
+        Message::Timestamps { ticket, result }
     }
 }
 
-impl Stamps for Local {
-    fn next(&mut self) -> Option<Stamp> {
+impl Timestamps for Local {
+    fn next(&mut self) -> Option<Timestamp> {
         self.with(|within| within.issue(within.wall))
     }
 
-    fn plausible(&mut self, stamp: Stamp) -> bool {
-        self.with(|within| stamp <= within.clock.last())
+    fn plausible(&mut self, timestamp: Timestamp) -> bool {
+        self.with(|within| timestamp <= within.clock.last())
     }
 }
 
 /// For partitions whose timestamps come with the transactions.
 pub(super) struct Elsewhere;
 
-impl Stamps for Elsewhere {
-    fn next(&mut self) -> Option<Stamp> {
+impl Timestamps for Elsewhere {
+    fn next(&mut self) -> Option<Timestamp> {
         None
     }
 
-    fn plausible(&mut self, _: Stamp) -> bool {
+    fn plausible(&mut self, _: Timestamp) -> bool {
         true
     }
 }

@@ -27,7 +27,7 @@ impl Cluster {
         let fell = [self.oracles.fell(), self.local.fell()];
         let fell = fell.into_iter().flatten();
         self.broken
-            .extend(fell.map(|sentence| (Rule::StampOrder, sentence)));
+            .extend(fell.map(|sentence| (Rule::TimestampOrder, sentence)));
         self.history
             .transactions
             .sort_by_key(|t| (t.begin_ns, t.id));

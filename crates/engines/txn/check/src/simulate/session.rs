@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dyno_sim::Random;
 use dyno_txn_api::{
-    Answer, Change, Committed, Error, Operation, Options, Request, Result, Retry, Stamp,
+    Answer, Change, Committed, Error, Operation, Options, Request, Result, Retry, Timestamp,
 };
 use dyno_txn_core::message::{Address, Fate, Message, PartitionId};
 use dyno_txn_core::{Coordinator, Event};
@@ -34,7 +34,7 @@ pub(super) struct Session {
 
 enum Doing {
     Nothing,
-    Stamping,
+    AwaitingTimestamp,
     Interactive(Box<Interactive>),
     OneShot {
         to: PartitionId,
@@ -97,7 +97,7 @@ impl Cluster {
             begin_ns,
             end_ns: None,
             outcome: Outcome::Unknown,
-            stamp: None,
+            timestamp: None,
             ops: planned.intended(),
         });
         (doing.planned, doing.way) = (planned, way);
@@ -105,27 +105,27 @@ impl Cluster {
         if self.chosen.in_process && way != Way::Interactive {
             return self.send_one_shot(session, None);
         }
-        doing.doing = Doing::Stamping;
+        doing.doing = Doing::AwaitingTimestamp;
         let client = doing.client;
-        self.want_stamp(client, session);
+        self.want_timestamp(client, session);
     }
 
     /// Continues with a timestamp, or ends without one.
-    pub(super) fn stamped(&mut self, session: usize, result: Result<Stamp>) {
-        if !matches!(self.sessions[session].doing, Doing::Stamping) {
+    pub(super) fn timestamp_arrived(&mut self, session: usize, result: Result<Timestamp>) {
+        if !matches!(self.sessions[session].doing, Doing::AwaitingTimestamp) {
             return;
         }
-        let Ok(stamp) = result else {
+        let Ok(timestamp) = result else {
             return self.end(session, Outcome::Fail);
         };
         let now = self.mono(self.node_of(session));
         let chosen = self.chosen;
         let doing = &mut self.sessions[session];
         if let Some(told) = &mut doing.told {
-            told.stamp = Some(stamp);
+            told.timestamp = Some(timestamp);
         }
         if doing.way != Way::Interactive {
-            return self.send_one_shot(session, Some(stamp));
+            return self.send_one_shot(session, Some(timestamp));
         }
         let options = Options {
             deadline: Duration::from_nanos(chosen.deadline_ns),
@@ -134,7 +134,7 @@ impl Cluster {
         };
         let leaves = chosen.abandon_one_in > 0 && doing.random.one_in(chosen.abandon_one_in);
         doing.doing = Doing::Interactive(Box::new(Interactive {
-            coordinator: Coordinator::begin(now, stamp, chosen.partitions(), &options),
+            coordinator: Coordinator::begin(now, timestamp, chosen.partitions(), &options),
             answers: Vec::new(),
             waits_for: None,
             leave_after: leaves.then(|| doing.random.below(4)),
@@ -235,7 +235,7 @@ impl Cluster {
     }
 
     /// Sends a transaction in one request, with or without a timestamp.
-    fn send_one_shot(&mut self, session: usize, stamp: Option<Stamp>) {
+    fn send_one_shot(&mut self, session: usize, timestamp: Option<Timestamp>) {
         let doing = &mut self.sessions[session];
         let first = doing.planned.intended().first().and_then(Op::written);
         let (request, ops) = match (doing.way, one_shot(self.tables, &doing.planned)) {
@@ -264,7 +264,7 @@ impl Cluster {
         let deadline_ns = self.chosen.deadline_ns;
         let one_shot_message = Message::OneShot {
             ticket,
-            stamp,
+            timestamp,
             priority,
             deadline_ns,
             request,
@@ -281,7 +281,7 @@ impl Cluster {
             return;
         };
         let doing = &mut self.sessions[session];
-        let stamp = doing.told.as_ref().and_then(|told| told.stamp);
+        let timestamp = doing.told.as_ref().and_then(|told| told.timestamp);
         match (&mut doing.doing, message) {
             (Doing::OneShot { ops, .. }, Message::Done { ticket, result })
                 if ticket == doing.turn =>
@@ -289,9 +289,13 @@ impl Cluster {
                 let ops = std::mem::take(ops);
                 self.on_one_shot_done(session, ops, result);
             }
-            (Doing::OneShot { asks: 1.., .. }, Message::Told { stamp: of, fate })
-                if Some(of) == stamp =>
-            {
+            (
+                Doing::OneShot { asks: 1.., .. },
+                Message::Told {
+                    timestamp: of,
+                    fate,
+                },
+            ) if Some(of) == timestamp => {
                 // The client learns that the transaction committed, but not what it read. If that
                 // decided what it wrote, as in a transfer, its history cannot say what happened.
                 let certain = |step: &Step| !matches!(step, Step::Transfer { .. });
@@ -303,7 +307,7 @@ impl Cluster {
                     _ => self.end(session, Outcome::Unknown),
                 }
             }
-            (Doing::Interactive(running), message) if message.to_interactive() == stamp => {
+            (Doing::Interactive(running), message) if message.to_interactive() == timestamp => {
                 let mut sends = Vec::new();
                 let event = running.coordinator.handle(from, message, &mut sends);
                 self.send_all(session, sends);
@@ -318,7 +322,7 @@ impl Cluster {
         let way = self.sessions[session].way;
         let outcome = outcome(&result);
         if let (Ok(committed), Some(told)) = (result, &mut self.sessions[session].told) {
-            told.stamp = committed.stamp;
+            told.timestamp = committed.timestamp;
             if way == Way::Operations {
                 answered(committed, ops, told);
             } else {
@@ -339,8 +343,8 @@ impl Cluster {
         if doing.turn != turn {
             return;
         }
-        let stamp = doing.told.as_ref().and_then(|told| told.stamp);
-        match (&mut doing.doing, stamp) {
+        let timestamp = doing.told.as_ref().and_then(|told| told.timestamp);
+        match (&mut doing.doing, timestamp) {
             (Doing::Interactive(running), _) => {
                 let mut sends = Vec::new();
                 let event = running.coordinator.tick(now, &mut sends);
@@ -350,16 +354,16 @@ impl Cluster {
             }
             // Without a timestamp a request has no name that could be asked for, and its outcome
             // stays unknown.
-            (Doing::OneShot { to, asks, .. }, Some(stamp)) if *asks < ASKS_MAX => {
+            (Doing::OneShot { to, asks, .. }, Some(timestamp)) if *asks < ASKS_MAX => {
                 *asks += 1;
-                let ask = vec![(*to, Message::Ask { stamp })];
+                let ask = vec![(*to, Message::Ask { timestamp })];
                 self.send_all(session, ask);
                 let after = self.chosen.deadline_ns;
                 self.world
                     .set_timer(node, after, Timer::Session { session, turn });
             }
             (Doing::OneShot { .. }, _) => self.end(session, Outcome::Unknown),
-            (Doing::Nothing | Doing::Stamping, _) => {}
+            (Doing::Nothing | Doing::AwaitingTimestamp, _) => {}
         }
     }
 

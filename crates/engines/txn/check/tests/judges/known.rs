@@ -27,7 +27,7 @@ const fn bad(name: &'static str, replay: Rule, cycles: Rule) -> Known {
     }
 }
 
-/// Wrong only by the order that the stamps claim, or in what only a model knows.
+/// Wrong only by the order that the timestamps claim, or in what only a model knows.
 const fn by_replay(name: &'static str, replay: Rule) -> Known {
     Known {
         name,
@@ -57,7 +57,7 @@ const BAD: &[Known] = &[
     bad("orders", Rule::StaleRead, Rule::IncompatibleOrder),
     bad("dirty-write", Rule::StaleRead, Rule::G0),
     bad("nobody", Rule::UnwrittenValue, Rule::UnwrittenValue),
-    by_replay("same-stamp", Rule::SameStamp),
+    by_replay("same-stamp", Rule::SameTimestamp),
     bad("register-lost-update", Rule::StaleRead, Rule::LostUpdate),
     bad("register-write-skew", Rule::StaleRead, Rule::G2),
     bad("register-long-fork", Rule::StaleRead, Rule::G2),
@@ -155,11 +155,11 @@ fn all_known_histories_are_in_the_table() {
 fn a_cycle_is_told_step_by_step() {
     let verdict = cycles::judge(&load("bad-torn"));
     let expected = "GSingle: T1 -wr 1/1-> T2 -rw 1/2-> T1\n    \
-        T1 (client 1, stamp 10): append 1 to 1/1, append 1 to 1/2\n    \
-        T2 (client 2, stamp 20): read 1/1 = [1], read 1/2 = nothing\n";
+        T1 (client 1, timestamp 10): append 1 to 1/1, append 1 to 1/2\n    \
+        T2 (client 2, timestamp 20): read 1/1 = [1], read 1/2 = nothing\n";
     assert_eq!(verdict.to_string(), expected);
-    let verdict = replay::judge(&load("bad-lost-update")).expect("stamps");
-    let expected = "T2 at stamp 20 read 1/1 = nothing, as if it were absent; \
-        at that stamp it is [1] (T1, stamp 10)";
+    let verdict = replay::judge(&load("bad-lost-update")).expect("timestamps");
+    let expected = "T2 at timestamp 20 read 1/1 = nothing, as if it were absent; \
+        at that timestamp it is [1] (T1, timestamp 10)";
     assert_eq!(verdict.violations[0].sentence, expected);
 }

@@ -12,7 +12,7 @@ proptest! {
     #[test]
     fn what_is_right_passes(seed in any::<u64>(), transactions in 1_u64..60) {
         let history = story::random(seed, transactions);
-        let verdict = replay::judge(&history).expect("stamps");
+        let verdict = replay::judge(&history).expect("timestamps");
         prop_assert!(verdict.holds(), "{verdict}");
         let verdict = cycles::judge(&history);
         prop_assert!(verdict.holds(), "{verdict}");
@@ -22,7 +22,7 @@ proptest! {
     fn a_reading_without_its_last_element_is_found(seed in any::<u64>(), transactions in 1_u64..60) {
         let mut history = story::random(seed, transactions);
         if story::spoil(&mut history, &mut Random::new(seed)) {
-            let verdict = replay::judge(&history).expect("stamps");
+            let verdict = replay::judge(&history).expect("timestamps");
             prop_assert!(!verdict.holds());
         }
     }
@@ -45,7 +45,7 @@ fn a_register_with_the_value_of_another_moment_is_found() {
         let mut history = story::random(seed, 40);
         if story::swap(&mut history, &mut Random::new(seed)) {
             swapped += 1;
-            if replay::judge(&history).expect("stamps").holds() {
+            if replay::judge(&history).expect("timestamps").holds() {
                 missed.push(seed);
             }
         }
@@ -92,7 +92,7 @@ fn a_long_history_is_judged_too() {
         begin_ns: id * 10,
         end_ns: Some(id * 10 + 25),
         outcome: Outcome::Ok,
-        stamp: Some(id * 10 + 9),
+        timestamp: Some(id * 10 + 9),
         ops: vec![
             Op::Read {
                 key: Key::new(1, id),
@@ -107,6 +107,6 @@ fn a_long_history_is_judged_too() {
     let history = History {
         transactions: transactions.collect(),
     };
-    assert!(replay::judge(&history).expect("stamps").holds());
+    assert!(replay::judge(&history).expect("timestamps").holds());
     assert!(cycles::judge(&history).holds());
 }

@@ -37,7 +37,7 @@ pub fn random(seed: u64, transactions: u64) -> History {
             begin_ns: middle - random.below(90) as u64,
             end_ns: (outcome != Outcome::Unknown).then_some(middle + random.below(150) as u64),
             outcome,
-            stamp: (outcome != Outcome::Unknown || random.one_in(2)).then_some(middle),
+            timestamp: (outcome != Outcome::Unknown || random.one_in(2)).then_some(middle),
             ops,
         });
     }
@@ -48,7 +48,7 @@ pub fn random(seed: u64, transactions: u64) -> History {
         begin_ns: end,
         end_ns: Some(end + 1),
         outcome: Outcome::Ok,
-        stamp: Some(end),
+        timestamp: Some(end),
         ops: everything(&rows),
     });
     told.sort_by_key(|t| (t.begin_ns, t.id));

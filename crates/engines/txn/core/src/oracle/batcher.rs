@@ -1,6 +1,6 @@
 //! A client of a remote oracle: transactions that wait at the same time share one request.
 
-use dyno_txn_api::{Code, Error, Result, Stamp};
+use dyno_txn_api::{Code, Error, Result, Timestamp};
 
 use crate::message::Message;
 
@@ -32,8 +32,8 @@ impl Batcher {
     pub fn answered(
         &mut self,
         ticket: u64,
-        result: Result<Stamp>,
-    ) -> (Vec<(u64, Result<Stamp>)>, Option<Message>) {
+        result: Result<Timestamp>,
+    ) -> (Vec<(u64, Result<Timestamp>)>, Option<Message>) {
         if ticket != self.request {
             return (Vec::new(), None);
         }
@@ -52,7 +52,7 @@ impl Batcher {
     }
 
     /// Fails all requests with this reason.
-    pub fn fail(&mut self, why: &str) -> Vec<(u64, Result<Stamp>)> {
+    pub fn fail(&mut self, why: &str) -> Vec<(u64, Result<Timestamp>)> {
         let under_way = std::mem::take(&mut self.under_way);
         let all = under_way
             .into_iter()
@@ -69,7 +69,7 @@ impl Batcher {
         self.under_way = self.waiting.drain(..count).collect();
         self.request += 1;
         let (ticket, count) = (self.request, count as u32);
-        Some(Message::TakeStamps { ticket, count })
+        Some(Message::TakeTimestamps { ticket, count })
     }
 }
 
@@ -83,7 +83,7 @@ mod tests {
         let first = batcher.want(7).expect("nothing is under way");
         assert_eq!(
             first,
-            Message::TakeStamps {
+            Message::TakeTimestamps {
                 ticket: 1,
                 count: 1
             }
@@ -94,14 +94,14 @@ mod tests {
         assert_eq!(given, [(7, Ok(100))]);
         assert_eq!(
             next,
-            Some(Message::TakeStamps {
+            Some(Message::TakeTimestamps {
                 ticket: 2,
                 count: 2
             })
         );
         assert_eq!(
             batcher.again(),
-            Some(Message::TakeStamps {
+            Some(Message::TakeTimestamps {
                 ticket: 3,
                 count: 2
             })

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use dyno_txn_api::{Code, Error, Stamp};
+use dyno_txn_api::{Code, Error, Timestamp};
 
 use super::Oracle;
 use crate::message::{Address, Message, PartitionId};
@@ -24,7 +24,7 @@ const SPREAD_NS: u64 = 1_000_000_000;
 enum State {
     Watching {
         /// The epoch and the bound that each keeper reported last.
-        seen: BTreeMap<PartitionId, (u64, Stamp)>,
+        seen: BTreeMap<PartitionId, (u64, Timestamp)>,
         rose_at: u64,
         looked_at: u64,
     },
@@ -108,10 +108,10 @@ impl Candidate {
                     self.state = watching();
                 }
             }
-            (State::Watching { .. }, Message::TakeStamps { ticket, .. }, from) => {
+            (State::Watching { .. }, Message::TakeTimestamps { ticket, .. }, from) => {
                 let text = "this oracle stands by, because another one serves or has just stopped";
                 let result = Err(Error::new(Code::Unavailable, text));
-                sends.push((from, Message::Stamps { ticket, result }));
+                sends.push((from, Message::Timestamps { ticket, result }));
             }
             (
                 State::Watching { seen, rose_at, .. },

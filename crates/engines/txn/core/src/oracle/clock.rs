@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dyno_txn_api::Stamp;
+use dyno_txn_api::Timestamp;
 
 /// Issues timestamps up to a bound that was logged, so that a restart begins above all of them.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct Clock {
 
 impl Clock {
     /// A clock that issues timestamps above `last` and up to `bound`, which must be durable.
-    pub fn new(last: Stamp, bound: Stamp) -> Self {
+    pub fn new(last: Timestamp, bound: Timestamp) -> Self {
         Self {
             last: AtomicU64::new(last),
             bound: AtomicU64::new(bound),
@@ -22,26 +22,26 @@ impl Clock {
 
     /// Issues a timestamp: the time of day, or one more than the last timestamp if that is larger.
     /// None once the bound is reached, until [`Clock::extend`]. `now_ns` may step back.
-    pub fn issue(&self, now_ns: u64) -> Option<Stamp> {
+    pub fn issue(&self, now_ns: u64) -> Option<Timestamp> {
         let bound = self.bound.load(Ordering::Acquire);
-        let next = |last: u64| Some(now_ns.max(last + 1)).filter(|&stamp| stamp <= bound);
+        let next = |last: u64| Some(now_ns.max(last + 1)).filter(|&timestamp| timestamp <= bound);
         let order = (Ordering::AcqRel, Ordering::Acquire);
         let last = self.last.fetch_update(order.0, order.1, next).ok()?;
         Some(now_ns.max(last + 1))
     }
 
     /// Raises the bound, which must be durable.
-    pub fn extend(&self, bound: Stamp) {
+    pub fn extend(&self, bound: Timestamp) {
         self.bound.fetch_max(bound, Ordering::AcqRel);
     }
 
     /// The last timestamp that was issued. None above it was.
-    pub fn last(&self) -> Stamp {
+    pub fn last(&self) -> Timestamp {
         self.last.load(Ordering::Acquire)
     }
 
     /// The largest timestamp that may be issued at present.
-    pub fn bound(&self) -> Stamp {
+    pub fn bound(&self) -> Timestamp {
         self.bound.load(Ordering::Acquire)
     }
 }

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use dyno_txn_api::{Code, Error, Stamp};
+use dyno_txn_api::{Code, Error, Timestamp};
 
 use crate::message::{Address, Message, PartitionId};
 
@@ -40,7 +40,7 @@ enum State {
 /// The bound that was asked for last.
 #[derive(Debug, Default)]
 struct RequestedBound {
-    bound: Stamp,
+    bound: Timestamp,
     /// When it was asked for, by the driver's clock. 0 before the first time.
     at: u64,
     kept_by: BTreeSet<PartitionId>,
@@ -52,8 +52,8 @@ pub struct Oracle {
     epoch: u64,
     keepers: BTreeSet<PartitionId>,
     state: State,
-    last: Stamp,
-    bound: Stamp,
+    last: Timestamp,
+    bound: Timestamp,
     lease_until: u64,
     requested: RequestedBound,
     waiting: Vec<(Address, u64, u32)>,
@@ -133,13 +133,13 @@ impl Oracle {
         sends: &mut Vec<(Address, Message)>,
     ) {
         match (message, from) {
-            (Message::TakeStamps { ticket, count }, _) => {
+            (Message::TakeTimestamps { ticket, count }, _) => {
                 self.waiting.push((from, ticket, count));
                 if self.waiting.len() > WAITING_MAX || count > COUNT_MAX || self.is_deposed() {
                     self.waiting.pop();
                     let text = "this oracle does not serve, or is overloaded";
                     let result = Err(Error::new(Code::Unavailable, text));
-                    sends.push((from, Message::Stamps { ticket, result }));
+                    sends.push((from, Message::Timestamps { ticket, result }));
                 }
             }
             (Message::BoundKept { epoch, bound }, Address::Partition(keeper)) => {
@@ -150,7 +150,7 @@ impl Oracle {
         self.serve(now, wall_ns, sends);
     }
 
-    fn kept(&mut self, now: u64, keeper: PartitionId, epoch: u64, bound: Stamp) {
+    fn kept(&mut self, now: u64, keeper: PartitionId, epoch: u64, bound: Timestamp) {
         if epoch > self.epoch {
             self.state = State::Deposed;
             return;
@@ -186,7 +186,7 @@ impl Oracle {
                     Code::Unavailable,
                     "another oracle has taken over",
                 ));
-                sends.push((to, Message::Stamps { ticket, result }));
+                sends.push((to, Message::Timestamps { ticket, result }));
             }
             return;
         }
@@ -204,7 +204,7 @@ impl Oracle {
             served += 1;
             sends.push((
                 to,
-                Message::Stamps {
+                Message::Timestamps {
                     ticket,
                     result: Ok(first),
                 },

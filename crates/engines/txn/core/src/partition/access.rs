@@ -7,7 +7,7 @@
 
 use dyno_txn_api::limits::{check_key, check_value};
 use dyno_txn_api::{
-    Assignment, Change, Code, Error, Key, Result, Row as Columns, Stamp, TableDef, TableId,
+    Assignment, Change, Code, Error, Key, Result, Row as Columns, TableDef, TableId, Timestamp,
     index_id,
 };
 
@@ -90,27 +90,31 @@ impl Partition {
     pub(super) fn get(&mut self, head: &Head, key: KeyRef<'_>) -> Result<(Stored, Position), Stop> {
         let hash = self.store.hash(key.table, key.bytes);
         let Some(slot) = self.store.find(hash, key.table, key.bytes) else {
-            self.reads.absent(hash, head.stamp);
+            self.reads.absent(hash, head.timestamp);
             return Ok((Stored::NONE, 0));
         };
-        self.get_at(head.stamp, slot)
+        self.get_at(head.timestamp, slot)
     }
 
-    pub(super) fn get_at(&mut self, stamp: Stamp, slot: Slot) -> Result<(Stored, Position), Stop> {
+    pub(super) fn get_at(
+        &mut self,
+        timestamp: Timestamp,
+        slot: Slot,
+    ) -> Result<(Stored, Position), Stop> {
         if let Some(intent) = self.store.intent(slot) {
-            if intent.owner.stamp == stamp {
+            if intent.owner.timestamp == timestamp {
                 return Ok((intent.value, 0));
             }
-            if intent.owner.stamp < stamp {
+            if intent.owner.timestamp < timestamp {
                 return Err(Stop::Blocked(slot));
             }
         }
         // From here on no older transaction may write this row, because it would change what was
         // read.
         if !self.config.planted.has(Bug::ReadCache) {
-            self.store.note_read(slot, stamp);
+            self.store.note_read(slot, timestamp);
         }
-        let (written, value) = self.store.version(slot, stamp);
+        let (written, value) = self.store.version(slot, timestamp);
         Ok((value, self.pending.position_of(written)))
     }
 
@@ -156,7 +160,7 @@ impl Partition {
         let row = self.store.row(slot);
         let (old, seen) = match self.store.intent(slot) {
             Some(intent) => (intent.value, 0),
-            None => (row.value, self.pending.position_of(row.stamp)),
+            None => (row.value, self.pending.position_of(row.timestamp)),
         };
         let def = self.schema.table(key.table)?;
         let old = self.store.value(old);
@@ -186,8 +190,10 @@ impl Partition {
         let slot = match self.store.find(hash, key.table, key.bytes) {
             Some(slot) => slot,
             None => {
-                let read = self.reads.newest(hash, key.table, key.bytes, head.stamp);
-                if read > head.stamp {
+                let read = self
+                    .reads
+                    .newest(hash, key.table, key.bytes, head.timestamp);
+                if read > head.timestamp {
                     return Err(self.conflict(key, read).into());
                 }
                 let slot = self.store.add(hash, key.table, key.bytes, read);
@@ -197,26 +203,26 @@ impl Partition {
         };
         let row = self.store.row(slot);
         if let Some(intent) = self.store.intent(slot) {
-            return match intent.owner.stamp == head.stamp {
+            return match intent.owner.timestamp == head.timestamp {
                 true => Ok(slot),
                 false => Err(Stop::Blocked(slot)),
             };
         }
-        let mut above = row.read.max(row.stamp);
+        let mut above = row.read.max(row.timestamp);
         if row.value.is_none() && !self.config.planted.has(Bug::DeletedRows) {
             // Scans pass over deleted rows without noting it in the row. As with an absent row,
             // only the ranges in the read cache tell which transactions have seen that it does not
             // exist.
             let (hash, table) = (row.hash, key.table);
-            above = above.max(self.reads.newest(hash, table, key.bytes, head.stamp));
+            above = above.max(self.reads.newest(hash, table, key.bytes, head.timestamp));
         }
-        if above > head.stamp || row.stamp == head.stamp {
+        if above > head.timestamp || row.timestamp == head.timestamp {
             return Err(self.conflict(key, above).into());
         }
         Ok(slot)
     }
 
-    fn conflict(&mut self, key: KeyRef<'_>, above: Stamp) -> Error {
+    fn conflict(&mut self, key: KeyRef<'_>, above: Timestamp) -> Error {
         self.counters.conflicts += 1;
         let text = format!(
             "key {}: a younger transaction ({above}) has read or written it",

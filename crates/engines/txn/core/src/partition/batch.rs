@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dyno_txn_api::{Answer, Code, Error, Operation, Result, Stamp};
+use dyno_txn_api::{Answer, Code, Error, Operation, Result, Timestamp};
 
 use super::access::Stop;
 use super::participant::Participant;
@@ -62,7 +62,7 @@ impl Partition {
         if let Err(error) = self.check_head(batch.from, &batch.head) {
             return self.fail_batch(batch, error);
         }
-        match self.batch_queues.get_mut(&batch.head.stamp) {
+        match self.batch_queues.get_mut(&batch.head.timestamp) {
             None => self.run_batch(batch),
             Some(queue) if queue.len() < QUEUE_MAX => queue.push_back(batch),
             Some(_) => {
@@ -73,27 +73,31 @@ impl Partition {
     }
 
     /// Runs the next queued batch of a transaction, once the one before it does not wait any more.
-    pub(super) fn next_in_queue(&mut self, stamp: Stamp) {
-        if self.waiting_batches.contains(&stamp) {
+    pub(super) fn next_in_queue(&mut self, timestamp: Timestamp) {
+        if self.waiting_batches.contains(&timestamp) {
             return;
         }
-        match self.batch_queues.get_mut(&stamp).map(VecDeque::pop_front) {
+        match self
+            .batch_queues
+            .get_mut(&timestamp)
+            .map(VecDeque::pop_front)
+        {
             Some(Some(batch)) => {
                 self.run_batch(batch);
-                let waits = self.waiting_batches.contains(&stamp);
+                let waits = self.waiting_batches.contains(&timestamp);
                 if !waits {
-                    self.queues_free.push_back(stamp);
+                    self.queues_free.push_back(timestamp);
                 }
             }
-            Some(None) => drop(self.batch_queues.remove(&stamp)),
+            Some(None) => drop(self.batch_queues.remove(&timestamp)),
             None => {}
         }
     }
 
     /// Lets the queued batches of a transaction go on after a batch that waited was given up.
-    pub(super) fn leave_queue(&mut self, stamp: Stamp) {
-        if self.waiting_batches.remove(&stamp) {
-            self.queues_free.push_back(stamp);
+    pub(super) fn leave_queue(&mut self, timestamp: Timestamp) {
+        if self.waiting_batches.remove(&timestamp) {
+            self.queues_free.push_back(timestamp);
         }
     }
 
@@ -107,7 +111,7 @@ impl Partition {
     fn in_turn(&self, batch: &Batch, writes: bool) -> Result<bool> {
         let done = self
             .participants
-            .get(&batch.head.stamp)
+            .get(&batch.head.timestamp)
             .map_or(0, |txn| txn.batches);
         if done > batch.after && writes {
             return Ok(false);
@@ -115,7 +119,7 @@ impl Partition {
         if done != batch.after {
             let text = format!(
                 "transaction {}: {done} of its batches with writes are done, {} were sent before",
-                batch.head.stamp, batch.after
+                batch.head.timestamp, batch.after
             );
             return Err(Error::new(Code::Conflict, text));
         }
@@ -123,7 +127,7 @@ impl Partition {
     }
 
     pub(super) fn run_batch(&mut self, mut batch: Batch) {
-        if let Err(error) = self.check_horizon(batch.head.stamp) {
+        if let Err(error) = self.check_horizon(batch.head.timestamp) {
             return self.fail_batch(batch, error);
         }
         let writes = batch.operations.iter().any(Operation::is_write);
@@ -161,7 +165,7 @@ impl Partition {
         if stop.is_none() && writes {
             // After a wait only reads may be left. Then the batch has not joined again, and its
             // participant is in the map.
-            match (&mut txn, self.participants.get_mut(&batch.head.stamp)) {
+            match (&mut txn, self.participants.get_mut(&batch.head.timestamp)) {
                 (Some(txn), _) | (None, Some(txn)) => txn.batches += 1,
                 (None, None) => {}
             }
@@ -171,10 +175,10 @@ impl Partition {
         }
         match stop {
             None => {
-                let (stamp, number) = (batch.head.stamp, batch.batch);
+                let (timestamp, number) = (batch.head.timestamp, batch.batch);
                 let result = Ok(batch.parts);
                 let message = Message::Executed {
-                    stamp,
+                    timestamp,
                     batch: number,
                     result,
                 };
@@ -183,9 +187,9 @@ impl Partition {
             Some(Stop::Blocked(slot)) => {
                 // Later batches of the transaction queue up from now on, because its operations on
                 // one key must keep their order.
-                let stamp = batch.head.stamp;
-                self.batch_queues.entry(stamp).or_default();
-                self.waiting_batches.insert(stamp);
+                let timestamp = batch.head.timestamp;
+                self.batch_queues.entry(timestamp).or_default();
+                self.waiting_batches.insert(timestamp);
                 self.wait(BlockedWork::Batch(batch), slot);
             }
             Some(Stop::Failed(error)) => self.fail_batch(batch, error),
@@ -222,12 +226,12 @@ impl Partition {
     }
 
     pub(super) fn fail_batch(&mut self, batch: Batch, error: Error) {
-        let (stamp, number) = (batch.head.stamp, batch.batch);
+        let (timestamp, number) = (batch.head.timestamp, batch.batch);
         let result = Err(error);
         // The failure may reveal a commit that is not durable yet, so the answer waits for all of
         // them.
         let message = Message::Executed {
-            stamp,
+            timestamp,
             batch: number,
             result,
         };
@@ -241,30 +245,30 @@ impl Partition {
     /// When the transaction is over, has voted, or is older than the last restart.
     pub(super) fn join(&mut self, from: Address, head: Head) -> Result<Participant> {
         self.check_writer(&head)?;
-        let participant = match self.participants.remove(&head.stamp) {
+        let participant = match self.participants.remove(&head.timestamp) {
             Some(participant) => participant,
             None => {
                 // A write that comes after the end would leave an intent that is never decided.
                 // With an open record here the transaction is not over, whatever older outcomes
                 // were forgotten.
-                let over = match self.outcomes.get(head.stamp) {
-                    _ if self.txn_records.contains_key(&head.stamp) => None,
+                let over = match self.outcomes.get(head.timestamp) {
+                    _ if self.txn_records.contains_key(&head.timestamp) => None,
                     None => None,
                     Some(Fate::Aborted) => Some((Code::Aborted, "it was aborted")),
                     Some(Fate::Forgotten) => Some((Code::TooOld, "it is too old to write")),
                     Some(_) => Some((Code::Finished, "it is over")),
                 };
                 if let Some((code, what)) = over {
-                    let text = format!("transaction {}: {what}", head.stamp);
+                    let text = format!("transaction {}: {what}", head.timestamp);
                     return Err(Error::new(code, text));
                 }
-                self.watch_participant(head.stamp);
+                self.watch_participant(head.timestamp);
                 Participant::new(head)
             }
         };
         if participant.prepared {
-            let text = format!("transaction {}: a write after its commit", head.stamp);
-            self.participants.insert(head.stamp, participant);
+            let text = format!("transaction {}: a write after its commit", head.timestamp);
+            self.participants.insert(head.timestamp, participant);
             return Err(Error::new(Code::Finished, text));
         }
         self.open_txn_record(from, head);
@@ -273,9 +277,9 @@ impl Partition {
 
     /// Puts the participant back, and votes if all announced writes are there.
     pub(super) fn part_with(&mut self, mut txn: Participant) {
-        let stamp = txn.head.stamp;
+        let timestamp = txn.head.timestamp;
         txn.touched = self.now;
-        self.participants.insert(stamp, txn);
-        self.vote_when_complete(stamp);
+        self.participants.insert(timestamp, txn);
+        self.vote_when_complete(timestamp);
     }
 }

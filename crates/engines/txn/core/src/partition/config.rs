@@ -1,6 +1,6 @@
 //! What a partition is made with, and what it counts.
 
-use dyno_txn_api::Stamp;
+use dyno_txn_api::Timestamp;
 
 use crate::message::PartitionId;
 use crate::planted::Planted;
@@ -54,13 +54,13 @@ impl Config {
 }
 
 /// The source of timestamps for one-shots that come without one.
-pub trait Stamps {
+pub trait Timestamps {
     /// A timestamp above all that were ever issued, or none if there is no oracle in this process.
-    fn next(&mut self) -> Option<Stamp>;
+    fn next(&mut self) -> Option<Timestamp>;
 
     /// Whether an oracle may have issued this timestamp. One from the future would make the
     /// partition refuse all others, so those that clients send are checked.
-    fn plausible(&mut self, stamp: Stamp) -> bool;
+    fn plausible(&mut self, timestamp: Timestamp) -> bool;
 }
 
 /// Counts since the partition was made.

@@ -5,7 +5,7 @@
 //! obey the rules of `access`.
 
 use dyno_txn_api::limits::OPERATIONS_MAX;
-use dyno_txn_api::{Result, Stamp, TableId};
+use dyno_txn_api::{Result, TableId, Timestamp};
 
 use super::Partition;
 use super::access::{ChangeRef, KeyRef};
@@ -164,12 +164,12 @@ impl Partition {
         }
         // From here on the timestamp is spent, even if the fast path gives up: `one_shot` draws a
         // new one, which is above it.
-        let Some(stamp) = self.stamps.next() else {
+        let Some(timestamp) = self.timestamps.next() else {
             return false;
         };
-        self.newest = self.newest.max(stamp);
+        self.newest = self.newest.max(timestamp);
         let head = Head {
-            stamp,
+            timestamp,
             holder: self.config.id,
             priority: direct.priority,
         };
@@ -205,7 +205,7 @@ impl Partition {
         out.extend_from_slice(&[MESSAGE_VERSION, DONE]);
         direct.ticket.write(out);
         true.write(out);
-        Some(txn.head.stamp).write(out);
+        Some(txn.head.timestamp).write(out);
         direct.count.write(out);
         let mut seen = 0;
         for step in direct.steps() {
@@ -231,9 +231,9 @@ impl Partition {
     }
 
     fn commit_direct(&mut self, txn: &Participant, seen: Position, client: u64) {
-        let (stamp, mut position) = (txn.head.stamp, seen);
+        let (timestamp, mut position) = (txn.head.timestamp, seen);
         if !txn.slots.is_empty() {
-            position = self.append_commit(stamp, &txn.slots);
+            position = self.append_commit(timestamp, &txn.slots);
         }
         self.counters.committed_inline += 1;
         if position > self.pending.durable {
@@ -247,12 +247,12 @@ impl Partition {
 
     /// Logs the commit of a transaction that wrote to this partition alone, and makes its writes
     /// visible.
-    pub(super) fn append_commit(&mut self, stamp: Stamp, slots: &[Slot]) -> Position {
+    pub(super) fn append_commit(&mut self, timestamp: Timestamp, slots: &[Slot]) -> Position {
         let position = self.append(|store, out| {
-            begin_commit(stamp, out);
+            begin_commit(timestamp, out);
             encode_writes(store, slots, out);
         });
-        self.committed(position, stamp);
+        self.committed(position, timestamp);
         self.settle(slots, true);
         position
     }

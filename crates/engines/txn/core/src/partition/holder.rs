@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use dyno_txn_api::{Code, Committed, Error, Result, Stamp};
+use dyno_txn_api::{Code, Committed, Error, Result, Timestamp};
 
 use super::participant::encode_writes;
 use super::{Partition, Position, Timer};
@@ -27,7 +27,7 @@ pub(super) enum Reply {
         client: Address,
         ticket: u64,
         /// Whether the client chose the timestamp.
-        client_stamp: bool,
+        client_timestamp: bool,
         /// Its answer if the transaction commits.
         committed: Committed,
     },
@@ -67,7 +67,7 @@ impl Partition {
             return;
         }
         let until = self.now.saturating_add(self.config.heartbeat_ns);
-        match self.txn_records.get_mut(&head.stamp) {
+        match self.txn_records.get_mut(&head.timestamp) {
             Some(txn_record) => txn_record.until = txn_record.until.max(until),
             None => self.add_txn_record(TxnRecord {
                 head,
@@ -83,13 +83,14 @@ impl Partition {
             .now
             .saturating_add(self.config.resend_ns)
             .min(txn_record.until);
-        self.at(first, Timer::TxnRecord(txn_record.head.stamp));
-        self.txn_records.insert(txn_record.head.stamp, txn_record);
+        self.at(first, Timer::TxnRecord(txn_record.head.timestamp));
+        self.txn_records
+            .insert(txn_record.head.timestamp, txn_record);
     }
 
-    pub(super) fn heartbeat(&mut self, stamp: Stamp) {
+    pub(super) fn heartbeat(&mut self, timestamp: Timestamp) {
         let until = self.now.saturating_add(self.config.heartbeat_ns);
-        if let Some(txn_record) = self.txn_records.get_mut(&stamp) {
+        if let Some(txn_record) = self.txn_records.get_mut(&timestamp) {
             txn_record.until = txn_record.until.max(until);
         }
     }
@@ -97,23 +98,23 @@ impl Partition {
     /// Handles the client's request to commit. `writes` says how many writes it sent to which
     /// partition.
     pub(super) fn commit(&mut self, from: Address, head: Head, writes: Vec<(PartitionId, u32)>) {
-        let stamp = head.stamp;
+        let timestamp = head.timestamp;
         if let Err(error) = self.check_head(from, &head) {
             return self.send(
                 from,
                 Message::Ended {
-                    stamp,
+                    timestamp,
                     result: Err(error),
                 },
             );
         }
-        match self.txn_records.get_mut(&stamp) {
+        match self.txn_records.get_mut(&timestamp) {
             Some(txn_record) if !matches!(txn_record.state, State::Open) => {
                 // The client repeats its request. If the votes are still out, its answer will come;
                 // if the commit is made, the first answer may have been lost.
                 if matches!(txn_record.state, State::Committed { .. }) {
                     let ended = Message::Ended {
-                        stamp,
+                        timestamp,
                         result: Ok(()),
                     };
                     self.send_after(self.pending.appended, from, ended);
@@ -124,9 +125,9 @@ impl Partition {
             None => {
                 // Without a record it is over, or no write has arrived here yet. Only what is
                 // remembered as over is answered; the votes tell whether the writes are there.
-                if let Some(fate) = self.outcomes.get(stamp) {
-                    let result = over(stamp, fate);
-                    let ended = Message::Ended { stamp, result };
+                if let Some(fate) = self.outcomes.get(timestamp) {
+                    let result = over(timestamp, fate);
+                    let ended = Message::Ended { timestamp, result };
                     return self.send_after(self.pending.appended, from, ended);
                 }
             }
@@ -145,7 +146,7 @@ impl Partition {
             return self.send(
                 from,
                 Message::Ended {
-                    stamp,
+                    timestamp,
                     result: Err(error),
                 },
             );
@@ -162,10 +163,10 @@ impl Partition {
             reply,
             until,
         });
-        self.ask_for_votes(stamp);
+        self.ask_for_votes(timestamp);
     }
 
-    fn ask_for_votes(&mut self, stamp: Stamp) {
+    fn ask_for_votes(&mut self, timestamp: Timestamp) {
         let Some(TxnRecord {
             head,
             state:
@@ -174,7 +175,7 @@ impl Partition {
                     participants,
                 },
             ..
-        }) = self.txn_records.get(&stamp)
+        }) = self.txn_records.get(&timestamp)
         else {
             return;
         };
@@ -191,8 +192,9 @@ impl Partition {
         }
     }
 
-    pub(super) fn voted(&mut self, from: Address, stamp: Stamp, result: Result<()>) {
-        let (Address::Partition(from), Some(txn_record)) = (from, self.txn_records.get_mut(&stamp))
+    pub(super) fn voted(&mut self, from: Address, timestamp: Timestamp, result: Result<()>) {
+        let (Address::Partition(from), Some(txn_record)) =
+            (from, self.txn_records.get_mut(&timestamp))
         else {
             return;
         };
@@ -200,19 +202,19 @@ impl Partition {
             return;
         };
         match result {
-            Err(error) => self.abort(stamp, error),
+            Err(error) => self.abort(timestamp, error),
             Ok(()) => {
                 missing.remove(&from);
                 if missing.is_empty() {
-                    self.decide(stamp);
+                    self.decide(timestamp);
                 }
             }
         }
     }
 
     /// Commits a transaction that all participants voted for, by one log record.
-    fn decide(&mut self, stamp: Stamp) {
-        let Some(mut txn_record) = self.txn_records.remove(&stamp) else {
+    fn decide(&mut self, timestamp: Timestamp) {
+        let Some(mut txn_record) = self.txn_records.remove(&timestamp) else {
             return;
         };
         let State::Deciding { participants, .. } = &txn_record.state else {
@@ -227,23 +229,23 @@ impl Partition {
         // This partition's own writes are part of the record. The others made theirs durable before
         // they voted, so that the transaction is committed as soon as this one record is durable,
         // and not before.
-        let own = self.participants.remove(&stamp);
+        let own = self.participants.remove(&timestamp);
         let slots = own.map_or(Vec::new(), |own| own.slots);
         let position = self.append(|store, out| {
             match others.is_empty() {
-                true => begin_commit(stamp, out),
-                false => begin_decided(stamp, &others, out),
+                true => begin_commit(timestamp, out),
+                false => begin_decided(timestamp, &others, out),
             }
             encode_writes(store, &slots, out);
         });
         // The writes become visible at once, but no client is told of them, nor of anything read
         // from them, before the record is durable.
-        self.committed(position, stamp);
+        self.committed(position, timestamp);
         self.settle(&slots, true);
-        self.outcomes.insert(stamp, true);
+        self.outcomes.insert(timestamp, true);
         self.counters.committed_across += 1;
         let reply = std::mem::replace(&mut txn_record.reply, Reply::None);
-        self.reply(position, stamp, reply, Ok(()));
+        self.reply(position, timestamp, reply, Ok(()));
         if others.is_empty() {
             return;
         }
@@ -251,7 +253,7 @@ impl Partition {
         // crash here undoes.
         for &partition in &others {
             let finalize = Message::Finalize {
-                stamp,
+                timestamp,
                 commit: true,
             };
             self.send_after(position, Address::Partition(partition), finalize);
@@ -262,17 +264,17 @@ impl Partition {
     }
 
     /// Aborts a transaction that is not decided yet, and tells its participants and its client.
-    pub(super) fn abort(&mut self, stamp: Stamp, error: Error) {
-        let Some(txn_record) = self.txn_records.remove(&stamp) else {
+    pub(super) fn abort(&mut self, timestamp: Timestamp, error: Error) {
+        let Some(txn_record) = self.txn_records.remove(&timestamp) else {
             return;
         };
         self.counters.aborted += 1;
-        self.outcomes.insert(stamp, false);
-        self.drop_participant(stamp);
+        self.outcomes.insert(timestamp, false);
+        self.drop_participant(timestamp);
         if let State::Deciding { participants, .. } = txn_record.state {
             for (partition, _) in participants {
                 let finalize = Message::Finalize {
-                    stamp,
+                    timestamp,
                     commit: false,
                 };
                 if partition != self.config.id {
@@ -282,22 +284,33 @@ impl Partition {
         }
         // The reason may depend on another commit, so the answer waits until that one is durable
         // too.
-        self.reply(self.pending.appended, stamp, txn_record.reply, Err(error));
+        self.reply(
+            self.pending.appended,
+            timestamp,
+            txn_record.reply,
+            Err(error),
+        );
     }
 
     /// Sends the client the result once the log is durable up to `position`.
-    fn reply(&mut self, position: Position, stamp: Stamp, reply: Reply, result: Result<()>) {
+    fn reply(
+        &mut self,
+        position: Position,
+        timestamp: Timestamp,
+        reply: Reply,
+        result: Result<()>,
+    ) {
         match reply {
             Reply::None => {}
-            Reply::Ended(to) => self.send_after(position, to, Message::Ended { stamp, result }),
+            Reply::Ended(to) => self.send_after(position, to, Message::Ended { timestamp, result }),
             Reply::OneShot {
                 client,
                 ticket,
-                client_stamp,
+                client_timestamp,
                 committed,
             } => {
-                if client_stamp {
-                    self.active.remove(&stamp);
+                if client_timestamp {
+                    self.active.remove(&timestamp);
                 }
                 let result = result.map(|()| committed);
                 self.send_after(position, client, Message::Done { ticket, result });
@@ -308,94 +321,106 @@ impl Partition {
     /// Handles the client's request to abort. After a request to commit it may be too late, and
     /// then nothing happens.
     pub(super) fn client_aborts(&mut self, head: Head) {
-        let stamp = head.stamp;
+        let timestamp = head.timestamp;
         if self
             .txn_records
-            .get(&stamp)
+            .get(&timestamp)
             .is_some_and(|h| matches!(h.state, State::Open))
         {
-            self.abort(stamp, Error::new(Code::Aborted, "the client aborted it"));
+            self.abort(
+                timestamp,
+                Error::new(Code::Aborted, "the client aborted it"),
+            );
         }
         if self
             .participants
-            .get(&stamp)
+            .get(&timestamp)
             .is_some_and(|txn| !txn.prepared)
         {
-            self.drop_participant(stamp);
+            self.drop_participant(timestamp);
         }
     }
 
-    /// Answers a push: a transaction `by` has met an intent of transaction `stamp`, which is
+    /// Answers a push: a transaction `by` has met an intent of transaction `timestamp`, which is
     /// decided here. If the push is forced, the one with the higher priority wins, and between
     /// equals the older one. So of two transactions that push each other exactly one gives way.
     pub(super) fn pushed_here(
         &mut self,
         from: Address,
-        stamp: Stamp,
-        by: Stamp,
+        timestamp: Timestamp,
+        by: Timestamp,
         priority: u16,
         force: bool,
     ) {
-        let fate = match self.txn_records.get(&stamp) {
+        let fate = match self.txn_records.get(&timestamp) {
             Some(TxnRecord {
                 state: State::Committed { .. },
                 ..
             }) => Fate::Committed,
             Some(txn_record) => {
                 let wins = (priority, std::cmp::Reverse(by))
-                    > (txn_record.head.priority, std::cmp::Reverse(stamp));
+                    > (txn_record.head.priority, std::cmp::Reverse(timestamp));
                 match force && wins {
                     true if self.config.planted.has(Bug::Push) => Fate::Aborted,
                     true => {
                         let text = format!("transaction {by} pushed it out of the way");
-                        self.abort(stamp, Error::new(Code::Aborted, text));
+                        self.abort(timestamp, Error::new(Code::Aborted, text));
                         Fate::Aborted
                     }
                     false => Fate::Open,
                 }
             }
-            None => self.fate_of_unknown(stamp),
+            None => self.fate_of_unknown(timestamp),
         };
         // The answer may reveal a commit, so it waits until the log is durable up to it.
         self.send_after(
             self.pending.appended,
             from,
-            Message::Pushed { stamp, by, fate },
+            Message::Pushed {
+                timestamp,
+                by,
+                fate,
+            },
         );
     }
 
     /// The fate of a transaction without a record here. If nothing is remembered of it either, it
     /// is aborted from now on: the answer will be acted upon elsewhere, so a commit that arrives
     /// later must find that it has lost.
-    fn fate_of_unknown(&mut self, stamp: Stamp) -> Fate {
-        self.outcomes.get(stamp).unwrap_or_else(|| {
-            self.outcomes.insert(stamp, false);
-            self.drop_participant(stamp);
+    fn fate_of_unknown(&mut self, timestamp: Timestamp) -> Fate {
+        self.outcomes.get(timestamp).unwrap_or_else(|| {
+            self.outcomes.insert(timestamp, false);
+            self.drop_participant(timestamp);
             Fate::Aborted
         })
     }
 
     /// Answers a client or a participant that asks what became of a transaction.
-    pub(super) fn asked(&mut self, from: Address, stamp: Stamp) {
-        let fate = match self.txn_records.get(&stamp) {
+    pub(super) fn asked(&mut self, from: Address, timestamp: Timestamp) {
+        let fate = match self.txn_records.get(&timestamp) {
             Some(TxnRecord {
                 state: State::Committed { .. },
                 ..
             }) => Fate::Committed,
             Some(_) => Fate::Open,
-            None if self.active.contains(&stamp) => Fate::Open,
+            None if self.active.contains(&timestamp) => Fate::Open,
             // Remembering an abort for a timestamp that was not issued yet would doom its
             // transaction.
-            None if !self.stamps.plausible(stamp) => Fate::Forgotten,
-            None => self.fate_of_unknown(stamp),
+            None if !self.timestamps.plausible(timestamp) => Fate::Forgotten,
+            None => self.fate_of_unknown(timestamp),
         };
-        self.send_after(self.pending.appended, from, Message::Told { stamp, fate });
+        self.send_after(
+            self.pending.appended,
+            from,
+            Message::Told { timestamp, fate },
+        );
     }
 
     /// A participant has finalized. After the last one the transaction record is not needed any
     /// more.
-    pub(super) fn finalized(&mut self, from: Address, stamp: Stamp) {
-        let (Address::Partition(from), Some(txn_record)) = (from, self.txn_records.get_mut(&stamp))
+    pub(super) fn finalized(&mut self, from: Address, timestamp: Timestamp) {
+        let (Address::Partition(from), Some(txn_record)) =
+            (from, self.txn_records.get_mut(&timestamp))
         else {
             return;
         };
@@ -404,27 +429,27 @@ impl Partition {
         };
         missing.remove(&from);
         if missing.is_empty() {
-            self.txn_records.remove(&stamp);
-            self.append(|_, out| Record::Ended { stamp }.encode(out));
+            self.txn_records.remove(&timestamp);
+            self.append(|_, out| Record::Ended { timestamp }.encode(out));
         }
     }
 
     /// Resends what may have been lost, or aborts the transaction once its time is over.
-    pub(super) fn txn_record_is_late(&mut self, stamp: Stamp) {
-        let Some(txn_record) = self.txn_records.get(&stamp) else {
+    pub(super) fn txn_record_is_late(&mut self, timestamp: Timestamp) {
+        let Some(txn_record) = self.txn_records.get(&timestamp) else {
             return;
         };
         let over = txn_record.until <= self.now;
         match &txn_record.state {
             State::Open if over => {
                 return self.abort(
-                    stamp,
+                    timestamp,
                     Error::new(Code::Aborted, "its client was silent for too long"),
                 );
             }
             State::Deciding { .. } if over => {
                 return self.abort(
-                    stamp,
+                    timestamp,
                     Error::new(Code::Aborted, "a partition did not vote in time"),
                 );
             }
@@ -432,7 +457,7 @@ impl Partition {
             // for the vote, and are not kept here. If that was lost, the transaction is aborted
             // when its time is over.
             State::Deciding { .. } if matches!(txn_record.reply, Reply::Ended(_)) => {
-                self.ask_for_votes(stamp);
+                self.ask_for_votes(timestamp);
             }
             State::Open | State::Deciding { .. } => {}
             State::Committed { missing } => {
@@ -441,7 +466,7 @@ impl Partition {
                 let missing: Vec<PartitionId> = missing.iter().copied().collect();
                 for partition in missing {
                     let finalize = Message::Finalize {
-                        stamp,
+                        timestamp,
                         commit: true,
                     };
                     self.send_after(
@@ -454,21 +479,21 @@ impl Partition {
         }
         self.at(
             self.now.saturating_add(self.config.resend_ns),
-            Timer::TxnRecord(stamp),
+            Timer::TxnRecord(timestamp),
         );
     }
 }
 
 /// What a client is told of a transaction that is over.
-fn over(stamp: Stamp, fate: Fate) -> Result<()> {
+fn over(timestamp: Timestamp, fate: Fate) -> Result<()> {
     match fate {
         Fate::Committed => Ok(()),
         Fate::Aborted => {
-            let text = format!("transaction {stamp} was aborted");
+            let text = format!("transaction {timestamp} was aborted");
             Err(Error::new(Code::Aborted, text))
         }
         Fate::Open | Fate::Forgotten => {
-            let text = format!("transaction {stamp}: its outcome is no longer known");
+            let text = format!("transaction {timestamp}: its outcome is no longer known");
             Err(Error::new(Code::OutcomeUnknown, text))
         }
     }

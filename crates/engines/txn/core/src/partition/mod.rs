@@ -31,7 +31,7 @@ mod waiting;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-use dyno_txn_api::{Code, Error, Procedures, Result, Stamp, TableId};
+use dyno_txn_api::{Code, Error, Procedures, Result, TableId, Timestamp};
 
 use crate::effects::{Answer, Effects, PendingAnswers, Position};
 use crate::message::{Address, Head, Message};
@@ -47,7 +47,7 @@ use participant::Participant;
 use tables::NewTable;
 use waiting::Waiting;
 
-pub use config::{Config, Counters, Stamps};
+pub use config::{Config, Counters, Timestamps};
 pub use direct::is_direct;
 pub use recovery::Checkpoint;
 
@@ -64,41 +64,41 @@ pub struct Partition {
     config: Config,
     schema: Schema,
     procedures: Procedures,
-    stamps: Box<dyn Stamps + Send>,
+    timestamps: Box<dyn Timestamps + Send>,
     store: Store,
     reads: ReadCache,
-    participants: HashMap<Stamp, Participant>,
-    txn_records: HashMap<Stamp, TxnRecord>,
+    participants: HashMap<Timestamp, Participant>,
+    txn_records: HashMap<Timestamp, TxnRecord>,
     outcomes: Outcomes,
     waiting: HashMap<u64, Waiting>,
     next_work: u64,
     /// Waiting work whose intent is gone, oldest transaction first.
-    ready: BTreeSet<(Stamp, u64)>,
+    ready: BTreeSet<(Timestamp, u64)>,
     /// Batches that queue up behind a waiting batch of their transaction.
-    batch_queues: HashMap<Stamp, VecDeque<Batch>>,
+    batch_queues: HashMap<Timestamp, VecDeque<Batch>>,
     /// Transactions whose waiting batch is done, so that the next queued one may run.
-    queues_free: VecDeque<Stamp>,
+    queues_free: VecDeque<Timestamp>,
     /// Transactions one of whose batches waits.
-    waiting_batches: HashSet<Stamp>,
-    fetching: HashMap<Stamp, Fetch>,
+    waiting_batches: HashSet<Timestamp>,
+    fetching: HashMap<Timestamp, Fetch>,
     /// Unfinished one-shots whose timestamps were chosen by clients.
-    active: HashSet<Stamp>,
+    active: HashSet<Timestamp>,
     new_tables: HashMap<TableId, NewTable>,
     /// The oracle's epoch and the bound that this partition keeps for it.
-    bound: (u64, Stamp),
+    bound: (u64, Timestamp),
     timers: BTreeSet<(u64, Timer)>,
     /// Messages of this partition to itself.
     own: VecDeque<Message>,
     pending: PendingAnswers,
     out: Effects,
     now: u64,
-    newest: Stamp,
+    newest: Timestamp,
     /// Transactions below this timestamp may not read any more, so versions that only they see are
     /// dropped.
-    horizon: Stamp,
+    horizon: Timestamp,
     /// Transactions at or below this timestamp may not write, because reads that forbid it were
     /// lost in a restart.
-    floor: Stamp,
+    floor: Timestamp,
     /// Rows made by the current write, which are removed if it fails.
     created: Vec<Slot>,
     /// A buffer for the rows that a one-shot writes, kept for the next one.
@@ -114,23 +114,27 @@ pub struct Partition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
     Work(u64),
-    Fetch(Stamp),
-    TxnRecord(Stamp),
-    Participant(Stamp),
+    Fetch(Timestamp),
+    TxnRecord(Timestamp),
+    Participant(Timestamp),
     NewTable(TableId),
 }
 
 impl Partition {
     /// An empty partition. To recover one, call [`Partition::restore`] for each record and then
     /// [`Partition::finish_recovery`].
-    pub fn new(config: Config, procedures: Procedures, stamps: Box<dyn Stamps + Send>) -> Self {
+    pub fn new(
+        config: Config,
+        procedures: Procedures,
+        timestamps: Box<dyn Timestamps + Send>,
+    ) -> Self {
         Self {
             store: Store::new(config.seed),
             pending: PendingAnswers::new(config.seed),
             config,
             schema: Schema::default(),
             procedures,
-            stamps,
+            timestamps,
             reads: ReadCache::new(),
             participants: HashMap::new(),
             txn_records: HashMap::new(),
@@ -195,9 +199,9 @@ impl Partition {
             self.timers.pop_first();
             match timer {
                 Timer::Work(id) => self.work_is_late(id),
-                Timer::Fetch(stamp) => self.fetch_is_late(stamp),
-                Timer::TxnRecord(stamp) => self.txn_record_is_late(stamp),
-                Timer::Participant(stamp) => self.participant_is_late(stamp),
+                Timer::Fetch(timestamp) => self.fetch_is_late(timestamp),
+                Timer::TxnRecord(timestamp) => self.txn_record_is_late(timestamp),
+                Timer::Participant(timestamp) => self.participant_is_late(timestamp),
                 Timer::NewTable(id) => self.new_table_is_late(id),
             }
         }
@@ -227,7 +231,7 @@ impl Partition {
 
     /// The newest timestamp that this partition has seen or kept as a bound. After recovery an
     /// oracle must begin above the largest of all partitions.
-    pub fn newest_stamp(&self) -> Stamp {
+    pub fn newest_timestamp(&self) -> Timestamp {
         self.newest.max(self.bound.1)
     }
 
@@ -245,8 +249,8 @@ impl Partition {
         loop {
             if let Some(message) = self.own.pop_front() {
                 self.dispatch(Address::Partition(self.config.id), message);
-            } else if let Some(stamp) = self.queues_free.pop_front() {
-                self.next_in_queue(stamp);
+            } else if let Some(timestamp) = self.queues_free.pop_front() {
+                self.next_in_queue(timestamp);
             } else if let Some((_, id)) = self.ready.pop_first() {
                 self.resume(id);
             } else {
@@ -272,13 +276,13 @@ impl Partition {
         match message {
             Message::OneShot {
                 ticket,
-                stamp,
+                timestamp,
                 priority,
                 deadline_ns,
                 request,
             } => {
                 let until = self.now.saturating_add(deadline_ns);
-                let one_shot = OneShot::new(from, ticket, stamp, priority, until, request);
+                let one_shot = OneShot::new(from, ticket, timestamp, priority, until, request);
                 self.start_one_shot(one_shot);
             }
             Message::Execute {
@@ -293,8 +297,8 @@ impl Partition {
             }
             Message::Commit { head, writes } => self.commit(from, head, writes),
             Message::Abort { head } => self.client_aborts(head),
-            Message::Heartbeat { stamp } => self.heartbeat(stamp),
-            Message::Ask { stamp } => self.asked(from, stamp),
+            Message::Heartbeat { timestamp } => self.heartbeat(timestamp),
+            Message::Ask { timestamp } => self.asked(from, timestamp),
             Message::CreateTable { ticket, def } => self.create_table(from, ticket, def),
             Message::ListTables { ticket } => {
                 let tables = self.schema.list();
@@ -308,10 +312,10 @@ impl Partition {
     fn dispatch_between(&mut self, from: Address, message: Message) {
         match message {
             Message::Executed {
-                stamp,
+                timestamp,
                 batch,
                 result,
-            } => self.fetched(from, stamp, batch, result),
+            } => self.fetched(from, timestamp, batch, result),
             Message::Prepare {
                 head,
                 deadline_ns,
@@ -320,18 +324,22 @@ impl Partition {
                 self.prepare(from, head, deadline_ns, writes);
             }
             Message::Confirm { head, writes } => self.confirm(from, head, writes),
-            Message::Vote { stamp, result } => self.voted(from, stamp, result),
+            Message::Vote { timestamp, result } => self.voted(from, timestamp, result),
             Message::Push {
-                stamp,
+                timestamp,
                 by,
                 priority,
                 force,
             } => {
-                self.pushed_here(from, stamp, by, priority, force);
+                self.pushed_here(from, timestamp, by, priority, force);
             }
-            Message::Pushed { stamp, by, fate } => self.pushed(stamp, by, fate),
-            Message::Finalize { stamp, commit } => self.finalize(from, stamp, commit),
-            Message::Finalized { stamp } => self.finalized(from, stamp),
+            Message::Pushed {
+                timestamp,
+                by,
+                fate,
+            } => self.pushed(timestamp, by, fate),
+            Message::Finalize { timestamp, commit } => self.finalize(from, timestamp, commit),
+            Message::Finalized { timestamp } => self.finalized(from, timestamp),
             Message::AddTable { table } => self.add_table(from, table),
             Message::TableAdded { id } => self.table_added(from, id),
             Message::KeepBound { epoch, bound } => self.keep_bound(from, epoch, bound),
@@ -371,26 +379,26 @@ impl Partition {
     }
 
     /// Checks a timestamp from outside before it is used.
-    fn check_stamp(&mut self, from: Address, stamp: Stamp) -> Result<()> {
-        if matches!(from, Address::Client(_)) && !self.stamps.plausible(stamp) {
-            let text = format!("timestamp {stamp} was not issued by an oracle");
+    fn check_timestamp(&mut self, from: Address, timestamp: Timestamp) -> Result<()> {
+        if matches!(from, Address::Client(_)) && !self.timestamps.plausible(timestamp) {
+            let text = format!("timestamp {timestamp} was not issued by an oracle");
             return Err(Error::new(Code::BadArgument, text));
         }
-        if stamp == 0 {
+        if timestamp == 0 {
             return Err(Error::new(
                 Code::BadArgument,
                 "timestamp 0 is not valid: timestamps begin at 1",
             ));
         }
-        self.newest = self.newest.max(stamp);
-        self.check_horizon(stamp)
+        self.newest = self.newest.max(timestamp);
+        self.check_horizon(timestamp)
     }
 
     /// Refuses a transaction below the horizon, because versions that it must see, or reads that it
     /// must not write below, may be gone. Work that waited is checked again, because the horizon
     /// may have passed it meanwhile.
-    fn check_horizon(&self, stamp: Stamp) -> Result<()> {
-        if stamp < self.horizon {
+    fn check_horizon(&self, timestamp: Timestamp) -> Result<()> {
+        if timestamp < self.horizon {
             let text = "the snapshot is older than the versions that are kept: begin again";
             return Err(Error::new(Code::TooOld, text));
         }
@@ -406,7 +414,7 @@ impl Partition {
             );
             return Err(Error::new(Code::BadArgument, text));
         }
-        self.check_stamp(from, head.stamp)
+        self.check_timestamp(from, head.timestamp)
     }
 
     /// Moves the horizon, and drops versions that no transaction can read any more. Under memory
@@ -430,7 +438,7 @@ impl Partition {
 
     /// Refuses writes of transactions that began before the last restart.
     fn check_writer(&self, head: &Head) -> Result<()> {
-        if head.stamp <= self.floor {
+        if head.timestamp <= self.floor {
             let text = "the partition was restarted since the transaction began: begin again";
             return Err(Error::new(Code::TooOld, text));
         }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use dyno_txn_api::limits::{CALL_BYTES_MAX, OPERATIONS_MAX};
 use dyno_txn_api::{
-    Answer, Change, Code, Committed, Error, Key, Operation, Request, Result, Retry, Scan, Stamp,
+    Answer, Change, Code, Committed, Error, Key, Operation, Request, Result, Retry, Scan, Timestamp,
 };
 
 use super::holder::{Reply, State, TxnRecord};
@@ -30,8 +30,8 @@ pub(super) struct OneShot {
     pub ticket: u64,
     /// Whether the client chose the timestamp. Then the one-shot is not retried, because the client
     /// knows it by that timestamp.
-    pub client_stamp: bool,
-    pub stamp: Stamp,
+    pub client_timestamp: bool,
+    pub timestamp: Timestamp,
     pub priority: u16,
     pub until: u64,
     pub request: Request,
@@ -54,7 +54,7 @@ impl OneShot {
     pub fn new(
         from: Address,
         ticket: u64,
-        stamp: Option<Stamp>,
+        timestamp: Option<Timestamp>,
         priority: u16,
         until: u64,
         request: Request,
@@ -62,8 +62,8 @@ impl OneShot {
         Self {
             from,
             ticket,
-            client_stamp: stamp.is_some(),
-            stamp: stamp.unwrap_or(0),
+            client_timestamp: timestamp.is_some(),
+            timestamp: timestamp.unwrap_or(0),
             priority,
             until,
             request,
@@ -75,9 +75,9 @@ impl OneShot {
     }
 
     fn head(&self, holder: PartitionId) -> Head {
-        let (stamp, priority) = (self.stamp, self.priority);
+        let (timestamp, priority) = (self.timestamp, self.priority);
         Head {
-            stamp,
+            timestamp,
             holder,
             priority,
         }
@@ -97,17 +97,17 @@ impl Partition {
             );
             return self.refuse(one_shot, error);
         }
-        if one_shot.client_stamp {
-            if let Err(error) = self.check_stamp(one_shot.from, one_shot.stamp) {
+        if one_shot.client_timestamp {
+            if let Err(error) = self.check_timestamp(one_shot.from, one_shot.timestamp) {
                 return self.refuse(one_shot, error);
             }
             // The same request again, or one whose client has asked for its fate before it arrived,
             // and was told that it is aborted: either way it must not run.
-            let known = self.outcomes.get(one_shot.stamp).is_some();
-            if known || !self.active.insert(one_shot.stamp) {
+            let known = self.outcomes.get(one_shot.timestamp).is_some();
+            if known || !self.active.insert(one_shot.timestamp) {
                 return;
             }
-        } else if let Err(error) = self.assign_stamp(&mut one_shot) {
+        } else if let Err(error) = self.assign_timestamp(&mut one_shot) {
             return self.refuse(one_shot, error);
         }
         self.run_one_shot(one_shot);
@@ -119,21 +119,21 @@ impl Partition {
     }
 
     /// Gives the one-shot a new timestamp from the oracle in this process.
-    fn assign_stamp(&mut self, one_shot: &mut OneShot) -> Result<()> {
-        let Some(stamp) = self.stamps.next() else {
+    fn assign_timestamp(&mut self, one_shot: &mut OneShot) -> Result<()> {
+        let Some(timestamp) = self.timestamps.next() else {
             let text =
                 "a one-shot without a timestamp: no oracle in this process can issue one now";
             return Err(Error::new(Code::Unavailable, text));
         };
-        one_shot.stamp = stamp;
-        self.newest = self.newest.max(stamp);
+        one_shot.timestamp = timestamp;
+        self.newest = self.newest.max(timestamp);
         Ok(())
     }
 
     pub(super) fn run_one_shot(&mut self, mut one_shot: OneShot) {
         loop {
             let head = one_shot.head(self.config.id);
-            let ran = match self.check_horizon(one_shot.stamp) {
+            let ran = match self.check_horizon(one_shot.timestamp) {
                 Ok(()) => Inline::run(self, &one_shot, head),
                 Err(error) => Run::Failed(error),
             };
@@ -145,9 +145,9 @@ impl Partition {
                     remote,
                     seen,
                 } => {
-                    let stamp = Some(one_shot.stamp);
+                    let timestamp = Some(one_shot.timestamp);
                     let committed = Committed {
-                        stamp,
+                        timestamp,
                         answers,
                         returned,
                     };
@@ -185,7 +185,7 @@ impl Partition {
     /// the read or write that it conflicted with.
     fn try_again(&mut self, one_shot: &mut OneShot, error: &Error) -> bool {
         let again = matches!(error.kind(), Code::Conflict | Code::TooOld | Code::Aborted);
-        if one_shot.client_stamp
+        if one_shot.client_timestamp
             || !again
             || error.retry() != Retry::Safe
             || one_shot.tries == TRIES_MAX
@@ -197,7 +197,7 @@ impl Partition {
         // What was fetched is as of the old timestamp, and may not be what the new one sees.
         one_shot.gets.clear();
         one_shot.pages.clear();
-        one_shot.until > self.now && self.assign_stamp(one_shot).is_ok()
+        one_shot.until > self.now && self.assign_timestamp(one_shot).is_ok()
     }
 
     pub(super) fn one_shot_failed(&mut self, mut one_shot: OneShot, error: Error) {
@@ -209,9 +209,9 @@ impl Partition {
 
     fn end_one_shot(&mut self, one_shot: OneShot, error: Error) {
         self.counters.aborted += 1;
-        if one_shot.client_stamp {
-            self.active.remove(&one_shot.stamp);
-            self.outcomes.insert(one_shot.stamp, false);
+        if one_shot.client_timestamp {
+            self.active.remove(&one_shot.timestamp);
+            self.outcomes.insert(one_shot.timestamp, false);
         }
         let (ticket, result) = (one_shot.ticket, Err(error));
         self.send_after(
@@ -229,13 +229,13 @@ impl Partition {
         committed: Committed,
         seen: Position,
     ) {
-        let (stamp, mut position) = (one_shot.stamp, seen);
+        let (timestamp, mut position) = (one_shot.timestamp, seen);
         if !txn.slots.is_empty() {
-            position = self.append_commit(stamp, &txn.slots);
+            position = self.append_commit(timestamp, &txn.slots);
         }
-        if one_shot.client_stamp {
-            self.active.remove(&stamp);
-            self.outcomes.insert(stamp, true);
+        if one_shot.client_timestamp {
+            self.active.remove(&timestamp);
+            self.outcomes.insert(timestamp, true);
         }
         self.counters.committed_inline += 1;
         let (ticket, result) = (one_shot.ticket, Ok(committed));
@@ -262,7 +262,7 @@ impl Partition {
         // until they have.
         txn.prepared = true;
         txn.touched = self.now;
-        self.participants.insert(head.stamp, txn);
+        self.participants.insert(head.timestamp, txn);
         let participants = writes
             .iter()
             .map(|(&p, list)| (p, list.len() as u32))
@@ -276,7 +276,7 @@ impl Partition {
             reply: Reply::OneShot {
                 client: one_shot.from,
                 ticket: one_shot.ticket,
-                client_stamp: one_shot.client_stamp,
+                client_timestamp: one_shot.client_timestamp,
                 committed,
             },
             until: one_shot.until,
@@ -311,11 +311,11 @@ impl Partition {
             };
             self.send(Address::Partition(partition), execute);
         }
-        let stamp = one_shot.stamp;
-        self.at(one_shot.until, Timer::Fetch(stamp));
+        let timestamp = one_shot.timestamp;
+        self.at(one_shot.until, Timer::Fetch(timestamp));
         let one_shot = Box::new(one_shot);
         self.fetching.insert(
-            stamp,
+            timestamp,
             Fetch {
                 one_shot,
                 missing: asked,
@@ -326,11 +326,12 @@ impl Partition {
     pub(super) fn fetched(
         &mut self,
         from: Address,
-        stamp: Stamp,
+        timestamp: Timestamp,
         batch: u32,
         result: Result<Vec<PartialAnswer>>,
     ) {
-        let (Address::Partition(from), Some(fetch)) = (from, self.fetching.get_mut(&stamp)) else {
+        let (Address::Partition(from), Some(fetch)) = (from, self.fetching.get_mut(&timestamp))
+        else {
             return;
         };
         // The answer of an earlier round came twice, or late.
@@ -368,7 +369,7 @@ impl Partition {
         if failed.is_none() && !fetch.missing.is_empty() {
             return;
         }
-        if let Some(fetch) = self.fetching.remove(&stamp) {
+        if let Some(fetch) = self.fetching.remove(&timestamp) {
             match failed {
                 None => self.run_one_shot(*fetch.one_shot),
                 Some(error) => self.one_shot_failed(*fetch.one_shot, error),
@@ -376,12 +377,12 @@ impl Partition {
         }
     }
 
-    pub(super) fn fetch_is_late(&mut self, stamp: Stamp) {
+    pub(super) fn fetch_is_late(&mut self, timestamp: Timestamp) {
         let over = self
             .fetching
-            .get(&stamp)
+            .get(&timestamp)
             .is_some_and(|fetch| fetch.one_shot.until <= self.now);
-        if over && let Some(fetch) = self.fetching.remove(&stamp) {
+        if over && let Some(fetch) = self.fetching.remove(&timestamp) {
             let text = "its deadline passed while it waited for another partition";
             self.end_one_shot(*fetch.one_shot, Error::new(Code::Deadline, text));
         }

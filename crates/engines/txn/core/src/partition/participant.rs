@@ -1,7 +1,7 @@
 //! A transaction's writes in this partition. They begin as intents. When the record holder asks,
 //! they are made durable and voted for; when it has decided, they become versions or are dropped.
 
-use dyno_txn_api::{Change, Code, Error, Key, Result, Stamp};
+use dyno_txn_api::{Change, Code, Error, Key, Result, Timestamp};
 
 use super::access::Stop;
 use super::waiting::BlockedWork;
@@ -80,14 +80,14 @@ impl Partition {
 
     pub(super) fn run_prepare(&mut self, preparing: Preparing) {
         let head = preparing.head;
-        if let Some(txn) = self.participants.get(&head.stamp)
+        if let Some(txn) = self.participants.get(&head.timestamp)
             && txn.prepared
         {
             // The holder asks again, because the vote may have been lost.
             return self.send_after(self.pending.appended, preparing.from, vote_of(head, Ok(())));
         }
         let joined = self
-            .check_horizon(head.stamp)
+            .check_horizon(head.timestamp)
             .and_then(|()| self.join(preparing.from, head));
         let mut txn = match joined {
             Ok(txn) => txn,
@@ -121,7 +121,7 @@ impl Partition {
         if let Err(error) = self.check_head(from, &head) {
             return self.vote(head, Err(error));
         }
-        if let Some(txn) = self.participants.get_mut(&head.stamp)
+        if let Some(txn) = self.participants.get_mut(&head.timestamp)
             && txn.prepared
         {
             return self.send_after(self.pending.appended, from, vote_of(head, Ok(())));
@@ -135,8 +135,8 @@ impl Partition {
         }
     }
 
-    pub(super) fn vote_when_complete(&mut self, stamp: Stamp) {
-        let Some(txn) = self.participants.get_mut(&stamp) else {
+    pub(super) fn vote_when_complete(&mut self, timestamp: Timestamp) {
+        let Some(txn) = self.participants.get_mut(&timestamp) else {
             return;
         };
         let (Some(announced), false) = (txn.announced, txn.prepared) else {
@@ -146,7 +146,7 @@ impl Partition {
         if let Some(error) = txn.failed.clone() {
             // Voting against it ends it here: the intents can go before the holder has decided,
             // because it can only decide to abort.
-            self.drop_participant(stamp);
+            self.drop_participant(timestamp);
             let text = format!("a write of the transaction failed: {}", error.text());
             return self.vote(
                 head,
@@ -158,7 +158,7 @@ impl Partition {
                 "{} writes arrived, but only {announced} were announced",
                 txn.writes
             );
-            self.drop_participant(stamp);
+            self.drop_participant(timestamp);
             return self.vote(head, Err(Error::new(Code::WriteFailed, text)));
         }
         if txn.writes < announced {
@@ -171,14 +171,14 @@ impl Partition {
         if self.config.id == head.holder {
             // This partition is the record holder: its commit record will have the writes, so that
             // a record of the vote is not needed.
-            return self.voted(Address::Partition(head.holder), stamp, Ok(()));
+            return self.voted(Address::Partition(head.holder), timestamp, Ok(()));
         }
         let slots = std::mem::take(&mut txn.slots);
         let position = self.append(|store, out| {
             begin_prepared(&head, out);
             encode_writes(store, &slots, out);
         });
-        if let Some(txn) = self.participants.get_mut(&stamp) {
+        if let Some(txn) = self.participants.get_mut(&timestamp) {
             txn.slots = slots;
         }
         let to = Address::Partition(head.holder);
@@ -191,41 +191,45 @@ impl Partition {
     }
 
     /// Does what the record holder has decided.
-    pub(super) fn finalize(&mut self, from: Address, stamp: Stamp, commit: bool) {
-        let known = self.participants.get(&stamp);
+    pub(super) fn finalize(&mut self, from: Address, timestamp: Timestamp, commit: bool) {
+        let known = self.participants.get(&timestamp);
         // Only what was voted for can be committed. Writes that were not came late or twice, and
         // are dropped.
         let commit = commit && known.is_some_and(|txn| txn.prepared);
-        self.conclude(stamp, commit);
+        self.conclude(timestamp, commit);
         // After this answer the holder may forget the transaction, so the answer waits until the
         // record of it is durable: a restart would otherwise ask a holder that no longer knows, and
         // take its commit for an abort.
-        self.send_after(self.pending.appended, from, Message::Finalized { stamp });
+        self.send_after(
+            self.pending.appended,
+            from,
+            Message::Finalized { timestamp },
+        );
     }
 
     /// Acts on the fate of a transaction, however it became known here.
-    pub(super) fn learned(&mut self, stamp: Stamp, fate: Fate) {
-        let Some(txn) = self.participants.get(&stamp) else {
+    pub(super) fn learned(&mut self, timestamp: Timestamp, fate: Fate) {
+        let Some(txn) = self.participants.get(&timestamp) else {
             return;
         };
         match fate {
             Fate::Open => {}
             Fate::Committed => {
                 let prepared = txn.prepared;
-                self.conclude(stamp, prepared);
+                self.conclude(timestamp, prepared);
             }
             // `Forgotten` cannot mean committed, because a holder forgets a commit only after every
             // participant has finalized it, and this one has not.
-            Fate::Aborted | Fate::Forgotten => self.conclude(stamp, false),
+            Fate::Aborted | Fate::Forgotten => self.conclude(timestamp, false),
         }
     }
 
-    fn conclude(&mut self, stamp: Stamp, commit: bool) {
-        let Some(txn) = self.participants.remove(&stamp) else {
+    fn conclude(&mut self, timestamp: Timestamp, commit: bool) {
+        let Some(txn) = self.participants.remove(&timestamp) else {
             return;
         };
         if txn.prepared && txn.head.holder != self.config.id {
-            self.append(|_, out| Record::Finalized { stamp, commit }.encode(out));
+            self.append(|_, out| Record::Finalized { timestamp, commit }.encode(out));
         }
         self.settle(&txn.slots, commit);
     }
@@ -243,43 +247,43 @@ impl Partition {
         }
     }
 
-    pub(super) fn drop_participant(&mut self, stamp: Stamp) {
-        if let Some(txn) = self.participants.remove(&stamp) {
+    pub(super) fn drop_participant(&mut self, timestamp: Timestamp) {
+        if let Some(txn) = self.participants.remove(&timestamp) {
             self.settle(&txn.slots, false);
         }
     }
 
-    pub(super) fn watch_participant(&mut self, stamp: Stamp) {
+    pub(super) fn watch_participant(&mut self, timestamp: Timestamp) {
         let at = self.now.saturating_add(self.config.resend_ns);
-        self.at(at, Timer::Participant(stamp));
+        self.at(at, Timer::Participant(timestamp));
     }
 
     /// Asks the record holder about a transaction that was silent for a while. Its client may have
     /// died, or the holder's decision may have been lost.
-    pub(super) fn participant_is_late(&mut self, stamp: Stamp) {
-        let Some(txn) = self.participants.get(&stamp) else {
+    pub(super) fn participant_is_late(&mut self, timestamp: Timestamp) {
+        let Some(txn) = self.participants.get(&timestamp) else {
             return;
         };
         let due = txn.touched.saturating_add(self.config.resend_ns);
         let head = txn.head;
         if due > self.now {
-            return self.at(due, Timer::Participant(stamp));
+            return self.at(due, Timer::Participant(timestamp));
         }
         let to = Address::Partition(head.holder);
         let push = Message::Push {
-            stamp,
-            by: stamp,
+            timestamp,
+            by: timestamp,
             priority: 0,
             force: false,
         };
         self.send(to, push);
-        self.watch_participant(stamp);
+        self.watch_participant(timestamp);
     }
 }
 
 pub(super) fn vote_of(head: Head, result: Result<()>) -> Message {
-    let stamp = head.stamp;
-    Message::Vote { stamp, result }
+    let timestamp = head.timestamp;
+    Message::Vote { timestamp, result }
 }
 
 /// Encodes the intents of these rows as a list of [`crate::record::Redo`], without a copy of each.
@@ -297,9 +301,9 @@ pub(super) fn encode_writes(store: &Store, slots: &[Slot], out: &mut Vec<u8>) {
 
 impl Partition {
     /// Has readers of the commit's rows wait until its record is durable.
-    pub(super) fn committed(&mut self, position: Position, stamp: Stamp) {
+    pub(super) fn committed(&mut self, position: Position, timestamp: Timestamp) {
         if position > self.pending.durable {
-            self.pending.committed(stamp);
+            self.pending.committed(timestamp);
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use dyno_txn_api::{Code, Error, Result, Stamp, TableId};
+use dyno_txn_api::{Code, Error, Result, TableId, Timestamp};
 
 use super::holder::{Reply, State, TxnRecord};
 use super::participant::Participant;
@@ -38,28 +38,28 @@ impl Partition {
     /// Those of [`Record::decode`].
     pub fn restore(&mut self, record: &[u8]) -> Result<()> {
         match Record::decode(record)? {
-            Record::Commit { stamp, writes } => {
-                self.redo(stamp, writes);
-                self.outcomes.insert(stamp, true);
+            Record::Commit { timestamp, writes } => {
+                self.redo(timestamp, writes);
+                self.outcomes.insert(timestamp, true);
             }
             Record::Rows { rows } => {
-                for Kept { stamp, row } in rows {
-                    self.redo(stamp, vec![row]);
+                for Kept { timestamp, row } in rows {
+                    self.redo(timestamp, vec![row]);
                 }
             }
             Record::Prepared { head, writes } => self.restore_prepared(head, writes),
             Record::Decided {
-                stamp,
+                timestamp,
                 participants,
                 writes,
             } => {
-                self.redo(stamp, writes);
-                self.outcomes.insert(stamp, true);
+                self.redo(timestamp, writes);
+                self.outcomes.insert(timestamp, true);
                 // The client was answered, or asks for the outcome. The participants may still have
                 // intents: they are told to finalize until each has said that it did, however long
                 // that takes.
                 let head = Head {
-                    stamp,
+                    timestamp,
                     holder: self.config.id,
                     priority: 0,
                 };
@@ -67,7 +67,7 @@ impl Partition {
                 let (reply, until) = (Reply::None, u64::MAX);
                 let state = State::Committed { missing };
                 self.txn_records.insert(
-                    stamp,
+                    timestamp,
                     TxnRecord {
                         head,
                         state,
@@ -76,14 +76,14 @@ impl Partition {
                     },
                 );
             }
-            Record::Finalized { stamp, commit } => {
-                self.note_stamp(stamp);
-                if let Some(txn) = self.participants.remove(&stamp) {
+            Record::Finalized { timestamp, commit } => {
+                self.note_timestamp(timestamp);
+                if let Some(txn) = self.participants.remove(&timestamp) {
                     self.settle(&txn.slots, commit);
                 }
             }
-            Record::Ended { stamp } => {
-                self.txn_records.remove(&stamp);
+            Record::Ended { timestamp } => {
+                self.txn_records.remove(&timestamp);
             }
             Record::Schema { table } => {
                 if self.schema.table(table.id).is_err() {
@@ -91,7 +91,7 @@ impl Partition {
                 }
             }
             Record::Bound { epoch, bound } => self.bound = self.bound.max((epoch, bound)),
-            Record::Floor { stamp } => self.note_stamp(stamp),
+            Record::Floor { timestamp } => self.note_timestamp(timestamp),
         }
         Ok(())
     }
@@ -102,25 +102,30 @@ impl Partition {
     ///
     /// # Errors
     /// When the log has a later timestamp than `floor`.
-    pub fn finish_recovery(&mut self, now: u64, floor: Stamp, effects: &mut Effects) -> Result<()> {
+    pub fn finish_recovery(
+        &mut self,
+        now: u64,
+        floor: Timestamp,
+        effects: &mut Effects,
+    ) -> Result<()> {
         if floor < self.newest {
             let newest = self.newest;
-            let text = format!("floor {floor}: the log has stamp {newest}, a later one");
+            let text = format!("floor {floor}: the log has timestamp {newest}, a later one");
             return Err(Error::new(Code::BadArgument, text));
         }
         self.enter(now, effects);
-        self.note_stamp(floor);
+        self.note_timestamp(floor);
         self.floor = floor;
         self.horizon = floor;
         self.reads.raise(floor);
         // A transaction at or below the floor that the log does not mention may have ended either
         // way.
         self.outcomes.forget_to(floor);
-        self.append(|_, out| Record::Floor { stamp: floor }.encode(out));
+        self.append(|_, out| Record::Floor { timestamp: floor }.encode(out));
         let (prepared, decided) = (self.participants.keys(), self.txn_records.keys());
         let due: Vec<_> = prepared
-            .map(|&stamp| Timer::Participant(stamp))
-            .chain(decided.map(|&stamp| Timer::TxnRecord(stamp)))
+            .map(|&timestamp| Timer::Participant(timestamp))
+            .chain(decided.map(|&timestamp| Timer::TxnRecord(timestamp)))
             .collect();
         for timer in due {
             self.at(self.now, timer);
@@ -145,10 +150,12 @@ impl Partition {
         }
         let (epoch, bound) = self.bound;
         records.push(Record::Bound { epoch, bound });
-        records.push(Record::Floor { stamp: self.newest });
+        records.push(Record::Floor {
+            timestamp: self.newest,
+        });
         let mut prepared: Vec<&Participant> = self.participants.values().collect();
         prepared.retain(|txn| txn.prepared && txn.head.holder != self.config.id);
-        prepared.sort_by_key(|txn| txn.head.stamp);
+        prepared.sort_by_key(|txn| txn.head.timestamp);
         // A vote is a promise to commit if the holder says so. Its record may be in the part of the
         // log that this checkpoint replaces, so it is written again.
         for txn in prepared {
@@ -159,13 +166,13 @@ impl Partition {
             });
         }
         let mut txn_records: Vec<&TxnRecord> = self.txn_records.values().collect();
-        txn_records.sort_by_key(|txn_record| txn_record.head.stamp);
+        txn_records.sort_by_key(|txn_record| txn_record.head.timestamp);
         for txn_record in txn_records {
             if let State::Committed { missing } = &txn_record.state {
-                let (stamp, writes) = (txn_record.head.stamp, Vec::new());
+                let (timestamp, writes) = (txn_record.head.timestamp, Vec::new());
                 let participants = missing.iter().copied().collect();
                 records.push(Record::Decided {
-                    stamp,
+                    timestamp,
                     participants,
                     writes,
                 });
@@ -199,10 +206,10 @@ impl Partition {
             // A row without a version has only an intent, and those that were voted for are written
             // already.
             if let Some(row) = self.store.live(at.next)
-                && row.stamp != 0
+                && row.timestamp != 0
             {
                 rows += 1;
-                row.stamp.write(&mut bytes);
+                row.timestamp.write(&mut bytes);
                 row.table.write(&mut bytes);
                 write_bytes(self.store.key(at.next), &mut bytes);
                 write_optional(self.store.value(row.value), &mut bytes);
@@ -228,15 +235,15 @@ impl Partition {
         }
     }
 
-    fn note_stamp(&mut self, stamp: Stamp) {
-        self.newest = self.newest.max(stamp);
+    fn note_timestamp(&mut self, timestamp: Timestamp) {
+        self.newest = self.newest.max(timestamp);
     }
 
-    fn redo(&mut self, stamp: Stamp, writes: Vec<Redo>) {
-        self.note_stamp(stamp);
+    fn redo(&mut self, timestamp: Timestamp, writes: Vec<Redo>) {
+        self.note_timestamp(timestamp);
         for Redo { table, key, value } in writes {
             let slot = self.restored(table, &key);
-            self.store.install(slot, stamp, value.as_deref());
+            self.store.install(slot, timestamp, value.as_deref());
         }
     }
 
@@ -249,8 +256,9 @@ impl Partition {
     }
 
     fn restore_prepared(&mut self, head: Head, writes: Vec<Redo>) {
-        self.note_stamp(head.stamp);
-        if self.config.planted.has(Bug::Recovery) || self.participants.contains_key(&head.stamp) {
+        self.note_timestamp(head.timestamp);
+        if self.config.planted.has(Bug::Recovery) || self.participants.contains_key(&head.timestamp)
+        {
             return;
         }
         let mut txn = Participant::new(head);
@@ -262,7 +270,7 @@ impl Partition {
             self.store.intend(slot, head, value.as_deref());
             txn.slots.push(slot);
         }
-        self.participants.insert(head.stamp, txn);
+        self.participants.insert(head.timestamp, txn);
     }
 }
 
@@ -271,16 +279,16 @@ mod tests {
     use dyno_txn_api::Procedures;
 
     use super::*;
-    use crate::{Config, Stamps};
+    use crate::{Config, Timestamps};
 
-    struct NoStamps;
+    struct NoTimestamps;
 
-    impl Stamps for NoStamps {
-        fn next(&mut self) -> Option<Stamp> {
+    impl Timestamps for NoTimestamps {
+        fn next(&mut self) -> Option<Timestamp> {
             None
         }
 
-        fn plausible(&mut self, _: Stamp) -> bool {
+        fn plausible(&mut self, _: Timestamp) -> bool {
             false
         }
     }
@@ -288,7 +296,7 @@ mod tests {
     #[test]
     fn rows_of_a_checkpoint_are_encoded_as_the_record_is() {
         let config = Config::new(0, 1);
-        let mut partition = Partition::new(config, Procedures::new(), Box::new(NoStamps));
+        let mut partition = Partition::new(config, Procedures::new(), Box::new(NoTimestamps));
         let table = TableId(3);
         let redo = |key: &[u8], value: Option<&[u8]>| Redo {
             table,
@@ -301,14 +309,16 @@ mod tests {
             (6, redo(&long, Some(&[]))),
             (7, redo(b"gone", None)),
         ];
-        for (stamp, row) in rows.clone() {
-            partition.redo(stamp, vec![row]);
+        for (timestamp, row) in rows.clone() {
+            partition.redo(timestamp, vec![row]);
         }
         let mut records = Vec::new();
         let mut at = Checkpoint { next: 0 };
         let more = partition.go_on_checkpoint(&mut at, &mut |record| records.push(record.to_vec()));
         assert!(!more);
-        let kept = rows.into_iter().map(|(stamp, row)| Kept { stamp, row });
+        let kept = rows
+            .into_iter()
+            .map(|(timestamp, row)| Kept { timestamp, row });
         let wanted = Record::Rows {
             rows: kept.collect(),
         };

@@ -2,7 +2,8 @@
 
 use dyno_txn_api::limits::PAGE_BYTES_MAX;
 use dyno_txn_api::{
-    Answer, Continuation, Direction, Found, Page, Result, Scan, Stamp, TableDef, TableId, index_id,
+    Answer, Continuation, Direction, Found, Page, Result, Scan, TableDef, TableId, Timestamp,
+    index_id,
 };
 
 use super::access::{KeyRef, Stop};
@@ -20,7 +21,7 @@ struct PageScan<'a> {
     /// The last key that was looked at.
     last: Option<Vec<u8>>,
     /// Rows that were deleted at or before this timestamp are skipped.
-    deleted_after: Stamp,
+    deleted_after: Timestamp,
     seen: Position,
 }
 
@@ -54,7 +55,7 @@ impl Partition {
             places: Vec::new(),
             bytes: 0,
             last: scan.after.as_ref().map(|after| after.0.clone()),
-            deleted_after: self.deleted_unseen(head.stamp),
+            deleted_after: self.deleted_unseen(head.timestamp),
             seen: 0,
         };
         let whole = self.fill_page(head, &def, &mut page_scan)?;
@@ -107,11 +108,11 @@ impl Partition {
         }
     }
 
-    /// A scan at `stamp` may skip rows that were deleted at or before the returned timestamp: it
-    /// does not see them, and their deletions are durable, so that it need not wait for the log.
-    fn deleted_unseen(&self, stamp: Stamp) -> Stamp {
+    /// A scan at `timestamp` may skip rows that were deleted at or before the returned timestamp:
+    /// it does not see them, and their deletions are durable, so that it need not wait for the log.
+    fn deleted_unseen(&self, timestamp: Timestamp) -> Timestamp {
         let not_durable = self.pending.oldest_commit();
-        stamp.min(not_durable.saturating_sub(1))
+        timestamp.min(not_durable.saturating_sub(1))
     }
 
     fn next_slots(&mut self, page_scan: &PageScan<'_>, most: usize) -> Vec<Slot> {
@@ -135,7 +136,7 @@ impl Partition {
         slot: Slot,
     ) -> Result<(), Stop> {
         self.counters.scanned += 1;
-        let (value, seen) = self.get_at(head.stamp, slot)?;
+        let (value, seen) = self.get_at(head.timestamp, slot)?;
         page_scan.seen = page_scan.seen.max(seen);
         if value.is_none() {
             return Ok(());
@@ -200,6 +201,6 @@ impl Partition {
             }
         };
         self.reads
-            .range(page_scan.table, &start, end.as_deref(), head.stamp);
+            .range(page_scan.table, &start, end.as_deref(), head.timestamp);
     }
 }

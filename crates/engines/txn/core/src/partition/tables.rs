@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use dyno_txn_api::{
-    Code, Error, Partitioning, Stamp, TABLE_BITS, Table, TableDef, TableId, index_id,
+    Code, Error, Partitioning, TABLE_BITS, Table, TableDef, TableId, Timestamp, index_id,
 };
 
 use super::{Partition, Timer};
@@ -132,7 +132,7 @@ impl Partition {
 
     /// Keeps a bound for an oracle. A newer epoch fences the oracles before it. The bound itself
     /// only rises, across epochs too, because a predecessor may have issued timestamps up to it.
-    pub(super) fn keep_bound(&mut self, from: Address, epoch: u64, bound: Stamp) {
+    pub(super) fn keep_bound(&mut self, from: Address, epoch: u64, bound: Timestamp) {
         let (kept_epoch, kept) = self.bound;
         if epoch >= kept_epoch {
             let bound = bound.max(kept);

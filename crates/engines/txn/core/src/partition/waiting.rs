@@ -3,7 +3,7 @@
 //! push ends with one of the two aborted or decided, so that no two transactions wait for each
 //! other for ever.
 
-use dyno_txn_api::{Code, Error, Stamp};
+use dyno_txn_api::{Code, Error, Timestamp};
 
 use super::batch::Batch;
 use super::one_shot::OneShot;
@@ -26,7 +26,7 @@ pub(super) enum BlockedWork {
 #[derive(Debug)]
 pub(super) struct Waiting {
     work: BlockedWork,
-    stamp: Stamp,
+    timestamp: Timestamp,
     priority: u16,
     until: u64,
     /// The transaction whose intent it is.
@@ -35,11 +35,13 @@ pub(super) struct Waiting {
 }
 
 impl BlockedWork {
-    fn head(&self) -> (Stamp, u16, u64) {
+    fn head(&self) -> (Timestamp, u16, u64) {
         match self {
-            BlockedWork::Batch(batch) => (batch.head.stamp, batch.head.priority, batch.until),
-            BlockedWork::OneShot(one_shot) => (one_shot.stamp, one_shot.priority, one_shot.until),
-            BlockedWork::Prepare(work) => (work.head.stamp, work.head.priority, work.until),
+            BlockedWork::Batch(batch) => (batch.head.timestamp, batch.head.priority, batch.until),
+            BlockedWork::OneShot(one_shot) => {
+                (one_shot.timestamp, one_shot.priority, one_shot.until)
+            }
+            BlockedWork::Prepare(work) => (work.head.timestamp, work.head.priority, work.until),
         }
     }
 }
@@ -50,25 +52,25 @@ impl Partition {
         let Some(intent) = self.store.intent(slot) else {
             // The intent is gone already. The work does not run here, inside of what it came from,
             // but as soon as this message is handled.
-            let (stamp, priority, until) = work.head();
+            let (timestamp, priority, until) = work.head();
             let owner = Head {
-                stamp: 0,
+                timestamp: 0,
                 holder: 0,
                 priority,
             };
             let id = self.keep_waiting(Waiting {
                 work,
-                stamp,
+                timestamp,
                 priority,
                 until,
                 owner,
                 pushes: 0,
             });
-            self.ready.insert((stamp, id));
+            self.ready.insert((timestamp, id));
             return;
         };
         let owner = intent.owner;
-        let (stamp, priority, until) = work.head();
+        let (timestamp, priority, until) = work.head();
         if self.waiting.len() >= self.config.waiting_max {
             let text = format!("{} operations wait already", self.waiting.len());
             return self.fail(work, Error::new(Code::Overloaded, text));
@@ -76,14 +78,14 @@ impl Partition {
         self.counters.waits += 1;
         let id = self.keep_waiting(Waiting {
             work,
-            stamp,
+            timestamp,
             priority,
             until,
             owner,
             pushes: 0,
         });
         self.store.wait_on(slot, id);
-        if stamp < owner.stamp {
+        if timestamp < owner.timestamp {
             // The older one pushes at once: the younger owner may be waiting for an intent of the
             // older one, which would not end otherwise.
             self.work_is_late(id);
@@ -104,7 +106,7 @@ impl Partition {
     pub(super) fn wake(&mut self, waiters: Vec<u64>) {
         for id in waiters {
             if let Some(waiting) = self.waiting.get(&id) {
-                self.ready.insert((waiting.stamp, id));
+                self.ready.insert((waiting.timestamp, id));
             }
         }
     }
@@ -120,11 +122,11 @@ impl Partition {
             BlockedWork::Batch(batch) => {
                 // Running it may set the mark again. If it does not, the next batch of its
                 // transaction may run.
-                let stamp = batch.head.stamp;
-                self.waiting_batches.remove(&stamp);
+                let timestamp = batch.head.timestamp;
+                self.waiting_batches.remove(&timestamp);
                 self.run_batch(batch);
-                if !self.waiting_batches.contains(&stamp) {
-                    self.queues_free.push_back(stamp);
+                if !self.waiting_batches.contains(&timestamp) {
+                    self.queues_free.push_back(timestamp);
                 }
             }
             BlockedWork::OneShot(one_shot) => self.run_one_shot(*one_shot),
@@ -147,8 +149,8 @@ impl Partition {
         waiting.pushes += 1;
         self.counters.pushes += 1;
         let push = Message::Push {
-            stamp: waiting.owner.stamp,
-            by: waiting.stamp,
+            timestamp: waiting.owner.timestamp,
+            by: waiting.timestamp,
             priority: waiting.priority,
             force: true,
         };
@@ -161,14 +163,14 @@ impl Partition {
         self.at(at, Timer::Work(id));
     }
 
-    /// Handles the answer to a push: the fate of the pushed transaction `stamp`, or that it is
+    /// Handles the answer to a push: the fate of the pushed transaction `timestamp`, or that it is
     /// still open. Open means that it has precedence, so the work that pushed gives up.
-    pub(super) fn pushed(&mut self, stamp: Stamp, by: Stamp, fate: Fate) {
+    pub(super) fn pushed(&mut self, timestamp: Timestamp, by: Timestamp, fate: Fate) {
         if fate != Fate::Open {
-            return self.learned(stamp, fate);
+            return self.learned(timestamp, fate);
         }
         let lost = self.waiting.iter().filter(|(_, waiting)| {
-            waiting.owner.stamp == stamp && waiting.stamp == by && waiting.pushes > 0
+            waiting.owner.timestamp == timestamp && waiting.timestamp == by && waiting.pushes > 0
         });
         // A hash map has an order of its own in each process. The simulation repeats a run from its
         // seed, so the order must not depend on it.
@@ -176,14 +178,14 @@ impl Partition {
         lost.sort_unstable();
         for id in lost {
             self.counters.conflicts += 1;
-            let text = format!("transaction {stamp} is in the way and has precedence");
+            let text = format!("transaction {timestamp} is in the way and has precedence");
             self.give_up(id, Error::new(Code::Conflict, text));
         }
     }
 
     fn give_up(&mut self, id: u64, error: Error) {
         if let Some(waiting) = self.waiting.remove(&id) {
-            self.ready.remove(&(waiting.stamp, id));
+            self.ready.remove(&(waiting.timestamp, id));
             self.fail(waiting.work, error);
         }
     }
@@ -191,24 +193,24 @@ impl Partition {
     fn fail(&mut self, work: BlockedWork, error: Error) {
         match work {
             BlockedWork::Batch(batch) => {
-                let stamp = batch.head.stamp;
+                let timestamp = batch.head.timestamp;
                 // Without these writes the transaction must not commit, and the client may already
                 // have asked for it.
                 if batch.loses_writes()
-                    && let Some(txn) = self.participants.get_mut(&stamp)
+                    && let Some(txn) = self.participants.get_mut(&timestamp)
                 {
                     txn.failed.get_or_insert_with(|| error.clone());
-                    self.vote_when_complete(stamp);
+                    self.vote_when_complete(timestamp);
                 }
-                self.leave_queue(stamp);
+                self.leave_queue(timestamp);
                 self.fail_batch(batch, error);
             }
             BlockedWork::OneShot(one_shot) => self.one_shot_failed(*one_shot, error),
             BlockedWork::Prepare(preparing) => {
-                let stamp = preparing.head.stamp;
-                if let Some(txn) = self.participants.get_mut(&stamp) {
+                let timestamp = preparing.head.timestamp;
+                if let Some(txn) = self.participants.get_mut(&timestamp) {
                     txn.failed.get_or_insert(error);
-                    self.vote_when_complete(stamp);
+                    self.vote_when_complete(timestamp);
                 }
             }
         }

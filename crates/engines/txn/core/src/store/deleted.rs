@@ -12,7 +12,7 @@
 use std::cmp::Ordering;
 use std::ops::{Bound, RangeBounds};
 
-use dyno_txn_api::{Direction, Stamp};
+use dyno_txn_api::{Direction, Timestamp};
 
 use super::order::OrderKey;
 use super::{Slot, index};
@@ -25,9 +25,9 @@ struct Node {
     key: OrderKey,
     slot: Slot,
     /// The timestamp of the deletion.
-    deleted: Stamp,
+    deleted: Timestamp,
     /// The newest `deleted` of this node and all below it.
-    newest: Stamp,
+    newest: Timestamp,
     /// A parent's priority is not below its children's.
     priority: u32,
     left: u32,
@@ -47,7 +47,7 @@ pub(super) struct Search<'a> {
     pub bounds: (Bound<OrderKey>, Bound<OrderKey>),
     pub direction: Direction,
     /// Only rows deleted after this.
-    pub after: Stamp,
+    pub after: Timestamp,
     /// The search ends when it has found this many rows.
     pub most: usize,
     pub found: Vec<(&'a OrderKey, Slot)>,
@@ -65,7 +65,7 @@ impl Deleted {
     }
 
     /// Adds a row that is not there yet.
-    pub fn insert(&mut self, key: OrderKey, slot: Slot, deleted: Stamp, seed: u64) {
+    pub fn insert(&mut self, key: OrderKey, slot: Slot, deleted: Timestamp, seed: u64) {
         let (left, right) = self.split(self.root, &key);
         let node = Node {
             key,
@@ -199,7 +199,7 @@ impl Deleted {
 }
 
 /// A priority that clients cannot choose. If they could, they could turn the tree into a list.
-fn priority(seed: u64, slot: Slot, deleted: Stamp) -> u32 {
+fn priority(seed: u64, slot: Slot, deleted: Timestamp) -> u32 {
     index::hash(seed, slot, &deleted.to_le_bytes())
 }
 
@@ -213,7 +213,12 @@ mod tests {
         OrderKey::new(&number.to_be_bytes())
     }
 
-    fn search(rows: &Deleted, range: (u32, u32), after: Stamp, most: usize) -> (Vec<Slot>, usize) {
+    fn search(
+        rows: &Deleted,
+        range: (u32, u32),
+        after: Timestamp,
+        most: usize,
+    ) -> (Vec<Slot>, usize) {
         let mut search = Search {
             bounds: (Bound::Included(key(range.0)), Bound::Excluded(key(range.1))),
             direction: Direction::Forward,
@@ -231,16 +236,16 @@ mod tests {
     fn it_finds_what_a_map_finds() {
         let mut random = dyno_sim::Random::new(11);
         let (mut rows, mut model) = (Deleted::new(), BTreeMap::new());
-        for stamp in 1..6_000u64 {
+        for timestamp in 1..6_000u64 {
             let number = random.below(300) as u32;
             match model.remove(&number) {
                 Some(_) => rows.remove(&key(number)),
                 None => {
-                    rows.insert(key(number), number, stamp, 5);
-                    model.insert(number, stamp);
+                    rows.insert(key(number), number, timestamp, 5);
+                    model.insert(number, timestamp);
                 }
             }
-            let (low, after) = (random.below(300) as u32, stamp - stamp.min(100));
+            let (low, after) = (random.below(300) as u32, timestamp - timestamp.min(100));
             let high = low + random.below(100) as u32;
             let wanted = model.range(low..high).filter(|(_, at)| **at > after);
             let wanted: Vec<Slot> = wanted.map(|(number, _)| *number).take(20).collect();

@@ -24,7 +24,7 @@ mod versions;
 
 use std::collections::VecDeque;
 
-use dyno_txn_api::{Stamp, TableId};
+use dyno_txn_api::{TableId, Timestamp};
 
 use crate::message::Head;
 use index::PointIndex;
@@ -59,7 +59,7 @@ pub(crate) struct Store {
     /// Bytes of rows, versions and intents, without those of their values.
     bytes: u64,
     /// Rows that may have something to drop, each with the horizon at which that is possible.
-    forget: VecDeque<(Stamp, Slot)>,
+    forget: VecDeque<(Timestamp, Slot)>,
     /// How many rows were ever added to `forget`.
     left_behind: u64,
 }
@@ -102,7 +102,7 @@ impl Store {
 
     /// Adds a row without versions, whose key was read last at timestamp `read`. The row must not
     /// exist. Scans skip it until it has an intent or a version.
-    pub fn add(&mut self, hash: u32, table: TableId, key: &[u8], read: Stamp) -> Slot {
+    pub fn add(&mut self, hash: u32, table: TableId, key: &[u8], read: Timestamp) -> Slot {
         let row = Row {
             table,
             hash,
@@ -142,8 +142,8 @@ impl Store {
     }
 
     /// The row's newest version at or before a timestamp: its own timestamp, and its value.
-    pub fn version(&self, slot: Slot, stamp: Stamp) -> (Stamp, Stored) {
-        self.versions.at(self.row(slot), stamp)
+    pub fn version(&self, slot: Slot, timestamp: Timestamp) -> (Timestamp, Stored) {
+        self.versions.at(self.row(slot), timestamp)
     }
 
     pub fn intent(&self, slot: Slot) -> Option<&Intent> {
@@ -153,9 +153,9 @@ impl Store {
         }
     }
 
-    pub fn note_read(&mut self, slot: Slot, stamp: Stamp) {
+    pub fn note_read(&mut self, slot: Slot, timestamp: Timestamp) {
         let row = self.row_mut(slot);
-        row.read = row.read.max(stamp);
+        row.read = row.read.max(timestamp);
     }
 
     /// Sets the intent of the row, or changes its value. An intent of another owner must not be
@@ -202,7 +202,7 @@ impl Store {
 
     /// Notes that old versions of the row, or the row itself, can be dropped once the horizon has
     /// reached `when`.
-    fn forget_at(&mut self, when: Stamp, slot: Slot) {
+    fn forget_at(&mut self, when: Timestamp, slot: Slot) {
         self.left_behind += 1;
         self.forget.push_back((when, slot));
     }
@@ -221,7 +221,7 @@ impl Store {
 
     /// Removes the intent of a row. Returns the owner's timestamp, the value, and the work that
     /// waits for it.
-    fn remove_intent(&mut self, slot: Slot) -> Option<(Stamp, Stored, Vec<u64>)> {
+    fn remove_intent(&mut self, slot: Slot) -> Option<(Timestamp, Stored, Vec<u64>)> {
         let row = row_of(&mut self.blocks, slot);
         let at = std::mem::replace(&mut row.intent, NOTHING);
         if at == NOTHING {
@@ -231,7 +231,7 @@ impl Store {
         self.free_intents.push(at);
         let intent = &mut self.intents[at as usize];
         let waiters = std::mem::take(&mut intent.waiters);
-        Some((intent.owner.stamp, intent.value, waiters))
+        Some((intent.owner.timestamp, intent.value, waiters))
     }
 
     /// Drops the intent, and returns the work that waits for it.
@@ -244,7 +244,7 @@ impl Store {
         let row = self.row(slot);
         if row.value.is_none() {
             // Without a value only the intent kept the row.
-            self.forget_at(row.stamp.max(1), slot);
+            self.forget_at(row.timestamp.max(1), slot);
         }
         waiters
     }
@@ -252,18 +252,18 @@ impl Store {
     /// Removes a row that was added for a write that failed, at the next collection.
     pub fn abandon(&mut self, slot: Slot) {
         let row = self.row(slot);
-        if row.stamp == 0 && !row.has_intent() {
+        if row.timestamp == 0 && !row.has_intent() {
             self.forget_at(1, slot);
         }
     }
 
     /// Makes the intent the newest version, and returns the work that waits for it.
     pub fn keep_intent(&mut self, slot: Slot) -> Vec<u64> {
-        let Some((stamp, value, waiters)) = self.remove_intent(slot) else {
+        let Some((timestamp, value, waiters)) = self.remove_intent(slot) else {
             return Vec::new();
         };
-        match self.row(slot).stamp < stamp {
-            true => self.add_version(slot, stamp, value),
+        match self.row(slot).timestamp < timestamp {
+            true => self.add_version(slot, timestamp, value),
             false => self.values.free(value),
         }
         self.update_order(slot, Visibility::Living);
@@ -272,26 +272,26 @@ impl Store {
 
     /// Adds a version if it is newer than all others. An older one is ignored: recovery replays the
     /// log over a checkpoint that may have later versions.
-    pub fn install(&mut self, slot: Slot, stamp: Stamp, value: Option<&[u8]>) {
+    pub fn install(&mut self, slot: Slot, timestamp: Timestamp, value: Option<&[u8]>) {
         let row = self.row(slot);
-        if row.stamp < stamp {
+        if row.timestamp < timestamp {
             let before = row.visibility();
             let value = value.map_or(Stored::NONE, |value| self.values.insert(value));
-            self.add_version(slot, stamp, value);
+            self.add_version(slot, timestamp, value);
             self.update_order(slot, before);
         }
     }
 
-    fn add_version(&mut self, slot: Slot, stamp: Stamp, value: Stored) {
+    fn add_version(&mut self, slot: Slot, timestamp: Timestamp, value: Stored) {
         let row = row_of(&mut self.blocks, slot);
-        let leaves = row.stamp != 0 || value.is_none();
-        if row.stamp != 0 {
+        let leaves = row.timestamp != 0 || value.is_none();
+        if row.timestamp != 0 {
             self.bytes += VERSION_BYTES;
             self.versions.add(row);
         }
-        (row.stamp, row.value) = (stamp, value);
+        (row.timestamp, row.value) = (timestamp, value);
         if leaves {
-            self.forget_at(stamp, slot);
+            self.forget_at(timestamp, slot);
         }
     }
 
@@ -304,15 +304,15 @@ impl Store {
     /// and again would then stay for ever, and each scan would have to step over it.
     pub fn forget_before(
         &mut self,
-        horizon: Stamp,
+        horizon: Timestamp,
         most: usize,
-        mut was_read: impl FnMut(u32, Stamp),
+        mut was_read: impl FnMut(u32, Timestamp),
     ) {
         /// How many rows ahead memory is prefetched.
         const AHEAD: usize = 8;
         for _ in 0..most {
             match self.forget.front() {
-                Some(&(stamp, _)) if stamp <= horizon => {}
+                Some(&(timestamp, _)) if timestamp <= horizon => {}
                 _ => return,
             }
             if let Some(&(_, slot)) = self.forget.get(2 * AHEAD) {
@@ -331,7 +331,7 @@ impl Store {
 
     /// Drops what the horizon allows of one row. Returns the hash of its key and the timestamp of
     /// its last read if the row itself is dropped and that read is above the horizon.
-    fn forget_row(&mut self, slot: Slot, horizon: Stamp) -> Option<(u32, Stamp)> {
+    fn forget_row(&mut self, slot: Slot, horizon: Timestamp) -> Option<(u32, Timestamp)> {
         let row = row_of(&mut self.blocks, slot);
         if row.table == FREE {
             return None;
@@ -341,7 +341,7 @@ impl Store {
             self.bytes -= VERSION_BYTES;
         }
         let gone = row.value.is_none() && row.older == NOTHING && !row.has_intent();
-        if !gone || row.stamp > horizon {
+        if !gone || row.timestamp > horizon {
             return None;
         }
         let read = (row.hash, row.read);

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use dyno_txn_api::{Direction, Stamp, TableId};
+use dyno_txn_api::{Direction, TableId, Timestamp};
 
 use super::Slot;
 use super::deleted::{Deleted, Search};
@@ -26,7 +26,7 @@ pub(crate) enum Visibility {
     /// Its newest version is a value, or it has an intent: every scan looks at it.
     Living,
     /// Its newest version is a deletion at this timestamp. Scans of older snapshots look at it.
-    Deleted(Stamp),
+    Deleted(Timestamp),
     /// It has neither a version nor an intent, so that no scan sees it.
     Blank,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Range<'a> {
     /// The last key of the page before. Keys up to it, in the direction of the scan, are left out.
     pub after: Option<&'a [u8]>,
     /// Rows that were deleted at or before this timestamp are left out.
-    pub deleted_after: Stamp,
+    pub deleted_after: Timestamp,
     /// The most rows to return.
     pub most: usize,
 }
@@ -116,7 +116,7 @@ impl Order {
             let key = OrderKey::new(key);
             match visibility {
                 Visibility::Living => living.push((key, slot)),
-                Visibility::Deleted(stamp) => deleted.insert(key, slot, stamp, self.seed),
+                Visibility::Deleted(timestamp) => deleted.insert(key, slot, timestamp, self.seed),
                 Visibility::Blank => {}
             }
         }
@@ -145,7 +145,7 @@ impl Order {
         }
         match new {
             Visibility::Living => drop(keys.living.insert(key, slot)),
-            Visibility::Deleted(stamp) => keys.deleted.insert(key, slot, stamp, seed),
+            Visibility::Deleted(timestamp) => keys.deleted.insert(key, slot, timestamp, seed),
             Visibility::Blank => {}
         }
     }

@@ -1,7 +1,7 @@
 //! A row, in one cache line: its key if that is short, its newest version, its last read, and where
 //! its older versions and its intent are.
 
-use dyno_txn_api::{Stamp, TableId};
+use dyno_txn_api::{TableId, Timestamp};
 
 use super::order::Visibility;
 use super::values::{Stored, Values};
@@ -28,10 +28,10 @@ pub(crate) struct Row {
     pub table: TableId,
     pub hash: u32,
     /// The timestamp of `value`, or 0 if no version was ever committed.
-    pub stamp: Stamp,
+    pub timestamp: Timestamp,
     pub value: Stored,
     /// The newest timestamp that has read the row.
-    pub read: Stamp,
+    pub read: Timestamp,
     /// The newest of the older versions.
     pub older: u32,
     pub intent: u32,
@@ -49,7 +49,7 @@ impl Row {
         key: RowKey([0; KEY]),
         table: FREE,
         hash: 0,
-        stamp: 0,
+        timestamp: 0,
         value: Stored::NONE,
         read: 0,
         older: NOTHING,
@@ -62,7 +62,7 @@ impl Row {
 
     /// How scans must treat this row.
     pub(crate) fn visibility(&self) -> Visibility {
-        match (self.has_intent() || !self.value.is_none(), self.stamp) {
+        match (self.has_intent() || !self.value.is_none(), self.timestamp) {
             (true, _) => Visibility::Living,
             (false, 0) => Visibility::Blank,
             (false, deleted) => Visibility::Deleted(deleted),

@@ -30,9 +30,9 @@ fn step() -> impl Strategy<Value = Step> {
 
 struct Both {
     store: Store,
-    slow: BTreeMap<Vec<u8>, BTreeMap<Stamp, Option<u8>>>,
-    now: Stamp,
-    horizon: Stamp,
+    slow: BTreeMap<Vec<u8>, BTreeMap<Timestamp, Option<u8>>>,
+    now: Timestamp,
+    horizon: Timestamp,
 }
 
 impl Both {
@@ -56,7 +56,7 @@ impl Both {
             .insert(self.now, value);
     }
 
-    fn read(&self, key: u8, at: Stamp) -> Option<u8> {
+    fn read(&self, key: u8, at: Timestamp) -> Option<u8> {
         let hash = self.store.hash(TABLE, &[key]);
         let slot = self.store.find(hash, TABLE, &[key])?;
         self.store
@@ -67,7 +67,7 @@ impl Both {
     fn intend(&mut self, key: u8, keep: bool) {
         self.now += 1;
         let head = Head {
-            stamp: self.now,
+            timestamp: self.now,
             holder: 0,
             priority: 0,
         };
@@ -86,7 +86,7 @@ impl Both {
     }
 
     /// Keys from 2 to 8 whose rows a scan at this timestamp sees.
-    fn keys(&mut self, at: Stamp, direction: Direction) -> Vec<u8> {
+    fn keys(&mut self, at: Timestamp, direction: Direction) -> Vec<u8> {
         let range = Range {
             table: TABLE,
             start: &[2],
@@ -111,8 +111,8 @@ impl Both {
     }
 
     /// The same by the obvious way.
-    fn wanted_keys(&self, at: Stamp, direction: Direction) -> Vec<u8> {
-        let seen = |versions: &BTreeMap<Stamp, Option<u8>>| {
+    fn wanted_keys(&self, at: Timestamp, direction: Direction) -> Vec<u8> {
+        let seen = |versions: &BTreeMap<Timestamp, Option<u8>>| {
             versions
                 .range(..=at)
                 .next_back()
@@ -177,7 +177,7 @@ proptest! {
         for &key in &keys {
             both.write(key, None);
         }
-        both.store.forget_before(Stamp::MAX - 1, usize::MAX, |_, _| {});
+        both.store.forget_before(Timestamp::MAX - 1, usize::MAX, |_, _| {});
         prop_assert_eq!(both.store.bytes(), empty);
     }
 

@@ -2,7 +2,7 @@
 //! on to the newest again, so that adding the newest and dropping the oldest take one step, however
 //! many there are.
 
-use dyno_txn_api::Stamp;
+use dyno_txn_api::Timestamp;
 
 use super::prefetch::prefetch;
 use super::row::{NOTHING, Row};
@@ -10,7 +10,7 @@ use super::values::Stored;
 
 #[derive(Debug, Clone, Copy)]
 struct Version {
-    stamp: Stamp,
+    timestamp: Timestamp,
     value: Stored,
     /// The next older version, if any. Of a free entry: the next free entry.
     older: u32,
@@ -33,15 +33,15 @@ impl Versions {
     }
 
     /// The row's newest version at or before a timestamp: its own timestamp, and its value.
-    pub fn at(&self, row: &Row, stamp: Stamp) -> (Stamp, Stored) {
-        if row.stamp <= stamp {
-            return (row.stamp, row.value);
+    pub fn at(&self, row: &Row, timestamp: Timestamp) -> (Timestamp, Stored) {
+        if row.timestamp <= timestamp {
+            return (row.timestamp, row.value);
         }
         let mut at = row.older;
         while at != NOTHING {
             let version = &self.versions[at as usize];
-            if version.stamp <= stamp {
-                return (version.stamp, version.value);
+            if version.timestamp <= timestamp {
+                return (version.timestamp, version.value);
             }
             at = version.older;
         }
@@ -51,7 +51,7 @@ impl Versions {
     /// Makes the row's present version the newest of its older ones.
     pub fn add(&mut self, row: &mut Row) {
         let version = Version {
-            stamp: row.stamp,
+            timestamp: row.timestamp,
             value: row.value,
             older: row.older,
             newer: NOTHING,
@@ -88,7 +88,7 @@ impl Versions {
 
     /// Removes the row's oldest version if no transaction at or above the horizon reads it, because
     /// the next newer version is at or below the horizon too.
-    pub fn drop_oldest(&mut self, row: &mut Row, horizon: Stamp) -> Option<Stored> {
+    pub fn drop_oldest(&mut self, row: &mut Row, horizon: Timestamp) -> Option<Stored> {
         let head = row.older;
         if head == NOTHING {
             return None;
@@ -96,8 +96,8 @@ impl Versions {
         let oldest = self.versions[head as usize].newer;
         let Version { value, newer, .. } = self.versions[oldest as usize];
         let next = match oldest == head {
-            true => row.stamp,
-            false => self.versions[newer as usize].stamp,
+            true => row.timestamp,
+            false => self.versions[newer as usize].timestamp,
         };
         if next > horizon {
             return None;

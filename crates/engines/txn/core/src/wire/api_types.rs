@@ -19,7 +19,7 @@ wire_struct!(Txn: IndexDef { name, columns, shared_prefix });
 wire_struct!(Txn: TableDef { name, partitioning, columns, indexes });
 wire_struct!(Txn: Table { id, def });
 wire_struct!(Txn: Assignment { column, assign });
-wire_struct!(Txn: Committed { stamp, answers, returned });
+wire_struct!(Txn: Committed { timestamp, answers, returned });
 wire_struct!(Txn: Scan {
     table, index, start, end, direction, limit, filter, projection, after
 });

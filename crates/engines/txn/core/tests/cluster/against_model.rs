@@ -129,7 +129,7 @@ fn run(seed: u64, partitions: u32) {
         let request = Request::Operations(operations.clone());
         let one_shot = Message::OneShot {
             ticket,
-            stamp: None,
+            timestamp: None,
             priority: 0,
             deadline_ns: u64::MAX,
             request,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dyno_txn_api::{
-    Answer, Key, Operation, Operations, Options, Procedures, Request, Result, Retry, Scan, Stamp,
-    TableId,
+    Answer, Key, Operation, Operations, Options, Procedures, Request, Result, Retry, Scan, TableId,
+    Timestamp,
 };
 use dyno_txn_core::message::{Address, Message};
 use dyno_txn_core::placement::partition_of;
@@ -34,9 +34,9 @@ pub enum Saw {
 #[derive(Debug, Clone)]
 pub struct Transaction {
     /// None when it came to an end before its client heard of one.
-    pub stamp: Option<Stamp>,
-    /// The newest stamp that any client had heard of when it began.
-    pub after: Stamp,
+    pub timestamp: Option<Timestamp>,
+    /// The newest timestamp that any client had heard of when it began.
+    pub after: Timestamp,
     pub saw: Vec<Saw>,
     pub end: End,
 }
@@ -85,7 +85,7 @@ pub fn procedures(tables: [TableId; 2]) -> Procedures {
 
 fn nothing() -> Transaction {
     Transaction {
-        stamp: None,
+        timestamp: None,
         after: 0,
         saw: Vec::new(),
         end: End::Aborted,
@@ -132,7 +132,7 @@ impl Client {
         cluster: &mut Cluster,
         schema: &Schema,
         tables: [TableId; 2],
-        heard: Stamp,
+        heard: Timestamp,
     ) {
         self.current = Transaction {
             after: heard,
@@ -143,13 +143,14 @@ impl Client {
             0 => self.begin_one_shot(cluster, schema, tables),
             _ if cluster.random.one_in(4) => self.begin_call(cluster, schema, tables),
             _ => {
-                let stamp = cluster.shared.clock.issue(now).expect("no bound");
-                self.current.stamp = Some(stamp);
+                let timestamp = cluster.shared.clock.issue(now).expect("no bound");
+                self.current.timestamp = Some(timestamp);
                 let options = Options {
                     deadline: Duration::from_secs(3),
                     ..Options::default()
                 };
-                let coordinator = Coordinator::begin(now, stamp, cluster.partitions(), &options);
+                let coordinator =
+                    Coordinator::begin(now, timestamp, cluster.partitions(), &options);
                 let batches = 1 + cluster.random.below(3);
                 let mut left = Vec::new();
                 for _ in 0..batches {
@@ -211,10 +212,10 @@ impl Client {
     ) {
         self.next += 1;
         let (ticket, now) = (self.next, cluster.shared.now());
-        // A transaction of unknown outcome can be placed when its stamp is known.
+        // A transaction of unknown outcome can be placed when its timestamp is known.
         let given = cluster.faulty() || cluster.random.one_in(2);
-        let stamp = given.then(|| cluster.shared.clock.issue(now).expect("no bound"));
-        self.current.stamp = stamp;
+        let timestamp = given.then(|| cluster.shared.clock.issue(now).expect("no bound"));
+        self.current.timestamp = timestamp;
         let to = match &operations[0] {
             Operation::Get(key) | Operation::Write(key, _) => {
                 let def = schema.table(key.table).expect("made before");
@@ -224,7 +225,7 @@ impl Client {
         };
         let one_shot = Message::OneShot {
             ticket,
-            stamp,
+            timestamp,
             priority: 128,
             deadline_ns: 3_000_000_000,
             request,
@@ -285,11 +286,11 @@ impl Client {
         };
         match (std::mem::replace(&mut self.doing, Doing::Nothing), message) {
             (Doing::Interactive(mut doing), message) => {
-                let stamp = doing.coordinator.stamp();
+                let timestamp = doing.coordinator.timestamp();
                 let mine = match &message {
-                    Message::Executed { stamp: of, .. }
-                    | Message::Ended { stamp: of, .. }
-                    | Message::Told { stamp: of, .. } => *of == stamp,
+                    Message::Executed { timestamp: of, .. }
+                    | Message::Ended { timestamp: of, .. }
+                    | Message::Told { timestamp: of, .. } => *of == timestamp,
                     _ => false,
                 };
                 let mut sends = Vec::new();
@@ -317,7 +318,7 @@ impl Client {
                     return;
                 }
                 let result = result.map(|done| {
-                    self.current.stamp = done.stamp;
+                    self.current.timestamp = done.timestamp;
                     match done.answers.is_empty() {
                         false => self.note(&operations, done.answers),
                         true => {
@@ -354,7 +355,7 @@ impl Client {
                 self.note(&operations, answers);
                 self.doing = Doing::Nothing;
                 self.go_on(cluster, schema, &mut doing);
-                if self.current.stamp.is_some() {
+                if self.current.timestamp.is_some() {
                     self.doing = Doing::Interactive(doing);
                 }
             }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dyno_sim::Random;
-use dyno_txn_api::{Procedures, Stamp};
+use dyno_txn_api::{Procedures, Timestamp};
 use dyno_txn_core::message::{Address, Message};
 use dyno_txn_core::oracle::Clock;
 use dyno_txn_core::planted::Planted;
-use dyno_txn_core::{Config, Effects, Partition, Stamps};
+use dyno_txn_core::{Config, Effects, Partition, Timestamps};
 
 /// What can happen to messages and partitions: one in so many, 0 for never.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,13 +33,13 @@ impl Shared {
     }
 }
 
-impl Stamps for Shared {
-    fn next(&mut self) -> Option<Stamp> {
+impl Timestamps for Shared {
+    fn next(&mut self) -> Option<Timestamp> {
         self.clock.issue(self.now())
     }
 
-    fn plausible(&mut self, stamp: Stamp) -> bool {
-        stamp <= self.clock.last()
+    fn plausible(&mut self, timestamp: Timestamp) -> bool {
+        timestamp <= self.clock.last()
     }
 }
 
@@ -162,7 +162,13 @@ impl Cluster {
         }
         let at = self.random.below(self.flying.len());
         let (from, to, message) = self.flying.swap_remove(at);
-        let once = matches!(&message, Message::OneShot { stamp: None, .. });
+        let once = matches!(
+            &message,
+            Message::OneShot {
+                timestamp: None,
+                ..
+            }
+        );
         if self.faults.lose > 0 && self.random.one_in(self.faults.lose) {
             return;
         }

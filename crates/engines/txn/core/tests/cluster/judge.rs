@@ -1,5 +1,5 @@
-//! Whether a history is strictly serializable, in the order of its stamps: each transaction is done
-//! again on one sorted map, and must see what it saw.
+//! Whether a history is strictly serializable, in the order of its timestamps: each transaction is
+//! done again on one sorted map, and must see what it saw.
 
 use std::collections::BTreeSet;
 
@@ -9,30 +9,30 @@ use crate::client::{End, Saw, State, Transaction};
 pub fn judge(histories: Vec<Transaction>, end: &State) -> Result<usize, String> {
     let seen = seen_values(&histories, end);
     let mut all: Vec<&Transaction> = histories.iter().filter(|t| counts(t, &seen)).collect();
-    all.sort_by_key(|t| t.stamp);
+    all.sort_by_key(|t| t.timestamp);
     let mut state = State::new();
     let mut last = 0;
     for transaction in &all {
-        let Some(stamp) = transaction.stamp else {
+        let Some(timestamp) = transaction.timestamp else {
             continue;
         };
-        if stamp == last {
-            return Err(format!("stamp {stamp} twice"));
+        if timestamp == last {
+            return Err(format!("timestamp {timestamp} twice"));
         }
-        last = stamp;
-        if stamp <= transaction.after {
+        last = timestamp;
+        if timestamp <= transaction.after {
             let after = transaction.after;
             return Err(format!(
-                "stamp {stamp} of a transaction that began after {after} ended"
+                "timestamp {timestamp} of a transaction that began after {after} ended"
             ));
         }
         replay(transaction, &mut state)?;
     }
-    // A transaction of unknown outcome whose stamp is unknown too, and which was done, has no
+    // A transaction of unknown outcome whose timestamp is unknown too, and which was done, has no
     // place.
     let placed = histories
         .iter()
-        .all(|t| t.stamp.is_some() || !counts(t, &seen));
+        .all(|t| t.timestamp.is_some() || !counts(t, &seen));
     match placed && state != *end {
         true => Err(format!("the end is {end:?}, and should be {state:?}")),
         false => Ok(all.len()),

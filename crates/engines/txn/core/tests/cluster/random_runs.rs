@@ -1,8 +1,8 @@
 //! Random transactions of several clients on several partitions, with messages in any order, lost
 //! and repeated, and partitions that crash: what clients saw must be serializable in the order of
-//! stamps.
+//! timestamps.
 
-use dyno_txn_api::{Key, Operation, Request, Scan, Stamp, TableDef, TableId};
+use dyno_txn_api::{Key, Operation, Request, Scan, TableDef, TableId, Timestamp};
 use dyno_txn_core::message::{Address, Message};
 
 use crate::client::{Client, End, State, procedures};
@@ -77,7 +77,7 @@ pub fn run(seed: u64, run: &Run) -> Result<(usize, usize, u32), String> {
     let schema = cluster.server(0).schema().clone();
     cluster.faults = run.faults;
     let mut clients: Vec<Client> = (1..=run.clients).map(Client::new).collect();
-    let mut heard: Stamp = 0;
+    let mut heard: Timestamp = 0;
     let mut begun = 0;
     for _ in 0..2_000_000 {
         for client in &mut clients {
@@ -114,9 +114,9 @@ pub fn run(seed: u64, run: &Run) -> Result<(usize, usize, u32), String> {
     Ok((counted, committed, crashes))
 }
 
-fn newest(transaction: &crate::client::Transaction) -> Stamp {
+fn newest(transaction: &crate::client::Transaction) -> Timestamp {
     match transaction.end {
-        End::Committed => transaction.stamp.unwrap_or(0),
+        End::Committed => transaction.timestamp.unwrap_or(0),
         _ => 0,
     }
 }
@@ -127,7 +127,7 @@ fn end_of(cluster: &mut Cluster) -> State {
         .to_vec();
     let one_shot = Message::OneShot {
         ticket: 1,
-        stamp: None,
+        timestamp: None,
         priority: 128,
         deadline_ns: u64::MAX,
         request: Request::Operations(all),

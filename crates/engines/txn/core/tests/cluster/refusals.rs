@@ -1,6 +1,8 @@
 //! What the engine refuses, and what it does with the rest of the transaction then.
 
-use dyno_txn_api::{Answer, Code, Key, Operation, Procedures, Request, Stamp, TableDef, TableId};
+use dyno_txn_api::{
+    Answer, Code, Key, Operation, Procedures, Request, TableDef, TableId, Timestamp,
+};
 use dyno_txn_core::message::{Address, Fate, Head, Message};
 use dyno_txn_core::{Config, Effects, Partition};
 
@@ -20,8 +22,8 @@ impl One {
         let mut config = Config::new(0, 1);
         config.log = false;
         change(&mut config);
-        let stamps = Box::new(cluster.shared.clone());
-        let partition = Partition::new(config, Procedures::new(), stamps);
+        let timestamps = Box::new(cluster.shared.clone());
+        let partition = Partition::new(config, Procedures::new(), timestamps);
         let mut one = Self {
             cluster,
             partition,
@@ -34,7 +36,7 @@ impl One {
         one
     }
 
-    fn stamp(&self) -> Stamp {
+    fn timestamp(&self) -> Timestamp {
         self.cluster.shared.clock.issue(self.now).expect("no bound")
     }
 
@@ -49,18 +51,18 @@ impl One {
             .collect()
     }
 
-    fn execute(&mut self, stamp: Stamp, operations: Vec<Operation>) -> Vec<Message> {
-        self.execute_after(0, stamp, operations)
+    fn execute(&mut self, timestamp: Timestamp, operations: Vec<Operation>) -> Vec<Message> {
+        self.execute_after(0, timestamp, operations)
     }
 
     fn execute_after(
         &mut self,
         after: u32,
-        stamp: Stamp,
+        timestamp: Timestamp,
         operations: Vec<Operation>,
     ) -> Vec<Message> {
         let head = Head {
-            stamp,
+            timestamp,
             holder: 0,
             priority: 128,
         };
@@ -73,9 +75,9 @@ impl One {
         })
     }
 
-    fn commit(&mut self, stamp: Stamp, writes: u32) -> Option<Code> {
+    fn commit(&mut self, timestamp: Timestamp, writes: u32) -> Option<Code> {
         let head = Head {
-            stamp,
+            timestamp,
             holder: 0,
             priority: 128,
         };
@@ -100,7 +102,7 @@ impl One {
         let request = Request::Operations(operations);
         let one_shot = Message::OneShot {
             ticket: 1,
-            stamp: None,
+            timestamp: None,
             priority: 0,
             deadline_ns: 1_000_000_000,
             request,
@@ -120,14 +122,14 @@ fn put(name: &str) -> Operation {
 fn a_commit_after_a_failed_write_is_refused_whatever_the_client_says() {
     let mut one = One::new(|_| {});
     assert_eq!(one.put_alone("there", 1), None);
-    let stamp = one.stamp();
-    one.execute(stamp, vec![put("a")]);
+    let timestamp = one.timestamp();
+    one.execute(timestamp, vec![put("a")]);
     one.execute_after(
         1,
-        stamp,
+        timestamp,
         vec![Operation::insert(Key::new(TABLE, "there"), "w")],
     );
-    assert_eq!(one.commit(stamp, 1), Some(Code::AlreadyExists));
+    assert_eq!(one.commit(timestamp, 1), Some(Code::AlreadyExists));
     assert_eq!(
         one.one_shot(vec![Operation::insert(Key::new(TABLE, "a"), "x")]),
         None
@@ -137,11 +139,11 @@ fn a_commit_after_a_failed_write_is_refused_whatever_the_client_says() {
 #[test]
 fn a_commit_that_counts_fewer_writes_than_came_is_refused() {
     let mut one = One::new(|_| {});
-    let stamp = one.stamp();
-    one.execute(stamp, vec![put("a"), put("b")]);
-    assert_eq!(one.commit(stamp, 1), Some(Code::WriteFailed));
+    let timestamp = one.timestamp();
+    one.execute(timestamp, vec![put("a"), put("b")]);
+    assert_eq!(one.commit(timestamp, 1), Some(Code::WriteFailed));
     assert_eq!(
-        one.commit(stamp, 2),
+        one.commit(timestamp, 2),
         Some(Code::Aborted),
         "and it stays aborted"
     );
@@ -150,17 +152,17 @@ fn a_commit_that_counts_fewer_writes_than_came_is_refused() {
 #[test]
 fn who_is_asked_for_before_it_committed_cannot_commit_any_more() {
     let mut one = One::new(|_| {});
-    let stamp = one.stamp();
-    let told = one.say(Message::Ask { stamp }).pop();
+    let timestamp = one.timestamp();
+    let told = one.say(Message::Ask { timestamp }).pop();
     assert_eq!(
         told,
         Some(Message::Told {
-            stamp,
+            timestamp,
             fate: Fate::Aborted
         })
     );
-    one.execute(stamp, vec![put("a")]);
-    assert_eq!(one.commit(stamp, 1), Some(Code::Aborted));
+    one.execute(timestamp, vec![put("a")]);
+    assert_eq!(one.commit(timestamp, 1), Some(Code::Aborted));
 }
 
 #[test]
@@ -198,30 +200,30 @@ fn writes_are_refused_at_the_memory_bound_and_deletes_make_room() {
 #[test]
 fn a_silent_client_is_aborted_and_its_rows_are_free() {
     let mut one = One::new(|_| {});
-    let stamp = one.stamp();
-    one.execute(stamp, vec![put("a")]);
+    let timestamp = one.timestamp();
+    one.execute(timestamp, vec![put("a")]);
     for _ in 0..30 {
         one.now += 100_000_000;
         one.partition.tick(one.now, &mut Effects::default());
     }
-    assert_eq!(one.commit(stamp, 1), Some(Code::Aborted));
+    assert_eq!(one.commit(timestamp, 1), Some(Code::Aborted));
     assert_eq!(one.put_alone("a", 1), None);
 }
 
 #[test]
 fn strangers_cannot_speak_for_partitions_or_from_the_future() {
     let mut one = One::new(|_| {});
-    let stamp = one.stamp();
-    one.execute(stamp, vec![put("a")]);
+    let timestamp = one.timestamp();
+    one.execute(timestamp, vec![put("a")]);
     assert_eq!(
         one.say(Message::Finalize {
-            stamp,
+            timestamp,
             commit: true
         }),
         []
     );
     let push = Message::Push {
-        stamp,
+        timestamp,
         by: 1,
         priority: 9,
         force: true,
@@ -231,24 +233,24 @@ fn strangers_cannot_speak_for_partitions_or_from_the_future() {
         result: Err(error), ..
     }) = one.execute(u64::MAX - 9, vec![put("b")]).pop()
     else {
-        panic!("a stamp that nobody gave was taken");
+        panic!("a timestamp that nobody gave was taken");
     };
     assert_eq!(error.kind(), Code::BadArgument);
-    assert_eq!(one.commit(stamp, 1), None);
+    assert_eq!(one.commit(timestamp, 1), None);
 }
 
 #[test]
 fn a_batch_that_came_twice_does_not_stand_for_one_that_was_lost() {
     let mut one = One::new(|_| {});
-    let stamp = one.stamp();
-    one.execute_after(0, stamp, vec![put("a")]);
+    let timestamp = one.timestamp();
+    one.execute_after(0, timestamp, vec![put("a")]);
     assert_eq!(
-        one.execute_after(0, stamp, vec![put("a")]),
+        one.execute_after(0, timestamp, vec![put("a")]),
         [],
         "a repetition"
     );
     let head = Head {
-        stamp,
+        timestamp,
         holder: 0,
         priority: 128,
     };
@@ -260,10 +262,10 @@ fn a_batch_that_came_twice_does_not_stand_for_one_that_was_lost() {
         }),
         []
     );
-    let ended = one.execute_after(1, stamp, vec![put("b")]);
+    let ended = one.execute_after(1, timestamp, vec![put("b")]);
     assert!(
         ended.contains(&Message::Ended {
-            stamp,
+            timestamp,
             result: Ok(())
         }),
         "{ended:?}"
@@ -273,14 +275,14 @@ fn a_batch_that_came_twice_does_not_stand_for_one_that_was_lost() {
 #[test]
 fn a_read_does_not_overtake_the_own_write_that_waits() {
     let mut one = One::new(|_| {});
-    let (older, younger) = (one.stamp(), one.stamp());
+    let (older, younger) = (one.timestamp(), one.timestamp());
     one.execute(older, vec![put("a")]);
     let mine = Operation::put(Key::new(TABLE, "a"), "mine");
     assert_eq!(one.execute_after(0, younger, vec![mine]), []);
     let read = Operation::get(Key::new(TABLE, "a"));
     assert_eq!(one.execute_after(1, younger, vec![read]), []);
     let head = Head {
-        stamp: older,
+        timestamp: older,
         holder: 0,
         priority: 128,
     };

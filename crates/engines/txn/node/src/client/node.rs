@@ -179,7 +179,7 @@ impl Node {
             to,
             Message::OneShot {
                 ticket,
-                stamp: None,
+                timestamp: None,
                 priority,
                 deadline_ns,
                 request,

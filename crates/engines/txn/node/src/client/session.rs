@@ -211,7 +211,7 @@ impl Session {
             self.last = self.index(first);
         }
         let index = self.last;
-        self.send(ORACLE, &Message::TakeStamps { ticket, count: 1 })?;
+        self.send(ORACLE, &Message::TakeTimestamps { ticket, count: 1 })?;
         // With several processes the oracle is elsewhere, and the thread only passes the request
         // on.
         Ok(self.starts.len() == 1 && partitions.all(|partition| self.index(partition) == index))

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use dyno_txn_api::{
-    Answer, Change, Code, Error, Key, Operation, Operations, Options, Result, Retry, Stamp,
-    TableId, Transaction,
+    Answer, Change, Code, Error, Key, Operation, Operations, Options, Result, Retry, TableId,
+    Timestamp, Transaction,
 };
 use dyno_txn_core::message::Message;
 use dyno_txn_core::{Coordinator, Event, Schema, Sends};
@@ -84,7 +84,7 @@ impl<'a> NodeTransaction<'a> {
     fn send(&mut self, operations: Vec<Operation>) -> Result<Vec<u32>> {
         let first = self.timestamp_ticket.is_none();
         if !first {
-            self.timestamp()?;
+            self.await_timestamp()?;
         }
         let unknown = |operation: &Operation| self.schema.table(operation.table()).is_err();
         if operations.iter().any(unknown) {
@@ -120,35 +120,35 @@ impl<'a> NodeTransaction<'a> {
         if is_filled_in {
             return Ok(());
         }
-        let stamp = self.timestamp()?;
+        let timestamp = self.await_timestamp()?;
         for (_, message) in first {
             if let Message::Execute { head, .. } = message {
-                head.stamp = stamp;
+                head.timestamp = timestamp;
             }
         }
         Ok(())
     }
 
     /// The timestamp. Requests it if that has not been done, and waits for it.
-    fn timestamp(&mut self) -> Result<Stamp> {
+    fn await_timestamp(&mut self) -> Result<Timestamp> {
         if self.timestamp_ticket.is_none() {
             self.request_timestamp(&mut Sends::new())?;
         }
         loop {
-            match (self.coordinator.stamp(), &self.ended) {
+            match (self.coordinator.timestamp(), &self.ended) {
                 (0, Some(Err(error))) => return Err(error.clone()),
                 (0, _) => self.drive()?,
-                (stamp, _) => return Ok(stamp),
+                (timestamp, _) => return Ok(timestamp),
             }
         }
     }
 
     fn on_message(&mut self, from: u32, message: Message, sends: &mut Sends) {
         match message {
-            Message::Stamps { ticket, result } if self.timestamp_ticket == Some(ticket) => {
+            Message::Timestamps { ticket, result } if self.timestamp_ticket == Some(ticket) => {
                 match result {
-                    Ok(stamp) => {
-                        self.coordinator.stamped(stamp);
+                    Ok(timestamp) => {
+                        self.coordinator.timestamp_arrived(timestamp);
                         for Early { from, message } in std::mem::take(&mut self.early) {
                             self.on_message(from, message, sends);
                         }
@@ -158,11 +158,11 @@ impl<'a> NodeTransaction<'a> {
                     }
                 }
             }
-            message => match (message.to_interactive(), self.coordinator.stamp()) {
+            message => match (message.to_interactive(), self.coordinator.timestamp()) {
                 // Without the timestamp it cannot be told whether an answer is for this
                 // transaction, or is a late one for the transaction that used the session before.
                 (Some(_), 0) => self.early.push(Early { from, message }),
-                (Some(to), stamp) if to == stamp => {
+                (Some(to), timestamp) if to == timestamp => {
                     let event = self.coordinator.handle(from, message, sends);
                     self.on_event(event);
                 }
@@ -313,7 +313,7 @@ impl<'a> NodeTransaction<'a> {
         }
         // The timestamp is the name of the transaction: without it the record holder could not be
         // asked what became of the commit.
-        self.timestamp()?;
+        self.await_timestamp()?;
         let mut sends = Sends::new();
         let now = self.session()?.now();
         let event = self.coordinator.commit(now, &mut sends);
@@ -446,13 +446,13 @@ impl Operations for NodeTransaction<'_> {
 }
 
 impl Transaction for NodeTransaction<'_> {
-    fn commit(mut self: Box<Self>) -> Result<Option<Stamp>> {
+    fn commit(mut self: Box<Self>) -> Result<Option<Timestamp>> {
         if !self.committing {
             self.begin_commit()?;
         }
         let ended = self.end();
         self.finish();
-        ended.map(|()| Some(self.coordinator.stamp()))
+        ended.map(|()| Some(self.coordinator.timestamp()))
     }
 
     fn rollback(mut self: Box<Self>) -> Result<()> {
@@ -464,8 +464,8 @@ impl Transaction for NodeTransaction<'_> {
         self.abandon()
     }
 
-    fn stamp(&self) -> Option<Stamp> {
-        Some(self.coordinator.stamp()).filter(|stamp| *stamp > 0)
+    fn timestamp(&self) -> Option<Timestamp> {
+        Some(self.coordinator.timestamp()).filter(|timestamp| *timestamp > 0)
     }
 }
 

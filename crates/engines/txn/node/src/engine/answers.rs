@@ -204,10 +204,12 @@ fn encode(message: &Message, out: &mut Vec<u8>) {
                 result: Err(error),
             }
         }
-        Message::Executed { stamp, batch, .. } => {
+        Message::Executed {
+            timestamp, batch, ..
+        } => {
             let result = Err(Error::new(Code::TooLarge, text));
             Message::Executed {
-                stamp: *stamp,
+                timestamp: *timestamp,
                 batch: *batch,
                 result,
             }

@@ -44,7 +44,7 @@ impl Pass<'_> {
         out: &mut Outbound,
     ) {
         let from = Address::Client(port.number());
-        if matches!(message, Message::TakeStamps { .. }) {
+        if matches!(message, Message::TakeTimestamps { .. }) {
             self.clients.last_timestamps.forget(port);
         } else if lacks_timestamp(&message) {
             // The request for its timestamp came before it on this connection. If anything waits
@@ -109,7 +109,7 @@ impl Pass<'_> {
     }
 
     fn on_timestamp_request(&mut self, port: PortId, message: Message, out: &mut Outbound) {
-        let Message::TakeStamps { ticket, count } = message else {
+        let Message::TakeTimestamps { ticket, count } = message else {
             return;
         };
         if count == 1 && !self.shared.oracle.is_ready(self.shard.wall()) {
@@ -138,7 +138,7 @@ impl Pass<'_> {
         if let Ok(timestamp) = result {
             self.clients.last_timestamps.remember(port, timestamp);
         }
-        Message::Stamps { ticket, result }
+        Message::Timestamps { ticket, result }
     }
 
     /// Goes on with messages that needed a timestamp, once the oracle may issue some. Returns
@@ -162,7 +162,7 @@ impl Pass<'_> {
             };
             let port = PortId::numbered(number);
             match envelope.message {
-                Message::TakeStamps { ticket, count } if envelope.to == ORACLE => {
+                Message::TakeTimestamps { ticket, count } if envelope.to == ORACLE => {
                     let answer = self.issue_timestamp(port, ticket, count);
                     self.clients.answers.queue(port, ORACLE, &answer);
                 }
@@ -179,7 +179,13 @@ impl Pass<'_> {
 
 /// Whether it is a one-shot transaction that the partition has to give a timestamp.
 fn needs_timestamp(message: &Message) -> bool {
-    matches!(message, Message::OneShot { stamp: None, .. })
+    matches!(
+        message,
+        Message::OneShot {
+            timestamp: None,
+            ..
+        }
+    )
 }
 
 /// The refusal for a message that needs durability while a log store is down. Commits are never
@@ -204,7 +210,7 @@ fn refusal_for(message: &Message, has_timestamps: bool, error: Error) -> Option<
             operations,
             ..
         } if writes(operations) => Some(Message::Executed {
-            stamp: head.stamp,
+            timestamp: head.timestamp,
             batch: *batch,
             result: Err(error),
         }),
@@ -212,7 +218,7 @@ fn refusal_for(message: &Message, has_timestamps: bool, error: Error) -> Option<
             ticket: *ticket,
             result: Err(error),
         }),
-        Message::TakeStamps { ticket, .. } if !has_timestamps => Some(Message::Stamps {
+        Message::TakeTimestamps { ticket, .. } if !has_timestamps => Some(Message::Timestamps {
             ticket: *ticket,
             result: Err(error),
         }),

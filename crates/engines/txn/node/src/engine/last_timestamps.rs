@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 
 use dyno_net::PortId;
-use dyno_txn_api::Stamp;
+use dyno_txn_api::Timestamp;
 use dyno_txn_core::message::{Head, Message};
 
 /// Those of the connections of one thread.
 #[derive(Debug, Default)]
-pub(crate) struct LastTimestamps(HashMap<PortId, Stamp>);
+pub(crate) struct LastTimestamps(HashMap<PortId, Timestamp>);
 
 impl LastTimestamps {
     /// For a connection that has asked for another timestamp or has ended. Without this, the
@@ -20,7 +20,7 @@ impl LastTimestamps {
         self.0.remove(&port);
     }
 
-    pub fn remember(&mut self, port: PortId, timestamp: Stamp) {
+    pub fn remember(&mut self, port: PortId, timestamp: Timestamp) {
         self.0.insert(port, timestamp);
     }
 
@@ -28,7 +28,7 @@ impl LastTimestamps {
     /// belongs to no transaction, so the partition refuses the message.
     pub fn fill_in(&self, port: PortId, message: &mut Message) {
         if let Some(head) = head_without_timestamp(message) {
-            head.stamp = self.0.get(&port).copied().unwrap_or(0);
+            head.timestamp = self.0.get(&port).copied().unwrap_or(0);
         }
     }
 }
@@ -38,25 +38,25 @@ pub(crate) fn lacks_timestamp(message: &Message) -> bool {
     let (Message::Execute { head, .. } | Message::Abort { head }) = message else {
         return false;
     };
-    head.stamp == 0
+    head.timestamp == 0
 }
 
 fn head_without_timestamp(message: &mut Message) -> Option<&mut Head> {
     let (Message::Execute { head, .. } | Message::Abort { head }) = message else {
         return None;
     };
-    (head.stamp == 0).then_some(head)
+    (head.timestamp == 0).then_some(head)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn abort(stamp: Stamp) -> Message {
+    fn abort(timestamp: Timestamp) -> Message {
         let (holder, priority) = (0, 128);
         Message::Abort {
             head: Head {
-                stamp,
+                timestamp,
                 holder,
                 priority,
             },

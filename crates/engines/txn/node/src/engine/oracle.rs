@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dyno_txn_api::Stamp;
-use dyno_txn_core::Stamps;
+use dyno_txn_api::Timestamp;
+use dyno_txn_core::Timestamps;
 use dyno_txn_core::oracle::Clock;
 
 /// How far a bound lies ahead of the time. A restart issues timestamps that are ahead by this much
@@ -36,7 +36,7 @@ impl Oracle {
     }
 
     /// From now on, everything that it issues is above `floor`.
-    pub fn start_above(&self, floor: Stamp) {
+    pub fn start_above(&self, floor: Timestamp) {
         self.clock.extend(floor);
         self.clock.issue(floor);
     }
@@ -49,7 +49,7 @@ impl Oracle {
     /// The bound that partition 0 should make durable next, if it is time to request one. All
     /// threads ask; the exchange lets one of them through, and another one if no confirmation comes
     /// in time.
-    pub fn bound_to_request(&self, now: u64, wall_ns: u64) -> Option<Stamp> {
+    pub fn bound_to_request(&self, now: u64, wall_ns: u64) -> Option<Timestamp> {
         let base = wall_ns.max(self.clock.last());
         if self.clock.bound() >= base.saturating_add(WINDOW_NS / 2) {
             return None;
@@ -61,7 +61,7 @@ impl Oracle {
     }
 
     /// Partition 0 has made a bound durable.
-    pub fn bound_kept(&self, bound: Stamp) {
+    pub fn bound_kept(&self, bound: Timestamp) {
         self.clock.extend(bound);
         self.requested_at.store(0, Ordering::Release);
     }
@@ -74,15 +74,15 @@ pub(crate) struct LocalTimestamps {
     pub wall_ns: Arc<AtomicU64>,
 }
 
-impl Stamps for LocalTimestamps {
-    fn next(&mut self) -> Option<Stamp> {
+impl Timestamps for LocalTimestamps {
+    fn next(&mut self) -> Option<Timestamp> {
         self.oracle
             .clock
             .issue(self.wall_ns.load(Ordering::Relaxed))
     }
 
-    fn plausible(&mut self, stamp: Stamp) -> bool {
-        stamp <= self.oracle.clock.last()
+    fn plausible(&mut self, timestamp: Timestamp) -> bool {
+        timestamp <= self.oracle.clock.last()
     }
 }
 
@@ -97,14 +97,14 @@ pub(crate) struct RemoteTimestamps {
 /// that takes over begins ahead of the time.
 const AHEAD_NS: u64 = 60_000_000_000;
 
-impl Stamps for RemoteTimestamps {
-    fn next(&mut self) -> Option<Stamp> {
+impl Timestamps for RemoteTimestamps {
+    fn next(&mut self) -> Option<Timestamp> {
         None
     }
 
-    fn plausible(&mut self, stamp: Stamp) -> bool {
+    fn plausible(&mut self, timestamp: Timestamp) -> bool {
         let wall = self.wall_ns.load(Ordering::Relaxed);
-        stamp <= wall.saturating_add(AHEAD_NS)
+        timestamp <= wall.saturating_add(AHEAD_NS)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use dyno_net::{Outbound, PortId};
-use dyno_txn_api::{Result, Stamp};
+use dyno_txn_api::{Result, Timestamp};
 use dyno_txn_core::message::{Address, Message, PartitionId};
 
 use super::batch::Incoming;
@@ -45,7 +45,7 @@ impl Pass<'_> {
 
     /// The last step of recovery. `floor` is above every timestamp that was issued before the
     /// restart.
-    pub fn finish_recovery(&mut self, floor: Stamp) -> Result<()> {
+    pub fn finish_recovery(&mut self, floor: Timestamp) -> Result<()> {
         for slot in 0..self.shard.hosted.len() {
             let now = self.shard.now;
             let partition = &mut self.shard.hosted[slot].partition;

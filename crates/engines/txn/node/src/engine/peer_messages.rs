@@ -1,7 +1,7 @@
 //! Messages of other processes of the database, and of oracles.
 
 use dyno_net::FrameRef;
-use dyno_txn_api::{Result, Stamp};
+use dyno_txn_api::{Result, Timestamp};
 use dyno_txn_core::message::{Address, Message};
 
 use super::pass::Pass;
@@ -28,7 +28,7 @@ impl Pass<'_> {
         };
         match frame.head.verb {
             MESSAGE => {
-                if let Message::Stamps { ticket, result } = Message::decode(frame.body)? {
+                if let Message::Timestamps { ticket, result } = Message::decode(frame.body)? {
                     self.on_timestamps(oracle, ticket, result);
                 }
                 Ok(())
@@ -86,23 +86,28 @@ impl Pass<'_> {
         }
     }
 
-    fn on_timestamps(&mut self, oracle: usize, ticket: u64, result: Result<Stamp>) {
+    fn on_timestamps(&mut self, oracle: usize, ticket: u64, result: Result<Timestamp>) {
         let Some(cluster) = &mut self.peers.cluster else {
             return;
         };
         let now = self.shard.now;
-        for (waiter, timestamp) in cluster.timestamps_arrived(now, oracle, ticket, result) {
+        for (waiter, issued) in cluster.timestamps_arrived(now, oracle, ticket, result) {
             match waiter {
-                Waiter::Recovery => self.end_recovery(timestamp),
+                Waiter::Recovery => self.end_recovery(issued),
                 Waiter::Message(mut envelope) => match envelope.message {
-                    Message::TakeStamps { ticket, .. } => {
-                        let result = Ok(timestamp);
-                        let stamps = Message::Stamps { ticket, result };
-                        answer(envelope.from, ORACLE, &stamps, &mut self.clients.answers);
+                    Message::TakeTimestamps { ticket, .. } => {
+                        let result = Ok(issued);
+                        let timestamps = Message::Timestamps { ticket, result };
+                        answer(
+                            envelope.from,
+                            ORACLE,
+                            &timestamps,
+                            &mut self.clients.answers,
+                        );
                     }
                     _ => {
-                        if let Message::OneShot { stamp, .. } = &mut envelope.message {
-                            *stamp = Some(timestamp);
+                        if let Message::OneShot { timestamp, .. } = &mut envelope.message {
+                            *timestamp = Some(issued);
                         }
                         self.deliver(envelope);
                     }
@@ -113,7 +118,7 @@ impl Pass<'_> {
 
     /// The oracle's first timestamp is above all that it issued to anybody before, so it is also
     /// above everything in the logs that were just read.
-    fn end_recovery(&mut self, floor: Stamp) {
+    fn end_recovery(&mut self, floor: Timestamp) {
         if let Some(cluster) = &mut self.peers.cluster {
             cluster.end_recovery();
         }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use dyno_net::PortId;
-use dyno_txn_api::{Code, Error, Result, Stamp};
+use dyno_txn_api::{Code, Error, Result, Timestamp};
 use dyno_txn_core::message::{Address, Message, PartitionId};
 
 use super::answers::Answers;
@@ -52,8 +52,10 @@ pub(crate) struct Cluster {
 /// Whether a client's message needs a timestamp of an oracle.
 pub(crate) fn needs_oracle(to: PartitionId, message: &Message) -> bool {
     match message {
-        Message::OneShot { stamp: None, .. } => true,
-        Message::TakeStamps { .. } => to == ORACLE,
+        Message::OneShot {
+            timestamp: None, ..
+        } => true,
+        Message::TakeTimestamps { .. } => to == ORACLE,
         _ => false,
     }
 }
@@ -87,11 +89,11 @@ impl Cluster {
 
     /// Has a client's message wait for its timestamp.
     pub fn want_timestamp(&mut self, now: u64, envelope: Envelope, answers: &mut Answers) {
-        if let Message::TakeStamps { ticket, count } = envelope.message
+        if let Message::TakeTimestamps { ticket, count } = envelope.message
             && count != 1
         {
             let error = bad_argument("timestamps are issued to clients one at a time");
-            let refusal = Message::Stamps {
+            let refusal = Message::Timestamps {
                 ticket,
                 result: Err(error),
             };
@@ -130,8 +132,8 @@ impl Cluster {
         now: u64,
         oracle: usize,
         ticket: u64,
-        result: Result<Stamp>,
-    ) -> Vec<(Waiter, Stamp)> {
+        result: Result<Timestamp>,
+    ) -> Vec<(Waiter, Timestamp)> {
         self.timestamps.on_answer(now, oracle, ticket, result)
     }
 
@@ -197,9 +199,14 @@ fn refuse(envelope: Envelope, error: Error, answers: &mut Answers) {
             let result = Err(error);
             answer(from, to, &Message::Done { ticket, result }, answers);
         }
-        Message::TakeStamps { ticket, .. } => {
+        Message::TakeTimestamps { ticket, .. } => {
             let result = Err(error);
-            answer(from, ORACLE, &Message::Stamps { ticket, result }, answers);
+            answer(
+                from,
+                ORACLE,
+                &Message::Timestamps { ticket, result },
+                answers,
+            );
         }
         _ => {}
     }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use dyno_net::{Address, Listener, Reactor};
 use dyno_serve::Token;
-use dyno_txn_api::{Result, Stamp};
-use dyno_txn_core::{Config, Partition, Stamps};
+use dyno_txn_api::{Result, Timestamp};
+use dyno_txn_core::{Config, Partition, Timestamps};
 use dyno_txn_log::{Checkpointer, Log};
 
 use super::Engine;
@@ -48,7 +48,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 struct Recovered {
     index: usize,
     /// The newest timestamp in its logs.
-    newest: Stamp,
+    newest: Timestamp,
     thread: PeerThread,
     /// By partition.
     checkpointers: Vec<(u32, Checkpointer)>,
@@ -56,7 +56,7 @@ struct Recovered {
 
 /// What each thread gets when all have recovered.
 struct StartSignal {
-    floor: Stamp,
+    floor: Timestamp,
     peer_threads: Vec<PeerThread>,
 }
 
@@ -406,7 +406,7 @@ fn prepare(plan: &WorkerPlan) -> Result<(Prepared, Recovered)> {
     let (sender, commands) = sync_channel::<Command>(COMMANDS_MAX);
     let newest = hosted
         .iter()
-        .map(|hosted| hosted.partition.newest_stamp())
+        .map(|hosted| hosted.partition.newest_timestamp())
         .max()
         .unwrap_or(0);
     let by_partition = |(slot, hosted): (usize, &HostedPartition)| {
@@ -463,7 +463,7 @@ fn recover_partitions(
         config.memory_bytes = plan.options.memory_bytes / plan.layout.here().count() as u64;
         config.retention_ns = plan.options.retention.as_nanos() as u64;
         let wall_ns = wall_ns.clone();
-        let stamps: Box<dyn Stamps + Send> = match &plan.shared.member {
+        let timestamps: Box<dyn Timestamps + Send> = match &plan.shared.member {
             Some(_) => Box::new(RemoteTimestamps { wall_ns }),
             None => Box::new(LocalTimestamps {
                 oracle: plan.shared.oracle.clone(),
@@ -471,7 +471,7 @@ fn recover_partitions(
             }),
         };
         let procedures = plan.options.procedures.clone();
-        let mut partition = Partition::new(config, procedures, stamps);
+        let mut partition = Partition::new(config, procedures, timestamps);
         let log = match (plan.shared.durability, remote, &mut stores) {
             (Durability::Fsync, ..) => {
                 let (log, _) = recover(path, log_options(&plan.options), plan.new, &mut partition)?;

@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use dyno_net::Reactor;
-use dyno_txn_api::{Result, Stamp};
+use dyno_txn_api::{Result, Timestamp};
 
 use super::clients::{Clients, Move};
 use super::pass::Pass;
@@ -58,7 +58,7 @@ impl Worker {
     }
 
     /// Ends recovery above `floor`.
-    pub fn finish_recovery(&mut self, floor: Stamp) -> Result<()> {
+    pub fn finish_recovery(&mut self, floor: Timestamp) -> Result<()> {
         let (_, _, mut pass) = self.split();
         pass.finish_recovery(floor)
     }

@@ -32,7 +32,7 @@ const TICK: Duration = Duration::from_millis(20);
 #[derive(Debug, Default)]
 struct Counts {
     requests: Arc<AtomicU64>,
-    stamps: Arc<AtomicU64>,
+    timestamps: Arc<AtomicU64>,
     /// 1 while it issues timestamps, 0 while another oracle does.
     serves: Arc<AtomicU64>,
 }
@@ -51,7 +51,7 @@ pub(crate) fn start(
     let counts = Counts::default();
     let figures = vec![
         ("oracle_requests", counts.requests.clone()),
-        ("oracle_stamps", counts.stamps.clone()),
+        ("oracle_stamps", counts.timestamps.clone()),
         ("oracle_serves", counts.serves.clone()),
     ];
     let oracle = OracleHandler {
@@ -180,10 +180,10 @@ impl OracleHandler {
             }
             MESSAGE if is_known && frame.head.request == ORACLE => {
                 let message = Message::decode(frame.body)?;
-                if let Message::TakeStamps { count, .. } = &message {
+                if let Message::TakeTimestamps { count, .. } = &message {
                     self.counts.requests.fetch_add(1, Ordering::Relaxed);
                     let count = u64::from(*count);
-                    self.counts.stamps.fetch_add(count, Ordering::Relaxed);
+                    self.counts.timestamps.fetch_add(count, Ordering::Relaxed);
                     self.on_message(Address::Client(port.number()), message);
                 }
                 Ok(())

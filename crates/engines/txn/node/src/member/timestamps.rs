@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use dyno_txn_api::{Code, Error, Result, Stamp};
+use dyno_txn_api::{Code, Error, Result, Timestamp};
 use dyno_txn_core::message::Message;
 use dyno_txn_core::oracle::Batcher;
 
@@ -120,8 +120,8 @@ impl TimestampRequests {
         now: u64,
         oracle: usize,
         ticket: u64,
-        result: Result<Stamp>,
-    ) -> Vec<(Waiter, Stamp)> {
+        result: Result<Timestamp>,
+    ) -> Vec<(Waiter, Timestamp)> {
         // Only the oracle that is asked at present counts: a late answer of an earlier one must not
         // move this thread on to a third.
         if oracle != self.active {
