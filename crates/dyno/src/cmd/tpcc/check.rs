@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::ensure;
+use dyno_report::counted;
 use dyno_tpcc::Scale;
 use dyno_tpcc::checks::{Violation, atomicity, checksum, consistency};
 use dyno_tpcc::load;
@@ -37,8 +38,9 @@ pub fn run(args: &TpccCheckArgs) -> anyhow::Result<Exit> {
             "violations": wrong,
         }))?,
         false if wrong.is_empty() => format!(
-            "{}: the twelve conditions hold for {} warehouses; {sum}",
-            args.on.on, population.scale.warehouses
+            "{}: the twelve conditions hold for {}; {sum}",
+            args.on.on,
+            counted(u64::from(population.scale.warehouses), "warehouse")
         ),
         false => wrong.join("\n"),
     })?;
