@@ -357,6 +357,7 @@ pub struct PlanArgs {
   dyno run seeds --full --peers --out results
   dyno run wspr --beside memory
   dyno run wspr --case load-gz-2 --why
+  dyno run wspr --case load-gz-2 --peers --flamegraph
   dyno run --resume runs/tpcc-20261125T101500Z
   dyno run wspr --case load-gz-2 --beside 'stress-ng --vm 1' --report-every 30s")]
 pub struct RunArgs {
@@ -374,6 +375,10 @@ pub struct RunArgs {
     /// doubled at a time, in place of its variants
     #[arg(long, conflicts_with = "beside")]
     pub why: bool,
+    /// Run every system of each case once more under `perf`, and show in the report where its
+    /// processor time goes
+    #[arg(long)]
+    pub flamegraph: bool,
     /// Print a line every TIME when no progress bar is shown
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub report_every: Duration,

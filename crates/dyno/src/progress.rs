@@ -232,6 +232,9 @@ impl Observer for RunProgress {
                 metric,
                 unit,
             } => self.sampled(sample, metric, unit),
+            Event::Profiling { case, system } => {
+                self.passing(format!("{case}: profiling {system}"));
+            }
             Event::BudgetSpent { budget_s, left } => self.line(&format!(
                 "the budget of {} is spent; {left} invocations are left out",
                 show_seconds(*budget_s)

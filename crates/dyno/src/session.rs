@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use dyno_machine::{Root, Sensors, machine};
 use dyno_record::{Limit, Machine, Run, RunDir, SCHEMA_VERSION, Size, SystemVersion};
 use dyno_report::{build_stored, headline};
 use dyno_suite::{
-    ChildExecutor, Clock, Definition, Planned, Preparer, Setup, Stop, Summary, SystemClock,
+    ChildExecutor, Clock, Definition, Planned, Preparer, Profiler, Setup, Stop, Summary,
+    SystemClock,
 };
 
 use crate::args::PeersFrom;
@@ -39,6 +40,8 @@ pub struct Session<'a> {
     pub beside: Option<&'a str>,
     /// Run each case with one resource changed at a time as well.
     pub why: bool,
+    /// Profile each system of each case as well, in an invocation that is not timed.
+    pub flamegraph: bool,
     /// The time between two lines of progress where no bar is shown.
     pub report_every: Duration,
     /// Start no further block after this time; `None` for the suite's budget.
@@ -86,6 +89,10 @@ impl Session<'_> {
     pub fn run(&self, suites: &[Definition], stop: &Stop) -> anyhow::Result<Ran> {
         let cache = places::cache(self.data_dir)?;
         fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;
+        let profiler = match self.flamegraph {
+            true => Some(Profiler::find().map_err(|why| anyhow!("--flamegraph: {why}"))?),
+            false => None,
+        };
         let mut jobs = Vec::new();
         for suite in suites {
             let job = Job::plan(suite, self, &cache)?;
@@ -107,7 +114,7 @@ impl Session<'_> {
                 exit = Exit::Failure;
                 break;
             }
-            let (ended, record) = job.run(self, &cache, &seen, &known, stop)?;
+            let (ended, record) = job.run(self, &cache, &seen, &known, profiler, stop)?;
             records.push(record);
             match ended {
                 Exit::Done => {}
@@ -175,6 +182,7 @@ impl Job {
         cache: &Path,
         seen: &Machine,
         limits: &[Limit],
+        profiler: Option<Profiler>,
         stop: &Stop,
     ) -> anyhow::Result<(Exit, PathBuf)> {
         let clock = SystemClock::default();
@@ -212,6 +220,7 @@ impl Job {
             scratch_root: scratch.clone(),
             memory_scratch_root: memory_scratch.clone(),
             record,
+            profiler,
             done,
         });
         // Each invocation has removed its own directory in there, unless it failed and has said

@@ -15,6 +15,8 @@ pub enum Format {
     Xlsx,
     /// Figures and findings
     Json,
+    /// Every metric of every invocation, one a line
+    Csv,
 }
 
 #[derive(Debug, ClapArgs)]

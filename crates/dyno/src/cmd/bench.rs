@@ -66,6 +66,7 @@ pub fn run(engine: &str, suite: Value, args: &BenchArgs, stop: &Stop) -> anyhow:
         max_disk: None,
         beside: None,
         why: false,
+        flamegraph: false,
         report_every: args.report_every,
         budget: None,
         measure_limits: false,

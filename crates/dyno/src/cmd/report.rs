@@ -21,6 +21,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         None if terminal::is_stdout() => first_page(&report, args),
         None | Some(Format::Md) => report.to_markdown()?,
         Some(Format::Html) => report.to_html()?,
+        Some(Format::Csv) => report.to_csv(),
         Some(Format::Json) => report.to_json()?,
         Some(Format::Xlsx) => {
             terminal::write_binary(&report.to_xlsx()?)?;
@@ -34,7 +35,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
 /// The headline, and the command that prints the whole report.
 fn first_page(report: &Report, args: &ReportArgs) -> String {
     format!(
-        "{}\n\n{}\n\nThe whole report: dyno report {} --format md, html, xlsx or json\n",
+        "{}\n\n{}\n\nThe whole report: dyno report {} --format md, html, xlsx, json or csv\n",
         report.run.plan.title,
         headline(report).to_lines().join("\n"),
         args.run.display()

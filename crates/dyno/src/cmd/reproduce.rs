@@ -53,6 +53,7 @@ pub fn run(args: &ReproduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         max_disk: None,
         beside: recorded.run.beside.as_deref(),
         why: !case.experiments.is_empty(),
+        flamegraph: false,
         report_every: REPORT_EVERY,
         budget: args.budget,
         measure_limits: false,

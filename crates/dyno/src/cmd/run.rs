@@ -16,6 +16,7 @@ pub fn run(args: &RunArgs, stop: &Stop) -> anyhow::Result<Exit> {
         max_disk: args.select.max_disk,
         beside: args.beside.as_deref(),
         why: args.why,
+        flamegraph: args.flamegraph,
         report_every: args.report_every,
         budget: args.budget,
         measure_limits: args.measure_limits,

@@ -144,6 +144,13 @@ impl Page {
             println!("skipped: {}: dyno pubsub: no PostgreSQL", self.path);
             return true;
         }
+        let profiles = |line: &&Line| line.command.contains("--flamegraph");
+        if let Some(line) = lines.iter().find(profiles)
+            && let Err(reason) = dyno_suite::Profiler::find()
+        {
+            println!("skipped: {}: {}: {reason}", self.path, line.command);
+            return true;
+        }
         false
     }
 

@@ -17,6 +17,7 @@ mod latest;
 mod left_out;
 mod migration;
 mod pattern;
+mod profile;
 mod role;
 mod run_dir;
 mod schema;
@@ -39,6 +40,7 @@ pub use latencies::{LatencyLog, LatencySpan};
 pub use latest::{RunEntry, find_runs, latest_run, list_runs};
 pub use left_out::LeftOut;
 pub use pattern::matches_pattern;
+pub use profile::Profile;
 pub use role::Role;
 pub use run_dir::{RUN_FILE, RunDir, SAMPLES_FILE, WITHDRAWN_FILE};
 pub use schema::{

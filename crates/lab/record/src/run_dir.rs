@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::error::RecordError;
 use crate::latencies::LatencyLog;
 use crate::migration::{MAGIC, run_from_json};
+use crate::profile::Profile;
 use crate::schema::{Run, SCHEMA_VERSION, Sample};
 use crate::store::{StoredRun, Warning, Withdrawal, parse_samples};
 
@@ -159,10 +160,12 @@ impl RunDir {
             warnings.push(Warning(text));
         }
         let latencies = read_latencies(dir, &samples, &mut warnings);
+        let profiles = read_profiles(dir, &run, &mut warnings);
         Ok(StoredRun {
             run,
             samples,
             latencies,
+            profiles,
             warnings,
             withdrawn: read_withdrawal(dir)?,
         })
@@ -239,6 +242,18 @@ fn read_latencies(
         }
     }
     latencies
+}
+
+fn read_profiles(dir: &Path, run: &Run, warnings: &mut Vec<Warning>) -> Vec<Profile> {
+    let mut profiles = Vec::new();
+    let cases = run.plan.cases.iter();
+    for read in cases.flat_map(|case| Profile::of_case(dir, case)) {
+        match read {
+            Ok(profile) => profiles.push(profile),
+            Err((path, reason)) => warnings.push(Warning(format!("{}: {reason}", path.display()))),
+        }
+    }
+    profiles
 }
 
 /// A `WITHDRAWN.md` that cannot be read is an error, because without it withdrawn figures would

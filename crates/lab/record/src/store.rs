@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::error::RecordError;
 use crate::latencies::LatencyLog;
+use crate::profile::Profile;
 use crate::schema::{Run, Sample};
 
 /// A run as it lies on disk.
@@ -19,6 +20,8 @@ pub struct StoredRun {
     pub samples: Vec<Sample>,
     /// The latency logs that samples name, by the name of their files.
     pub latencies: BTreeMap<String, LatencyLog>,
+    /// Where cases spend their processor time, in the order of the plan.
+    pub profiles: Vec<Profile>,
     /// What was not in order and was passed over; show each to the reader.
     pub warnings: Vec<Warning>,
     /// Why the figures of this run must not be used any more, when they were withdrawn after it.

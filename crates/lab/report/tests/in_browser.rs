@@ -7,7 +7,7 @@ mod made_up;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dyno_record::{Arm, LatencyLog, LatencySpan, StoredRun, find_runs};
+use dyno_record::{Arm, LatencyLog, LatencySpan, Profile, StoredRun, find_runs};
 use dyno_report::{build_stored, write_site};
 
 /// The DOM of a page after its scripts ran; nothing when no Chromium is on the PATH. `query` is
@@ -72,6 +72,18 @@ fn with_logs_and_stages() -> StoredRun {
             }
         }
     }
+    let stacks = [
+        ("dyno;main;dyno_ingest::load;inflate", 700),
+        ("dyno;main;dyno_ingest::load;read_[k]", 290),
+        ("dyno;main;<hostile </script><img src=x>", 10),
+    ];
+    stored.profiles.push(Profile {
+        case: "load-csv-2".to_owned(),
+        system: "dyno".to_owned(),
+        stacks: stacks
+            .map(|(stack, count)| (stack.to_owned(), count))
+            .into(),
+    });
     stored
 }
 
@@ -88,13 +100,16 @@ fn every_plot_is_drawn_and_hostile_text_does_nothing() {
     let Some(dom) = dom(&page, "#case-load-csv-2", &dir.path().join("profile")) else {
         return;
     };
-    // Seven strips, one sweep, one plot of percentiles, one of latency by time, one of stages.
+    // Seven strips, one sweep, one plot of percentiles, one of latency by time, one of stages, and
+    // one profile, which is not a drawing.
     assert!(
-        dom.contains("data-plots-drawn=\"11\""),
+        dom.contains("data-plots-drawn=\"12\""),
         "the script did not run to its end"
     );
     assert_eq!(dom.matches("<svg").count(), 11);
     assert!(dom.contains("of all operations in the kept logs"));
+    assert_eq!(dom.matches("<button").count(), 7, "a bar for each function");
+    assert!(dom.contains("all processes: 100% of 1000 samples"));
     for stage in ["inflate", "parse", "write"] {
         assert!(
             dom.contains(&format!(">{stage}</text>")),
@@ -135,7 +150,7 @@ const PROBE: &str = r##"<script>{
     // What is cut at the right of page one would be the verdict.
     const cut = [...document.querySelectorAll(".scroll:has(.answer)")];
     const clipped = cut.filter((part) => part.scrollWidth > part.clientWidth).length;
-    const empty = document.querySelectorAll(".plot:not(:has(svg))").length;
+    const empty = document.querySelectorAll(".plot:not(:has(svg, .flame))").length;
     // On a desk no table but the raw one goes on beyond its edge.
     const wide = [...document.querySelectorAll(".scroll")].filter((part) => !part.closest("#raw"));
     const beside = innerWidth < 1000 ? [] : wide.filter((part) => part.scrollWidth > part.clientWidth);

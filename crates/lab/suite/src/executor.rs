@@ -32,8 +32,13 @@ impl Invocation {
         // taskset replaces itself by the program, so that the process that is watched and killed is
         // the child and not one around it.
         let list: Vec<String> = cores.iter().map(u32::to_string).collect();
-        let program = std::mem::replace(&mut self.program, PathBuf::from("taskset"));
-        let before = ["-c".into(), list.join(",").into(), program.into_os_string()];
+        self.start_by("taskset", ["-c".into(), list.join(",").into()]);
+    }
+
+    /// Has another program start the child; `args` are the arguments before it.
+    pub(crate) fn start_by(&mut self, starter: &str, args: impl IntoIterator<Item = OsString>) {
+        let program = std::mem::replace(&mut self.program, PathBuf::from(starter));
+        let before = args.into_iter().chain([program.into_os_string()]);
         self.args.splice(0..0, before);
     }
 }

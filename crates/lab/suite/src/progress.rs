@@ -75,6 +75,13 @@ pub enum Event<'a> {
         /// The unit of that metric.
         unit: &'a str,
     },
+    /// A system runs a case once more, to see where its processor time goes.
+    Profiling {
+        /// The name of the case in the plan.
+        case: &'a str,
+        /// The system or variant, as the case names it.
+        system: &'a str,
+    },
     /// The whole run's time budget is spent; no further block is started.
     BudgetSpent {
         /// Seconds that the run was given, without the making of data.

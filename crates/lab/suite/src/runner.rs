@@ -14,6 +14,7 @@ use crate::estimate::{CaseEstimate, samples_of};
 use crate::executor::Executor;
 use crate::order::{self, Slot};
 use crate::plan::Planned;
+use crate::profile::Profiler;
 use crate::progress::{Event, Observer};
 use crate::stop::Stop;
 use crate::system::System;
@@ -46,6 +47,9 @@ pub struct Setup<'a> {
     pub memory_scratch_root: PathBuf,
     /// The record, made already; this finishes it.
     pub record: RunDir,
+    /// Samples where each system spends its processor time, in one more invocation for each case;
+    /// `None` leaves that out.
+    pub profiler: Option<Profiler>,
     /// Samples that the record has already, of a run that is continued. Blocks that they complete
     /// are not run again.
     pub done: Vec<Sample>,
@@ -82,6 +86,7 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
         scratch_root,
         memory_scratch_root,
         record,
+        profiler,
         done,
     } = setup;
     for system in &systems {
@@ -104,6 +109,7 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
         scratch_root,
         memory_scratch_root,
         record,
+        profiler,
         beside: planned.beside,
         preparer,
         order_seed: planned.plan.order_seed,
@@ -172,6 +178,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) scratch_root: PathBuf,
     pub(crate) memory_scratch_root: PathBuf,
     pub(crate) record: RunDir,
+    pub(crate) profiler: Option<Profiler>,
     /// What runs beside the second invocation of each system in each block.
     pub(crate) beside: Option<LoadCommand>,
     pub(crate) preparer: Preparer,
@@ -220,7 +227,11 @@ impl Runner<'_> {
                 self.started += self.samples_of(&case);
                 continue;
             };
-            self.time(index, &case, &agreed, able, begun_s)?;
+            self.time(index, &case, &agreed, &able, begun_s)?;
+            // Behind the samples, so that what the profiler leaves in caches disturbs none of them.
+            if self.profiler.is_some() {
+                self.profile(&case, &able)?;
+            }
             if self.summary.stopped {
                 break;
             }
@@ -234,7 +245,7 @@ impl Runner<'_> {
         index: usize,
         case: &CasePlan,
         agreed: &Answer,
-        able: Vec<bool>,
+        able: &[bool],
         begun_s: f64,
     ) -> Result<(), Error> {
         let failures: Vec<u32> = able

@@ -1,5 +1,7 @@
 //! One invocation of one system, from a fresh scratch directory to a sample.
 
+use std::path::Path;
+
 use dyno_record::{Answer, Arm, Around, CasePlan, Outcome, Sample, Sensed, Usage};
 
 use crate::beside::RunningLoad;
@@ -41,7 +43,7 @@ impl Runner<'_> {
         };
         let before = (self.sensors)();
         // An error on the way out of here drops the load, which kills it.
-        let ended = self.invoke_in(case, system, Phase::Measure, &scratch)?;
+        let ended = self.invoke_in(case, system, Phase::Measure, &scratch, None)?;
         // Before the load ends and the processors cool down.
         let sensors = before.and(&(self.sensors)());
         let stopped = matches!(&ended, Ok(ended) if ended.exit == Exit::Stopped);
@@ -131,17 +133,19 @@ impl Runner<'_> {
         phase: Phase,
     ) -> Result<Result<Ended, String>, Error> {
         let scratch = self.scratch(case, system, phase)?;
-        let ended = self.invoke_in(case, system, phase, &scratch)?;
+        let ended = self.invoke_in(case, system, phase, &scratch, None)?;
         scratch.remove()?;
         Ok(ended)
     }
 
-    fn invoke_in(
+    /// Runs a child in a scratch directory, sampled into the file `stacks` if there is one.
+    pub(crate) fn invoke_in(
         &mut self,
         case: &CasePlan,
         name: &str,
         phase: Phase,
         scratch: &Scratch,
+        stacks: Option<&Path>,
     ) -> Result<Result<Ended, String>, Error> {
         // A variant is our program with other parameters.
         let variant = case.variants.get(name);
@@ -175,10 +179,18 @@ impl Runner<'_> {
         if let Some(Around::Cores { cores }) = around(case, name) {
             invocation.keep_to(cores);
         }
+        if let Some(stacks) = stacks {
+            invocation.sample_into(stacks);
+        }
         self.executor.execute(&invocation, &self.stop).map(Ok)
     }
 
-    fn scratch(&self, case: &CasePlan, system: &str, phase: Phase) -> Result<Scratch, Error> {
+    pub(crate) fn scratch(
+        &self,
+        case: &CasePlan,
+        system: &str,
+        phase: Phase,
+    ) -> Result<Scratch, Error> {
         let phase = if phase == Phase::Verify {
             "verify"
         } else {

@@ -243,6 +243,7 @@ fn run_planned(planned: Planned, script: &Script) -> Result<Ran, Error> {
         scratch_root: root.path().join("scratch"),
         memory_scratch_root: root.path().join("memory"),
         record,
+        profiler: None,
         done: Vec::new(),
     });
     let scratch_left = fs::read_dir(root.path().join("scratch")).map_or(0, Iterator::count);

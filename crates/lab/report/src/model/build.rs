@@ -10,7 +10,7 @@ use super::pairing::{band_of, ratio_to};
 use super::report::{CaseReport, Report, Trouble};
 use super::table::fill;
 use super::why::cause_of;
-use super::{beside, latencies, target, variants, why};
+use super::{beside, flame, latencies, target, variants, why};
 use crate::lint::{Finding, Severity, lint};
 
 /// Computes everything that a report of this run says. The same run gives the same report: the
@@ -70,6 +70,7 @@ pub fn build_stored(stored: &StoredRun) -> Report {
     let mut report = build(&stored.run, &stored.samples);
     for case in &mut report.cases {
         case.latencies = latencies::of_case(stored, &case.plan);
+        case.flames = flame::of_case(stored, &case.plan);
     }
     let told = stored.warnings.iter().map(ToString::to_string);
     report.warnings.extend(told);
@@ -127,6 +128,7 @@ fn case_report(run: &Run, case: &CasePlan, samples: &[Sample]) -> CaseReport {
         band: band_of(case, samples, &case.metric),
         series: series_of(run, case, samples),
         latencies: Vec::new(),
+        flames: Vec::new(),
         cause: cause_of(case, samples),
         target: None,
     }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::cell::FilledTable;
 use super::chart::Series;
 use super::figure::Figure;
+use super::flame::Flame;
 use super::latencies::KeptLatencies;
 use super::target::TargetOutcome;
 use super::why::Cause;
@@ -48,6 +49,8 @@ pub struct CaseReport {
     pub series: Vec<Series>,
     /// Latencies by percentile and by time, of the systems whose logs were kept.
     pub latencies: Vec<KeptLatencies>,
+    /// Where systems spend their processor time, of those that were profiled.
+    pub flames: Vec<Flame>,
     /// What bounds the figure, where experiments were made to find out.
     pub cause: Option<Cause>,
     /// Whether the figure reaches its target, where the suite states one.

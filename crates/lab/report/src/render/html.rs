@@ -24,10 +24,11 @@ const TEMPLATES: [(&str, &str); 4] = [
 ];
 const STYLE: &str = include_str!("../templates/report.css");
 /// The plots: our own script, in the order that its parts need.
-const SCRIPTS: [&str; 4] = [
+const SCRIPTS: [&str; 5] = [
     include_str!("../templates/scale.js"),
     include_str!("../templates/chart.js"),
     include_str!("../templates/plots.js"),
+    include_str!("../templates/flame.js"),
     include_str!("../templates/main.js"),
 ];
 

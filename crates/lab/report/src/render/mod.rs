@@ -1,10 +1,12 @@
 //! Printing a report. Every form says the same; all text of a record is hostile until escaped.
 
+mod csv;
 mod html;
 mod index;
 mod json;
 mod markdown;
 mod plots;
+mod raw;
 mod rich_text;
 mod view;
 mod xlsx;
@@ -58,6 +60,11 @@ impl Report {
     /// Only when a template is at fault.
     pub fn to_html(&self) -> Result<String, ReportError> {
         html::print(self, None)
+    }
+
+    /// Every invocation as CSV, a line for each of its metrics, all digits kept.
+    pub fn to_csv(&self) -> String {
+        csv::print(self)
     }
 
     /// The report as `report.json` holds it, and as `--json` prints it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dyno_record::{Better, CasePlan};
 use serde::Serialize;
 
-use crate::model::{CaseReport, Figure, KeptLatencies, Report, Series, percentiles};
+use crate::model::{CaseReport, Figure, Flame, KeptLatencies, Report, Series, percentiles};
 
 /// Beyond this many dots a strip is a smear and the file grows without telling more.
 const DOTS_MAX: usize = 100;
@@ -20,6 +20,8 @@ pub(super) struct Plots {
     times: Vec<Sweep>,
     /// Cost of each stage, one for each case.
     stages: Vec<Stages>,
+    /// Profiles, in the order of the cases.
+    flames: Vec<Flame>,
 }
 
 #[derive(Serialize)]
@@ -93,6 +95,11 @@ impl Plots {
                 .cases
                 .iter()
                 .map(|case| stages(report, case))
+                .collect(),
+            flames: report
+                .cases
+                .iter()
+                .flat_map(|case| case.flames.clone())
                 .collect(),
         }
     }

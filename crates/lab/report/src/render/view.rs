@@ -1,18 +1,17 @@
 //! The report as the templates see it: text, ready to be escaped and set.
 
-use dyno_record::{Limit, MachineCheck, Outcome, Sample, TableKind};
+use dyno_record::{Limit, MachineCheck, TableKind};
 use serde::Serialize;
 
 use super::plots::{Plots, parameter, stage_of};
+use super::raw::{RawRow, raw_row};
 use crate::headline::{Headline, HeadlineRow, headline};
 use crate::lint::{Finding, lint_scope};
 use crate::model::{
     BESIDE_TITLE, CaseReport, Figure, FilledTable, Report, TARGETS_TITLE, WHY_TITLE, best_known,
     figures_of, is_interleaved, sensor_rows, spread_text,
 };
-use crate::units::{
-    number, quantity, range_text, ratio_range, ratio_text, share_text, verdict_word,
-};
+use crate::units::{quantity, range_text, ratio_range, ratio_text, share_text, verdict_word};
 
 /// Rows of the raw table, about 500 bytes each; the record has all.
 const RAW_ROWS_MAX: usize = 600;
@@ -125,8 +124,17 @@ struct CaseView {
     has_latency: bool,
     has_time: bool,
     has_stages: bool,
+    flames: Vec<FlameView>,
     command: String,
     figures: Vec<FigureRow>,
+}
+
+/// A profile of a case; `index` is its place among those of the page's data.
+#[derive(Serialize)]
+struct FlameView {
+    system: String,
+    samples: u64,
+    index: usize,
 }
 
 #[derive(Serialize)]
@@ -144,21 +152,6 @@ struct FigureRow {
 struct RatioText {
     text: String,
     reason: String,
-}
-
-#[derive(Serialize)]
-struct RawRow {
-    case: String,
-    system: String,
-    block: u32,
-    at: String,
-    outcome: String,
-    bad: bool,
-    wall: String,
-    metrics: String,
-    answer: String,
-    usage: String,
-    facts: String,
 }
 
 impl View {
@@ -319,6 +312,18 @@ fn limit_row(limit: &Limit) -> LimitRow {
     }
 }
 
+fn flame_views(report: &Report, index: usize, case: &CaseReport) -> Vec<FlameView> {
+    let before = report.cases[..index].iter().map(|case| case.flames.len());
+    let first: usize = before.sum();
+    let numbered = case.flames.iter().zip(first..);
+    let views = numbered.map(|(flame, index)| FlameView {
+        system: flame.system.clone(),
+        samples: flame.root.samples,
+        index,
+    });
+    views.collect()
+}
+
 fn case_view(
     report: &Report,
     index: usize,
@@ -372,6 +377,7 @@ fn case_view(
             || !case.latencies.is_empty(),
         has_time: !case.latencies.is_empty(),
         has_stages: figures().any(|f| stage_of(&f.metric).is_some()),
+        flames: flame_views(report, index, case),
         figures: figures().map(figure_row).collect(),
     }
 }
@@ -426,60 +432,5 @@ fn figure_row(figure: &Figure) -> FigureRow {
             })
             .collect(),
         loud: figure.n == 1 || unsteady.is_some(),
-    }
-}
-
-fn raw_row(sample: &Sample) -> RawRow {
-    let usage = &sample.usage;
-    let used = [
-        ("user", usage.user_s.map(|v| quantity(v, "s"))),
-        ("system", usage.system_s.map(|v| quantity(v, "s"))),
-        (
-            "peak",
-            usage.peak_rss_bytes.map(|v| quantity(v as f64, "B")),
-        ),
-        ("steal", usage.steal.map(share_text)),
-        ("load", usage.load.map(|v| format!("{v:.2}"))),
-    ];
-    let used = used.into_iter().map(|(name, value)| match value {
-        Some(value) => format!("{name} {value}"),
-        None => format!("{name} not available"),
-    });
-    let pairs = |items: Vec<String>| items.join(", ");
-    RawRow {
-        case: sample.case.clone(),
-        system: match sample.arm {
-            dyno_record::Arm::Main => sample.system.clone(),
-            dyno_record::Arm::Control => format!("{} again", sample.system),
-            dyno_record::Arm::Beside => format!("{} beside the load", sample.system),
-        },
-        block: sample.block,
-        at: quantity(sample.at_s, "s"),
-        outcome: match &sample.outcome {
-            Outcome::Done => "done".to_owned(),
-            Outcome::Failed(reason) => format!("failed: {reason}"),
-            Outcome::Hung(reason) => format!("hung: {reason}"),
-        },
-        bad: sample.outcome != Outcome::Done,
-        wall: quantity(sample.wall_s, "s"),
-        metrics: pairs(
-            sample
-                .metrics
-                .iter()
-                .map(|(k, v)| format!("{k} {}", number(*v)))
-                .collect(),
-        ),
-        answer: match &sample.answer {
-            Some(answer) => format!("{} / {}", answer.count, answer.checksum),
-            None => "none".to_owned(),
-        },
-        usage: pairs(used.collect()),
-        facts: pairs(
-            sample
-                .facts
-                .iter()
-                .map(|(k, v)| format!("{k}: {v}"))
-                .collect(),
-        ),
     }
 }

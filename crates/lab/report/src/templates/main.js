@@ -6,6 +6,7 @@ const kinds = {
   sweep: (holder, index) => drawSweep(holder, data.sweeps[index]),
   latency: (holder, index) => drawLatency(holder, data.latencies[index]),
   time: (holder, index) => drawSweep(holder, data.times[index]),
+  flame: (holder, index) => drawFlame(holder, data.flames[index]),
   stages: (holder, index) => drawStages(holder, data.stages[index]),
 };
 

@@ -20,6 +20,7 @@ pub fn stored() -> StoredRun {
         run,
         samples,
         latencies: BTreeMap::new(),
+        profiles: Vec::new(),
         warnings: Vec::new(),
         withdrawn: None,
     }
