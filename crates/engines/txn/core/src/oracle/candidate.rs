@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use dyno_txn_api::{Code, Error, Timestamp};
+use dyno_txn_api::{Code, Error};
 
-use super::Oracle;
+use super::{Bound, Oracle};
 use crate::message::{Address, Message, PartitionId};
 
 /// The interval at which an oracle that stands by polls the bounds.
@@ -23,8 +23,8 @@ const SPREAD_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 enum State {
     Watching {
-        /// The epoch and the bound that each keeper reported last.
-        seen: BTreeMap<PartitionId, (u64, Timestamp)>,
+        /// The bound that each keeper reported last.
+        seen: BTreeMap<PartitionId, Bound>,
         rose_at: u64,
         looked_at: u64,
     },
@@ -85,7 +85,7 @@ impl Candidate {
         }
         // Above every epoch that was seen, and with the salt below it: two oracles that saw the
         // same never choose the same epoch.
-        let newest = seen.values().map(|(epoch, _)| *epoch).max().unwrap_or(0);
+        let newest = seen.values().map(|bound| bound.epoch).max().unwrap_or(0);
         let epoch = ((newest >> 32) + 1) << 32 | u64::from(self.salt);
         self.state = State::Serving(Oracle::new(epoch, self.keepers.iter().copied()));
     }
@@ -118,11 +118,12 @@ impl Candidate {
                 Message::BoundKept { epoch, bound },
                 Address::Partition(keeper),
             ) if self.keepers.contains(&keeper) => {
-                let highest = seen.values().max().copied();
-                if highest.is_none_or(|highest| (epoch, bound) > highest) {
+                let timestamp = bound;
+                let bound = Bound { epoch, timestamp };
+                if seen.values().max().is_none_or(|highest| bound > *highest) {
                     *rose_at = now;
                 }
-                seen.insert(keeper, (epoch, bound));
+                seen.insert(keeper, bound);
             }
             (State::Watching { .. }, ..) => {}
         }

@@ -9,3 +9,14 @@ pub use batcher::Batcher;
 pub use candidate::Candidate;
 pub use clock::Clock;
 pub use remote::Oracle;
+
+use dyno_txn_api::Timestamp;
+
+/// What a partition keeps for an oracle. Bounds are ordered by their epoch first: one of a newer
+/// epoch fences the oracles before it.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Bound {
+    pub epoch: u64,
+    /// No oracle up to this epoch issues a timestamp above it.
+    pub timestamp: Timestamp,
+}

@@ -35,6 +35,7 @@ use dyno_txn_api::{Code, Error, Procedures, Result, TableId, Timestamp};
 
 use crate::effects::{Answer, Effects, PendingAnswers, Position};
 use crate::message::{Address, Head, Message};
+use crate::oracle::Bound;
 use crate::outcomes::Outcomes;
 use crate::reads::ReadCache;
 use crate::schema::Schema;
@@ -84,8 +85,8 @@ pub struct Partition {
     /// Unfinished one-shots whose timestamps were chosen by clients.
     active: HashSet<Timestamp>,
     new_tables: HashMap<TableId, NewTable>,
-    /// The oracle's epoch and the bound that this partition keeps for it.
-    bound: (u64, Timestamp),
+    /// What this partition keeps for the oracle.
+    bound: Bound,
     timers: BTreeSet<(u64, Timer)>,
     /// Messages of this partition to itself.
     own: VecDeque<Message>,
@@ -148,7 +149,7 @@ impl Partition {
             fetching: HashMap::new(),
             active: HashSet::new(),
             new_tables: HashMap::new(),
-            bound: (0, 0),
+            bound: Bound::default(),
             timers: BTreeSet::new(),
             own: VecDeque::new(),
             out: Effects::default(),
@@ -232,7 +233,7 @@ impl Partition {
     /// The newest timestamp that this partition has seen or kept as a bound. After recovery an
     /// oracle must begin above the largest of all partitions.
     pub fn newest_timestamp(&self) -> Timestamp {
-        self.newest.max(self.bound.1)
+        self.newest.max(self.bound.timestamp)
     }
 
     /// The number of the last record that was handed out.

@@ -14,6 +14,7 @@ use super::participant::Participant;
 use super::{Partition, Timer};
 use crate::effects::{Effects, Position};
 use crate::message::Head;
+use crate::oracle::Bound;
 use crate::planted::Bug;
 use crate::record::{Kept, Record, Redo, begin_rows};
 use crate::store::Slot;
@@ -90,7 +91,10 @@ impl Partition {
                     self.install_table(table);
                 }
             }
-            Record::Bound { epoch, bound } => self.bound = self.bound.max((epoch, bound)),
+            Record::Bound { epoch, bound } => {
+                let timestamp = bound;
+                self.bound = self.bound.max(Bound { epoch, timestamp });
+            }
             Record::Floor { timestamp } => self.note_timestamp(timestamp),
         }
         Ok(())
@@ -148,8 +152,10 @@ impl Partition {
         for table in self.schema.list() {
             records.push(Record::Schema { table });
         }
-        let (epoch, bound) = self.bound;
-        records.push(Record::Bound { epoch, bound });
+        records.push(Record::Bound {
+            epoch: self.bound.epoch,
+            bound: self.bound.timestamp,
+        });
         records.push(Record::Floor {
             timestamp: self.newest,
         });

@@ -9,6 +9,7 @@ use dyno_txn_api::{
 
 use super::{Partition, Timer};
 use crate::message::{Address, Message, PartitionId};
+use crate::oracle::Bound;
 use crate::record::Record;
 
 /// A table that is being created on all partitions.
@@ -133,19 +134,19 @@ impl Partition {
     /// Keeps a bound for an oracle. A newer epoch fences the oracles before it. The bound itself
     /// only rises, across epochs too, because a predecessor may have issued timestamps up to it.
     pub(super) fn keep_bound(&mut self, from: Address, epoch: u64, bound: Timestamp) {
-        let (kept_epoch, kept) = self.bound;
-        if epoch >= kept_epoch {
-            let bound = bound.max(kept);
-            if (epoch, bound) != self.bound {
-                self.bound = (epoch, bound);
+        if epoch >= self.bound.epoch {
+            let timestamp = bound.max(self.bound.timestamp);
+            let risen = Bound { epoch, timestamp };
+            if risen != self.bound {
+                self.bound = risen;
+                let bound = timestamp;
                 self.append(|_, out| Record::Bound { epoch, bound }.encode(out));
             }
         }
-        let (epoch, bound) = self.bound;
-        self.send_after(
-            self.pending.appended,
-            from,
-            Message::BoundKept { epoch, bound },
-        );
+        let kept = Message::BoundKept {
+            epoch: self.bound.epoch,
+            bound: self.bound.timestamp,
+        };
+        self.send_after(self.pending.appended, from, kept);
     }
 }
