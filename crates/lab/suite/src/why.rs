@@ -1,6 +1,6 @@
 //! The experiments of `--why`: one resource of a case taken away in part, or doubled, at a time.
 //!
-//! What can be changed follows from the names of a case's parameters ([`KNOBS`]) and from what the
+//! What can be changed follows from the names of a case's parameters ([`RESOURCES`]) and from what the
 //! runner itself can do around any child: fewer processors, and scratch files in memory.
 
 use std::collections::BTreeMap;
@@ -22,14 +22,14 @@ pub struct Surroundings {
 }
 
 /// A parameter that stands for an amount of a resource, or for the choice to do without it.
-struct Knob {
-    /// The resource, as reports call it.
-    resource: &'static str,
+struct Resource {
+    /// As reports call it.
+    name: &'static str,
     params: &'static [&'static str],
-    turns: Turns,
+    changes: Changes,
 }
 
-enum Turns {
+enum Changes {
     /// A number of threads: one fewer, and twice as many.
     OneFewer,
     /// Another amount: half of it, and twice as much.
@@ -66,50 +66,50 @@ const fn nowhere(from: &'static str) -> Instead {
 
 /// All parameters of workloads that stand for a resource. A parameter that is not listed changes
 /// the work itself (rows, payload, keys), so changing it would say nothing about a resource.
-const KNOBS: [Knob; 8] = [
-    Knob {
-        resource: "threads",
+const RESOURCES: [Resource; 8] = [
+    Resource {
+        name: "threads",
         params: &["workers", "threads", "jobs", "cores"],
-        turns: Turns::OneFewer,
+        changes: Changes::OneFewer,
     },
-    Knob {
-        resource: "clients",
+    Resource {
+        name: "clients",
         params: &["clients", "connections", "writers", "readers"],
-        turns: Turns::Halved,
+        changes: Changes::Halved,
     },
-    Knob {
-        resource: "operations under way",
+    Resource {
+        name: "operations under way",
         params: &["depth", "window"],
-        turns: Turns::Halved,
+        changes: Changes::Halved,
     },
-    Knob {
-        resource: "batch size",
+    Resource {
+        name: "batch size",
         params: &["batch", "write-batch", "read-batch"],
-        turns: Turns::Halved,
+        changes: Changes::Halved,
     },
-    Knob {
-        resource: "durable writes",
+    Resource {
+        name: "durable writes",
         params: &["durability"],
-        turns: Turns::Instead(&[instead("fsync", "memory", "no fsync")]),
+        changes: Changes::Instead(&[instead("fsync", "memory", "no fsync")]),
     },
-    Knob {
-        resource: "durable cursors",
+    Resource {
+        name: "durable cursors",
         params: &["cursors"],
-        turns: Turns::Instead(&[instead("every-poll", "relaxed", "cursors stored later")]),
+        changes: Changes::Instead(&[instead("every-poll", "relaxed", "cursors stored later")]),
     },
-    Knob {
-        resource: "output",
+    Resource {
+        name: "output",
         params: &["place"],
-        turns: Turns::Instead(&[
+        changes: Changes::Instead(&[
             instead("disk", "memory", "output to memory"),
             nowhere("disk"),
             nowhere("memory"),
         ]),
     },
-    Knob {
-        resource: "transport",
+    Resource {
+        name: "transport",
         params: &["carrier", "engine"],
-        turns: Turns::Instead(&[
+        changes: Changes::Instead(&[
             instead("tcp", "ring", "a ring instead of TCP"),
             instead("unix", "ring", "a ring instead of a socket"),
         ]),
@@ -127,15 +127,15 @@ struct Trials {
 impl Trials {
     fn of(case: &CasePlan, surroundings: &Surroundings) -> Trials {
         let mut trials = Trials::default();
-        for knob in &KNOBS {
-            trials.turn(knob, case);
+        for resource in &RESOURCES {
+            trials.change(resource, case);
         }
         trials.around(surroundings);
         trials
     }
 
-    fn turn(&mut self, knob: &Knob, case: &CasePlan) {
-        let named: Vec<(&str, &Value)> = knob
+    fn change(&mut self, resource: &Resource, case: &CasePlan) {
+        let named: Vec<(&str, &Value)> = resource
             .params
             .iter()
             .filter_map(|name| Some((*name, case.params.get(*name)?)))
@@ -145,23 +145,25 @@ impl Trials {
         let before = self.found.len();
         let mut reasons: Vec<String> = Vec::new();
         for (name, value) in &named {
-            let turned = match &knob.turns {
-                Turns::OneFewer => {
+            let changed = match &resource.changes {
+                Changes::OneFewer => {
                     let less = |now| (now - 1, "one-fewer");
-                    self.amount(knob.resource, name, value, less)
+                    self.amount(resource.name, name, value, less)
                 }
-                Turns::Halved => self.amount(knob.resource, name, value, |now| (now / 2, "halved")),
-                Turns::Instead(choices) => self.choice(knob.resource, name, value, choices),
+                Changes::Halved => {
+                    self.amount(resource.name, name, value, |now| (now / 2, "halved"))
+                }
+                Changes::Instead(choices) => self.choice(resource.name, name, value, choices),
             };
-            reasons.extend(turned.err());
+            reasons.extend(changed.err());
         }
         if named.is_empty() {
-            let names = knob.params.join(", ");
+            let names = resource.params.join(", ");
             reasons.push(format!("the case has no parameter {names}"));
         }
         if self.found.len() == before {
             let reason = reasons.join("; ");
-            self.untried.insert(knob.resource.to_owned(), reason);
+            self.untried.insert(resource.name.to_owned(), reason);
         }
     }
 
