@@ -6,11 +6,11 @@ use std::sync::Arc;
 use dyno_net::Charge;
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::wire::{
-    AllGroups, AllKept, AlterTopic, Altered, Assigned, Assignments, Commit, Committed, CreateTopic,
-    Created, DescribeGroups, DropGroup, DropTopic, Dropped, GroupDropped, GroupReset, Groups,
-    Heartbeat, JoinGroup, Joined, LeaveGroup, Left, ListGroups, ListKept, ListOffsets, ListQueues,
-    ListTopics, Metadata, NewProducer, Offset, PartitionIs, PlacementIs, PlacementOf, ProducerId,
-    Queues, ResetGroup, ShareIs, SkipLost, Skipped, TopicIs, Topics,
+    Added, AllGroups, AllKept, AlterTopic, Altered, Assigned, Assignments, Commit, Committed,
+    CreateTopic, Created, DescribeGroups, DropGroup, DropTopic, Dropped, GroupDropped, GroupReset,
+    Groups, Heartbeat, JoinGroup, Joined, LeaveGroup, Left, ListGroups, ListKept, ListOffsets,
+    ListQueues, ListTopics, Metadata, NewProducer, Offset, PartitionIs, PlacementIs, PlacementOf,
+    ProducerId, Queues, ResetGroup, ShareIs, SkipLost, Skipped, TopicIs, Topics,
 };
 use dyno_pubsub::{Code, Connection, Error, Membership, Result, TopicOptions, WhenLost};
 
@@ -249,6 +249,7 @@ fn metadata(connection: &mut Connection, ask: &Metadata) -> Result<TopicIs> {
         topic_id: topic.topic_id,
         compression: topic.options.compression.name().to_owned(),
         partitions: partitions(connection, topic.topic_id)?,
+        partitioner: Added(topic.options.partitioner),
     })
 }
 
@@ -288,6 +289,7 @@ fn placement(connection: &mut Connection, ask: &PlacementOf) -> Result<Placement
         all_partitions: i32::try_from(topic.options.partitions).unwrap_or(i32::MAX),
         partitions: partitions(connection, topic.topic_id)?,
         elsewhere,
+        partitioner: Added(topic.options.partitioner),
     })
 }
 
@@ -298,6 +300,7 @@ fn create_topic(connection: &mut Connection, ask: &CreateTopic) -> Result<Create
         compression: Codec::named(&ask.compression)?,
         retention_ms: kept(ask.retention_ms),
         retention_bytes: kept(ask.retention_bytes),
+        partitioner: ask.partitioner.0,
         ..TopicOptions::default()
     };
     let topic_id = connection.create_topic(&ask.topic, &options)?;

@@ -26,7 +26,7 @@ pub use admin::{
 pub use client::{Client, ClientOptions};
 pub use error::WireError;
 pub use fetch::{Fetch, Fetched, FromWhere, ListOffsets, Offset, ROW_HEADER_BYTES, RowHead, Rows};
-pub use field::{Body, Field, Fields, Rest};
+pub use field::{Added, Body, Field, Fields, Rest};
 pub use group::{
     Assigned, Assignments, Commit, Committed, Cursor, Heartbeat, JoinGroup, Joined, LeaveGroup,
     Left, SkipLost, Skipped,

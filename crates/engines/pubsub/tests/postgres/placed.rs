@@ -242,7 +242,7 @@ fn a_topic_that_was_half_made_is_made_anew() {
     assert!(error.text().contains("cluster c"), "{error}");
     // As it is when the home dies before its own commit.
     let identity = home.connect().identity().unwrap();
-    let left = "SELECT pubsub.create_share($1, 4, 'none', NULL, NULL, 1000, false, 1, $2::text::uuid, '{1,2}')";
+    let left = "SELECT pubsub.create_share($1, 4, 'none', NULL, NULL, 1000, false, 'fnv1a', 1, $2::text::uuid, '{1,2}')";
     b.connect()
         .client()
         .execute(left, &[&TOPIC, &identity])
