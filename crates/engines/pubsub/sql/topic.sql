@@ -54,7 +54,9 @@ DECLARE
 BEGIN
     SELECT string_agg(format(
         'SELECT %2$s AS partition, m.message_offset, m."time", r.appended_at, m.key, m.headers, m.value '
-        'FROM pubsub.log_%1$s_%2$s AS r, pubsub.unpack(r.base_offset, r.flags, r.body) AS m',
+        'FROM pubsub.log_%1$s_%2$s AS r, pubsub.unpack(r.base_offset, r.flags, r.body) AS m, pubsub.partitions AS p '
+        'WHERE p.topic_id = %1$s AND p.partition = %2$s '
+        'AND r.base_offset + r.count > p.first_offset AND m.message_offset >= p.first_offset',
         topic.topic_id, n), ' UNION ALL ' ORDER BY n)
       INTO parts FROM (SELECT p.partition FROM pubsub.partitions AS p WHERE p.topic_id = topic.topic_id) AS local (n);
     IF parts IS NULL THEN

@@ -7,10 +7,11 @@ use dyno_net::Charge;
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::wire::{
     Added, AllGroups, AllKept, AlterTopic, Altered, Assigned, Assignments, Commit, Committed,
-    CreateTopic, Created, DescribeGroups, DropGroup, DropTopic, Dropped, GroupDropped, GroupReset,
-    Groups, Heartbeat, JoinGroup, Joined, LeaveGroup, Left, ListGroups, ListKept, ListOffsets,
-    ListQueues, ListTopics, Metadata, NewProducer, Offset, PartitionIs, PlacementIs, PlacementOf,
-    ProducerId, Queues, ResetGroup, ShareIs, SkipLost, Skipped, TopicIs, Topics,
+    CreateTopic, Created, DeleteRecords, DescribeGroups, DropGroup, DropTopic, Dropped,
+    GroupDropped, GroupReset, Groups, Heartbeat, JoinGroup, Joined, LeaveGroup, Left, ListGroups,
+    ListKept, ListOffsets, ListQueues, ListTopics, Metadata, NewProducer, Offset, PartitionIs,
+    PlacementIs, PlacementOf, ProducerId, Queues, RecordsDeleted, ResetGroup, ShareIs, SkipLost,
+    Skipped, TopicIs, Topics,
 };
 use dyno_pubsub::{Code, Connection, Error, Membership, Result, TopicOptions, WhenLost};
 
@@ -19,6 +20,7 @@ use crate::commits::store;
 use crate::error::{bad, stopping};
 use crate::fair::Fair;
 use crate::link::Link;
+use crate::partition::Partition;
 
 /// A request that waits, and where its answer goes.
 pub struct PendingRequest {
@@ -43,6 +45,8 @@ pub enum Request {
     ListTopics(ListTopics),
     AlterTopic(AlterTopic),
     DropTopic(DropTopic),
+    /// Of a partition that is hosted here.
+    DeleteRecords(DeleteRecords, Arc<Partition>),
     DescribeGroups(DescribeGroups),
     Placement(PlacementOf),
     ListQueues(ListQueues),
@@ -84,6 +88,7 @@ impl Request {
             Request::CreateTopic(_)
             | Request::AlterTopic(_)
             | Request::DropTopic(_)
+            | Request::DeleteRecords(..)
             | Request::ResetGroup(_)
             | Request::DropGroup(_) => Kind::Changes,
             Request::Metadata(_)
@@ -209,6 +214,16 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
             link.run(|c| c.drop_topic(&ask.topic))?;
             ack.answer(&Dropped {});
             made();
+        }
+        Request::DeleteRecords(ask, partition) => {
+            // Not asked a second time: records that came meanwhile would be among "all" then.
+            let before = Some(ask.before).filter(|before| *before != -1);
+            let first_offset =
+                link.run(|c| c.delete_records(ask.topic_id, ask.partition, before))?;
+            // The rows may be in memory still, from where fetches would be answered without asking
+            // the database.
+            partition.tail.lock().update_first_offset(first_offset);
+            ack.answer(&RecordsDeleted { first_offset });
         }
         Request::Placement(ask) => ack.answer(&link.run_again(|c| placement(c, &ask))?),
         Request::DescribeGroups(ask) => {

@@ -243,18 +243,19 @@ impl Store {
         self.run(|session| session.offset_of(topic, partition, start))
     }
 
-    /// The first offset of the row with the first record that was made at this time or later.
+    /// Where the first row begins, or what is left of it from an offset on, that has a record which
+    /// was made at this time or later.
     pub fn row_from_time(
         &self,
-        topic_id: i32,
-        partition: i32,
+        (topic_id, partition): (i32, i32),
         time_us: i64,
+        from: i64,
     ) -> Result<Option<i64>> {
         self.run(|session| {
-            let query = "SELECT pubsub.row_from_time($1, $2, $3)";
+            let query = "SELECT pubsub.row_from_time($1, $2, $3, $4)";
             let row = session
                 .client()
-                .query_one(query, &[&topic_id, &partition, &time_us]);
+                .query_one(query, &[&topic_id, &partition, &time_us, &from]);
             let row = row.map_err(Error::statement("find a record by its time"))?;
             Ok(row.get(0))
         })

@@ -121,6 +121,32 @@ impl Ask for DropTopic {
 }
 
 message! {
+    DeleteRecords,
+    /// Deletes the records of a partition before an offset. Only the partition's broker does that.
+    DeleteRecords {
+        /// The number of the topic.
+        topic_id: i32,
+        /// The number of the partition.
+        partition: i32,
+        /// The first offset that stays; -1 deletes all records that are there.
+        before: i64,
+    }
+}
+
+message! {
+    DeleteRecords,
+    /// The answer to [`DeleteRecords`].
+    RecordsDeleted {
+        /// The first offset that is left.
+        first_offset: i64,
+    }
+}
+
+impl Ask for DeleteRecords {
+    type Answer = RecordsDeleted;
+}
+
+message! {
     DescribeGroups,
     /// Asks for all groups of a topic.
     DescribeGroups {

@@ -20,8 +20,8 @@ mod session;
 mod topic;
 
 pub use admin::{
-    AlterTopic, Altered, DescribeGroups, DropTopic, Dropped, GroupPartition, GroupState, Groups,
-    ListTopics, PartitionState, TopicState, Topics,
+    AlterTopic, Altered, DeleteRecords, DescribeGroups, DropTopic, Dropped, GroupPartition,
+    GroupState, Groups, ListTopics, PartitionState, RecordsDeleted, TopicState, Topics,
 };
 pub use client::{Client, ClientOptions};
 pub use error::WireError;

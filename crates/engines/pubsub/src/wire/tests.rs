@@ -159,7 +159,8 @@ fn verbs_have_their_numbers() {
     assert_eq!(Verb::from_number(4), Some(Verb::Produce));
     assert_eq!(Verb::from_number(19), Some(Verb::ListQueues));
     assert_eq!(Verb::from_number(23), Some(Verb::DropGroup));
-    assert_eq!(Verb::from_number(24), None);
+    assert_eq!(Verb::from_number(24), Some(Verb::DeleteRecords));
+    assert_eq!(Verb::from_number(25), None);
 }
 
 fn row() -> impl Strategy<Value = (RowHead, Vec<u8>)> {

@@ -1,6 +1,7 @@
 //! What each request does. A request begins when it is read, on the connection's reading thread;
 //! what has to wait is left to the answer, on its writing thread.
 
+mod deletion;
 mod fetch;
 mod groups;
 mod metadata;
@@ -21,10 +22,10 @@ use crate::error::ErrorCode;
 use crate::shared::Shared;
 use crate::wire::{
     APIS, ApiVersion, ApiVersionsRequest, ApiVersionsResponse, CreatePartitionsRequest,
-    CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest, DescribeClusterRequest,
-    DescribeConfigsRequest, DescribeGroupsRequest, FindCoordinatorRequest, Header,
-    HeartbeatRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest, LeaveGroupRequest,
-    ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
+    CreateTopicsRequest, DeleteGroupsRequest, DeleteRecordsRequest, DeleteTopicsRequest,
+    DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest, FindCoordinatorRequest,
+    Header, HeartbeatRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest,
+    LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
     OffsetFetchRequest, Request, SaslAuthenticateRequest, SaslHandshakeRequest,
 };
 use fetch::Fetches;
@@ -133,6 +134,7 @@ impl Session {
                 .now::<ApiVersionsRequest>(header, body, |_, _, _| api_versions(ErrorCode::NONE)),
             19 => self.now::<CreateTopicsRequest>(header, body, Session::create_topics),
             20 => self.now::<DeleteTopicsRequest>(header, body, Session::delete_topics),
+            21 => self.now::<DeleteRecordsRequest>(header, body, Session::delete_records),
             22 => self.now::<InitProducerIdRequest>(header, body, Session::init_producer_id),
             32 => self.now::<DescribeConfigsRequest>(header, body, Session::describe_configs),
             36 => self.now::<SaslAuthenticateRequest>(header, body, Session::sasl_authenticate),

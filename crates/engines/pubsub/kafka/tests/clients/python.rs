@@ -128,3 +128,15 @@ fn a_key_goes_to_the_same_partition_from_every_side() {
         }
     }
 }
+
+#[test]
+fn records_are_deleted_up_to_an_offset_and_the_beginning_follows() {
+    let what = "kafka-python and confluent-kafka delete records";
+    let (Some(python), Some(served)) = (python(what), Served::start(what, None)) else {
+        return;
+    };
+    let mut command = Command::new(&python);
+    command.arg(script("deletion.py")).arg(served.address());
+    let said = ok(&mut command, "");
+    assert!(said.ends_with("good\n"), "{said}");
+}
