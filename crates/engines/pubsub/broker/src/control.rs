@@ -216,14 +216,7 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
             made();
         }
         Request::DeleteRecords(ask, partition) => {
-            // Not asked a second time: records that came meanwhile would be among "all" then.
-            let before = Some(ask.before).filter(|before| *before != -1);
-            let first_offset =
-                link.run(|c| c.delete_records(ask.topic_id, ask.partition, before))?;
-            // The rows may be in memory still, from where fetches would be answered without asking
-            // the database.
-            partition.tail.lock().update_first_offset(first_offset);
-            ack.answer(&RecordsDeleted { first_offset });
+            ack.answer(&delete_records(link, &ask, &partition)?);
         }
         Request::Placement(ask) => ack.answer(&link.run_again(|c| placement(c, &ask))?),
         Request::DescribeGroups(ask) => {
@@ -247,6 +240,20 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
         }
     }
     Ok(())
+}
+
+fn delete_records(
+    link: &mut Link,
+    ask: &DeleteRecords,
+    partition: &Partition,
+) -> Result<RecordsDeleted> {
+    let before = Some(ask.before).filter(|before| *before != -1);
+    // Not asked a second time: records that came meanwhile would be among "all" then.
+    let first_offset = link.run(|c| c.delete_records(ask.topic_id, ask.partition, before))?;
+    // The rows may be in memory still, from where fetches would be answered without asking the
+    // database.
+    partition.tail.lock().update_first_offset(first_offset);
+    Ok(RecordsDeleted { first_offset })
 }
 
 fn metadata(connection: &mut Connection, ask: &Metadata) -> Result<TopicIs> {
