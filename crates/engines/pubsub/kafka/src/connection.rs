@@ -67,6 +67,8 @@ impl Link {
 pub fn serve(shared: &Arc<Shared>, stream: Stream) {
     let peer = stream.peer();
     let link = Arc::new(Link::default());
+    // A full channel stops the reading thread, so a client that does not read its answers cannot
+    // pile up more requests than these.
     let (pending, answers) = sync_channel(MOST_PENDING);
     let writing = stream.try_clone().and_then(|stream| {
         stream.set_write_timeout(Some(WRITE_WAIT))?;
@@ -118,6 +120,7 @@ impl Reading<'_> {
                 drop(charge);
                 made
             });
+            // The writing thread has ended only if it panicked, which was printed.
             if pending.send(answer).is_err() {
                 return Ok(());
             }
@@ -137,6 +140,8 @@ impl Reading<'_> {
         self.wait_at_most(Some(REQUEST_WAIT))?;
         let mut head = [0; 2];
         self.stream.read_exact(&mut length[1..])?;
+        // The number of the API is read before the length is judged, because requests that append
+        // may be longer than the others.
         self.stream.read_exact(&mut head)?;
         let key = i16::from_be_bytes(head);
         let most = match (self.session.is_admitted(), key) {
@@ -148,6 +153,8 @@ impl Reading<'_> {
         if !(head.len()..=most).contains(&length) {
             return Err(io::Error::other("a request is too long"));
         }
+        // This request is charged before its bytes are read. Those before it give theirs back on
+        // the writing thread, so waiting here does not wait for itself.
         let goes_on = || link.is_open() && !self.shared.is_stopping();
         let charge = self.shared.frames.wait_while(length, goes_on);
         let charge = charge.ok_or_else(|| io::Error::other("the server is stopping"))?;
@@ -158,6 +165,7 @@ impl Reading<'_> {
     /// Reads the rest of a request, which has to come at some rate: a client that sends a byte now
     /// and then would otherwise keep memory from others.
     fn read_rest(&mut self, length: usize, head: [u8; 2]) -> io::Result<Bytes> {
+        // The buffer grows with what has come, because the length is only what the client says.
         let mut frame = BytesMut::with_capacity(length.min(READ_BYTES));
         frame.extend_from_slice(&head);
         let begun = Instant::now();
@@ -206,6 +214,8 @@ fn write(mut stream: Stream, answers: &Receiver<Pending>, link: &Link) {
             Answer::Close => Err(io::ErrorKind::ConnectionAborted.into()),
         };
         if written.is_err() {
+            // The reading thread may wait for a request that never comes. The shutdown ends its
+            // read.
             link.close();
             stream.shutdown();
         }

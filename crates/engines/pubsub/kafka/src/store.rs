@@ -99,6 +99,8 @@ impl Store {
         if repeatable && was_idle && lost(&done) {
             (session, done) = self.attempt(None, &mut ask);
         }
+        // A session whose last outcome is unknown may be within a transaction that nothing will
+        // end, and hold locks, so it is closed.
         let keep = session.filter(|session| !session.is_closed() && !lost(&done));
         let mut pool = self.pool.lock();
         match keep {
@@ -350,7 +352,7 @@ impl Store {
 
     /// Deletes a group without members that this server, `node`, coordinates.
     pub fn delete_group(&self, group: &str, node: i32) -> Result<()> {
-        self.run(|session| {
+        self.run_once(|session| {
             let query = "SELECT pubsub.kafka_delete_group($1, $2)";
             let done = session.client().execute(query, &[&group, &node]);
             done.map(drop)

@@ -92,6 +92,8 @@ impl Session {
 
     /// Begins a request; `None` if it cannot be answered, which ends the connection.
     pub fn begin(&mut self, frame: Bytes) -> Option<Pending> {
+        // After a handshake of version 0 the next frame is the password alone. Read as a request it
+        // would be one with a number that the password happens to begin with.
         if self.is_bare() {
             return self.authenticate_bare(&frame);
         }
@@ -104,6 +106,7 @@ impl Session {
             SaslHandshakeRequest::API.key,
             SaslAuthenticateRequest::API.key,
         ];
+        // Decided by the number alone: the body of a request that may not be made is never parsed.
         if !self.is_admitted() && !is_for_strangers.contains(&header.key) {
             debug!(
                 "{} asks for API {} before it shows the token",
@@ -154,6 +157,8 @@ impl Session {
         act: impl FnOnce(&mut Session, &Header, R) -> R::Response,
     ) -> Option<Pending> {
         let request = self.read::<R>(&header, body)?;
+        // Carried out now, and not when the answer is due: clients send the next request before
+        // they have the answer, and it must find this one done.
         let response = act(self, &header, request);
         let bytes = header.response::<R>(&response);
         Some(Box::new(move |_| Answer::Send(bytes)))

@@ -120,6 +120,9 @@ impl Session {
     ) -> OffsetCommitResponse {
         let (group, member) = (&request.group_id, &request.member_id);
         let coordinator = &self.shared.coordinator;
+        // The member and its generation are judged in memory. That this server still has the group
+        // is judged by the database, in the transaction that stores: between the two the lease may
+        // lapse.
         let admitted = self
             .owned(group)
             .and_then(|()| coordinator.may_commit(group, member, request.generation_id));
@@ -132,6 +135,8 @@ impl Session {
             let stored = self.shared.store.commit(group, self.shared.node, &commits);
             if let Err(error) = stored {
                 let code = ErrorCode::of_group(&error);
+                // Its members are told to look for the other server, instead of staying here with
+                // offsets that cannot be stored.
                 if code == ErrorCode::NOT_COORDINATOR {
                     coordinator.forget(group);
                 }

@@ -46,6 +46,8 @@ impl Session {
         let topics = request.topics.into_iter().map(|topic| {
             let created = options(&topic).and_then(|options| {
                 if !request.validate_only {
+                    // Brokers take its partitions within a moment. Until then Metadata names no
+                    // leader for them, and clients ask again by themselves.
                     let created = self.shared.store.create_topic(&topic.name, &options);
                     created.map_err(refusal)?;
                 }
@@ -83,6 +85,8 @@ impl Session {
     ) -> DeleteTopicsResponse {
         let responses = request.topic_names.into_iter().map(|name| {
             let dropped = self.shared.store.drop_topic(&name).map_err(refusal);
+            // Forgotten in any case: if the answer got lost, the topic may be gone although this is
+            // an error.
             self.shared.forget_topic(&name);
             let (error_code, error_message) = outcome(dropped);
             DeletedTopic {
