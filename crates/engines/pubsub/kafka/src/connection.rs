@@ -2,9 +2,9 @@
 //! the answers in the same order, as the protocol wants it.
 
 use std::io::{self, Read, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,8 @@ const REQUEST_WAIT: Duration = Duration::from_secs(10);
 const LEAST_RATE: usize = 1 << 20;
 /// How long a client may leave an answer unread.
 const WRITE_WAIT: Duration = Duration::from_secs(30);
+/// How long answers may still come after the server was told to stop.
+pub const DRAIN: Duration = Duration::from_secs(2);
 /// Requests that may wait for their answers. No more are read while there are as many.
 const MOST_PENDING: usize = 64;
 /// Bytes that are read at once.
@@ -51,11 +53,14 @@ pub enum Answer {
 #[derive(Debug, Default)]
 pub struct Link {
     closed: AtomicBool,
+    /// Set when the server stops.
+    closes_at: OnceLock<Instant>,
 }
 
 impl Link {
     pub fn is_open(&self) -> bool {
-        !self.closed.load(Ordering::Acquire)
+        let is_over = |at: &Instant| Instant::now() >= *at;
+        !self.closed.load(Ordering::Acquire) && !self.closes_at.get().is_some_and(is_over)
     }
 
     fn close(&self) {
@@ -90,8 +95,14 @@ pub fn serve(shared: &Arc<Shared>, stream: Stream) {
     if let Err(error) = ended {
         debug!("connection of {peer} ends: {error}");
     }
-    // A client that has closed the connection reads no more answers, so nothing waits for them.
-    link.close();
+    if shared.is_stopping() {
+        // The client still reads. Its records may be committed by now, and it would send them again
+        // if the acknowledgement did not come.
+        let _ = link.closes_at.set(Instant::now() + DRAIN);
+    } else {
+        // A client that has closed the connection reads no more answers, so nothing waits for them.
+        link.close();
+    }
     drop(pending);
     let _ = writing.join();
     reading.stream.shutdown();

@@ -14,7 +14,7 @@ use dyno_serve::{Registry, ServeError, Token, guard, wake_accept};
 use parking_lot::Mutex;
 use tracing::warn;
 
-use crate::connection;
+use crate::connection::{self, DRAIN};
 use crate::coordinator::Coordinator;
 use crate::shared::{Counts, Shared};
 use crate::store::Store;
@@ -23,8 +23,6 @@ use crate::store::Store;
 const TICK: Duration = Duration::from_millis(50);
 /// The pause after an accept that failed, for example because there are no more descriptors.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long a stop waits for connections, whose answers may be under way.
-const DRAIN: Duration = Duration::from_secs(2);
 const CONNECT_WAIT: Duration = Duration::from_secs(1);
 
 /// How a server listens, and what is behind it.
@@ -177,7 +175,7 @@ impl KafkaServer {
         let woken = wake_accept(self.address, CONNECT_WAIT);
         for stream in self.open.0.lock().values() {
             // Reading ends here, and not the connection: requests that were read are carried out,
-            // so what they change is whole.
+            // and answered if their answers come in time.
             stream.shutdown_read();
         }
         let until = Instant::now() + DRAIN;

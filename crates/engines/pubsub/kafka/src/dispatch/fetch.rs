@@ -189,8 +189,9 @@ impl Fetches {
             }
             self.take_arrived();
             // A broker that says nothing holds the response up only so long. Partitions that it has
-            // answered for are given then, and the others are refused as late.
-            let is_over = !link.is_open() || now >= looks_until.max(until);
+            // answered for are given then, and the others are refused as late. So they are when the
+            // server stops, because records that are yet to come are read elsewhere.
+            let is_over = !link.is_open() || shared.is_stopping() || now >= looks_until.max(until);
             let looks = self.looks(wanted);
             if is_over || !looks && (left.is_zero() || self.is_enough(wanted, least_bytes)) {
                 if !is_over && !left.is_zero() {
