@@ -30,6 +30,7 @@ const EDITED: &[&str] = &[
     "crates/engines/pubsub",
     "crates/engines/pubsub/broker",
     "crates/engines/pubsub/check",
+    "crates/engines/pubsub/kafka",
     "crates/engines/tpch",
     "crates/engines/tpch/arrow",
     "crates/engines/tpch/baseline",

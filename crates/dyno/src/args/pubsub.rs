@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args as ClapArgs, Subcommand};
 use dyno_pubsub::record::Codec;
-use dyno_pubsub::{NamedCluster, Start};
+use dyno_pubsub::{NamedCluster, Partitioner, Start};
 
 use super::log_start::start;
 use super::{LogArgs, PubsubBenchArgs, PubsubCheckArgs, PubsubCheckJobArgs};
@@ -195,6 +195,7 @@ pub struct PubsubRetentionArgs {
 #[command(after_help = "Examples:
   dyno pubsub topic create orders --partitions 4
   dyno pubsub topic create clicks --partitions 16 --retention 168h --compression zstd
+  dyno pubsub topic create shared --partitions 4 --partitioner murmur2
   dyno pubsub topic create wide --partitions 8 \\
     --dsn 'host=/run/a dbname=log' --add-cluster 'b=host=/run/b dbname=log'
 
@@ -211,6 +212,10 @@ pub struct PubsubTopicCreateArgs {
     /// Let clients compress batches with CODEC: none, lz4 or zstd; SQL can read only none
     #[arg(long, value_name = "CODEC", default_value = "none", value_parser = Codec::named)]
     pub compression: Codec,
+    /// Choose the partition of a key by HASH: fnv1a, or murmur2 as clients of Kafka do; it cannot
+    /// be changed later
+    #[arg(long, value_name = "HASH", default_value = "fnv1a", value_parser = Partitioner::named)]
+    pub partitioner: Partitioner,
     /// Assign partitions in turn to this cluster too, beside the one at --dsn, which stays the home
     /// of the topic; repeatable. Leave out the password: docs/pubsub.md says where it comes from
     #[arg(long, alias = "on", value_name = "CLUSTER=DSN", requires = "dsn", value_parser = cluster)]

@@ -123,14 +123,19 @@ BEGIN
     DELETE FROM pubsub.kafka_groups AS g WHERE g.name = group_name;
 END $$;
 
--- The row with the first record that its producer made at this time or later; NULL if there is none. Producers' times
--- need not grow with the offset, so rows are looked at one after the other, from the first on.
-CREATE OR REPLACE FUNCTION pubsub.row_from_time(topic int, part int, time_us bigint) RETURNS bigint
+-- Where the first row begins, or what is left of it from an offset on, that has a record which its producer made at this time
+-- or later; NULL if there is none. Producers' times need not grow with the offset, so rows are looked at one after the other.
+CREATE OR REPLACE FUNCTION pubsub.row_from_time(topic int, part int, time_us bigint, from_offset bigint) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    found_base bigint;
+    lowest bigint;
+    found_at bigint;
 BEGIN
-    EXECUTE format('SELECT base_offset FROM pubsub.log_%s_%s WHERE last_time >= $1 ORDER BY base_offset LIMIT 1',
-        topic, part) INTO found_base USING time_us;
-    RETURN found_base;
+    SELECT greatest(from_offset, p.first_offset) INTO lowest FROM pubsub.partitions AS p
+     WHERE p.topic_id = topic AND p.partition = part;
+    -- A row has 65535 records at most, so that the index finds the one that holds the lowest offset.
+    EXECUTE format('SELECT greatest(base_offset, $2) FROM pubsub.log_%s_%s WHERE last_time >= $1 '
+        'AND base_offset > $2 - 65536 AND base_offset + count > $2 ORDER BY base_offset LIMIT 1',
+        topic, part) INTO found_at USING time_us, lowest;
+    RETURN found_at;
 END $$;

@@ -26,13 +26,13 @@ END $$;
 -- the others are. To be committed after every share was made.
 CREATE OR REPLACE FUNCTION pubsub.create_home(
     topic_name text, compression text, retention_ms bigint, retention_bytes bigint,
-    range_records bigint, retain_for_groups boolean, placed text[]) RETURNS int
+    range_records bigint, retain_for_groups boolean, partitioner text, placed text[]) RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
     made pubsub.topics;
 BEGIN
     made := pubsub.make_topic(topic_name, cardinality(placed), compression, retention_ms, retention_bytes,
-        range_records, retain_for_groups, 0, NULL,
+        range_records, retain_for_groups, partitioner, 0, NULL,
         ARRAY(SELECT n - 1 FROM generate_series(1, cardinality(placed)) AS n WHERE placed[n] IS NULL));
     INSERT INTO pubsub.placements
         SELECT made.topic_id, n - 1, placed[n] FROM generate_series(1, cardinality(placed)) AS n
@@ -43,7 +43,7 @@ END $$;
 -- Another cluster's part. What an attempt left that got no further is made anew, unless there are records in it.
 CREATE OR REPLACE FUNCTION pubsub.create_share(
     topic_name text, partitions int, compression text, retention_ms bigint, retention_bytes bigint,
-    range_records bigint, retain_for_groups boolean, share int, home uuid, parts int[]) RETURNS int
+    range_records bigint, retain_for_groups boolean, partitioner text, share int, home uuid, parts int[]) RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
     made pubsub.topics;
@@ -54,7 +54,7 @@ BEGIN
         PERFORM pubsub.drop_topic(topic_name);
     END IF;
     made := pubsub.make_topic(topic_name, partitions, compression, retention_ms, retention_bytes, range_records,
-        retain_for_groups, share, home, parts);
+        retain_for_groups, partitioner, share, home, parts);
     RETURN made.topic_id;
 END $$;
 

@@ -170,16 +170,17 @@ RETURNS TABLE (partition int, records bigint, bytes bigint, ranges int, oldest_a
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     target CONSTANT pubsub.topics := pubsub.topic_named(topic);
+    first_offset bigint;
 BEGIN
-    FOR partition, records, bytes, ranges IN
-        SELECT p.partition, p.next_offset - p.first_offset,
+    FOR partition, first_offset, records, bytes, ranges IN
+        SELECT p.partition, p.first_offset, p.next_offset - p.first_offset,
                coalesce(sum(pg_total_relation_size(to_regclass(format(
                    'pubsub.log_%s_%s_%s', r.topic_id, r.partition, r.first_offset)))), 0)::bigint, count(r.first_offset)
           FROM pubsub.partitions AS p LEFT JOIN pubsub.ranges AS r USING (topic_id, partition)
          WHERE p.topic_id = target.topic_id GROUP BY p.topic_id, p.partition ORDER BY p.partition
     LOOP
-        EXECUTE format('SELECT appended_at FROM pubsub.log_%s_%s ORDER BY base_offset LIMIT 1',
-            target.topic_id, partition) INTO oldest_at;
+        EXECUTE format('SELECT appended_at FROM pubsub.log_%s_%s WHERE base_offset + count > $1 ORDER BY base_offset LIMIT 1',
+            target.topic_id, partition) INTO oldest_at USING first_offset;
         RETURN NEXT;
     END LOOP;
 END $$;

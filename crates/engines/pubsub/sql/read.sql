@@ -32,7 +32,7 @@ BEGIN
         '                                   WHERE base_offset <= $1 AND base_offset > $1 - 65536), $1) '
         '   AND r.base_offset < $2 AND m.message_offset >= $1 AND m.message_offset < $2 '
         ' ORDER BY r.base_offset, m.message_offset', place.topic_id, part)
-    USING from_offset, to_offset;
+    USING greatest(from_offset, place.first_offset), to_offset;
 END $$;
 
 -- The offset of the first row that was appended at this time or later; the end of the log when there is none.

@@ -30,6 +30,41 @@ BEGIN
     RETURN ((high % partitions) * (4294967296 % partitions) + low) % partitions;
 END $$;
 
+-- Murmur2 as the default partitioner of Kafka's Java client computes it: the lower 31 bits, modulo the number of partitions.
+-- The factor 0x5bd1e995 is below 2^31, so that its product with 32 bits fits a bigint.
+CREATE OR REPLACE FUNCTION pubsub.murmur2_partition(key bytea, partitions int) RETURNS int
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+    m CONSTANT bigint := 1540483477;  -- 0x5bd1e995
+    whole CONSTANT int := length(key) / 4 * 4;
+    rest CONSTANT int := length(key) % 4;
+    hash bigint := 2538058380 # length(key);  -- the seed 0x9747b28c
+    four bigint;
+BEGIN
+    FOR at IN 0 .. whole - 1 BY 4 LOOP
+        four := get_byte(key, at) + get_byte(key, at + 1) * 256 + get_byte(key, at + 2) * 65536
+            + get_byte(key, at + 3) * 16777216::bigint;
+        four := (four * m) & 4294967295;
+        four := ((four # (four >> 24)) * m) & 4294967295;
+        hash := ((hash * m) & 4294967295) # four;
+    END LOOP;
+    FOR at IN 0 .. rest - 1 LOOP
+        hash := hash # (get_byte(key, whole + at)::bigint << (8 * at));
+    END LOOP;
+    IF rest > 0 THEN
+        hash := (hash * m) & 4294967295;
+    END IF;
+    hash := ((hash # (hash >> 13)) * m) & 4294967295;
+    RETURN ((hash # (hash >> 15)) & 2147483647) % partitions;
+END $$;
+
+-- The partition of a key in a topic; NULL without a key.
+CREATE OR REPLACE FUNCTION pubsub.partition_of_key(topic pubsub.topics, key bytea) RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE topic.partitioner WHEN 'murmur2' THEN pubsub.murmur2_partition(key, topic.partitions)
+                ELSE pubsub.key_partition(key, topic.partitions) END
+$$;
+
 -- A header's value as bytes: a text, a null, or {"base64": "..."}, as unpack gives it back. Numbers and the like are refused:
 -- what a reader would get is a text.
 CREATE OR REPLACE FUNCTION pubsub.header_bytes(name text, value jsonb) RETURNS bytea

@@ -1,5 +1,6 @@
 -- Retention: whole ranges are dropped, nothing is ever deleted row by row. The open range is ended early where it spans too
--- much of what is kept (ranges.sql).
+-- much of what is kept (ranges.sql). Records can also be deleted by hand, up to an offset: they are not read from then on,
+-- and the ranges that hold nothing else are dropped.
 
 -- Whether a partition's oldest range may go, and where the log begins then. NULL: it stays.
 CREATE OR REPLACE FUNCTION pubsub.first_after_oldest(topic pubsub.topics, part int, oldest bigint, range_end bigint)
@@ -21,6 +22,11 @@ BEGIN
     -- A range in which no row begins: the row before it reached over it, and went with its own range.
     IF last_end IS NULL THEN
         RETURN range_end;
+    END IF;
+    -- All of it was deleted, whatever groups have not read.
+    IF EXISTS (SELECT FROM pubsub.partitions AS p WHERE p.topic_id = topic.topic_id AND p.partition = part
+                  AND p.first_offset >= last_end) THEN
+        RETURN last_end;
     END IF;
     IF topic.retain_for_groups THEN
         SELECT least(
@@ -107,12 +113,52 @@ BEGIN
     END LOOP;
 END $$;
 
--- The partitions to which retention applies.
+-- The partitions to which retention applies, or in which a reader kept a range from being dropped whose records were deleted.
 CREATE OR REPLACE FUNCTION pubsub.maintained() RETURNS TABLE (topic text, partition int)
 LANGUAGE sql STABLE AS $$
     SELECT t.name, p.partition FROM pubsub.topics AS t JOIN pubsub.partitions AS p USING (topic_id)
-     WHERE t.retention_ms IS NOT NULL OR t.retention_bytes IS NOT NULL ORDER BY t.topic_id, p.partition
+     WHERE t.retention_ms IS NOT NULL OR t.retention_bytes IS NOT NULL
+        OR EXISTS (SELECT FROM pubsub.ranges AS r WHERE r.topic_id = p.topic_id AND r.partition = p.partition
+                      AND r.end_offset <= p.first_offset)
+     ORDER BY t.topic_id, p.partition
 $$;
+
+-- Deletes the records of a partition before an offset (NULL: all that are there), and returns the first offset that is left.
+-- The log begins there at once. Ranges that hold nothing else are dropped with it, or by maintenance when a reader is in the
+-- way; what else was deleted takes room until the rest of its range goes.
+CREATE OR REPLACE FUNCTION pubsub.delete_records(topic text, part int, before bigint DEFAULT NULL) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    target CONSTANT pubsub.topics := pubsub.topic_named(topic);
+    place pubsub.partitions := pubsub.partition_row(target, part);
+    left_from bigint;
+BEGIN
+    -- The view of an older topic shows all that is in the tables. It is replaced while appends are not held up yet, because
+    -- that waits for those who read it.
+    IF position('first_offset' IN pg_get_viewdef(
+           format('pubsub.%I', pubsub.view_name(target.topic_id, target.name))::regclass)) = 0 THEN
+        PERFORM pubsub.make_view(target);
+    END IF;
+    -- Nothing is appended from here on, so that the end of the log, where all is deleted, stays where it is.
+    SELECT * INTO place FROM pubsub.partitions AS p
+     WHERE p.topic_id = target.topic_id AND p.partition = part FOR UPDATE;
+    IF before < 0 OR before > place.next_offset THEN
+        RAISE EXCEPTION 'records before offset % of partition % of topic % cannot be deleted: offsets % to % are there',
+            before, part, quote_literal(topic), place.first_offset, place.next_offset USING ERRCODE = 'DP006';
+    END IF;
+    -- What was deleted before does not come back when a smaller offset is named.
+    left_from := greatest(place.first_offset, coalesce(before, place.next_offset));
+    UPDATE pubsub.partitions AS p SET first_offset = left_from WHERE p.topic_id = target.topic_id AND p.partition = part;
+    IF left_from = place.next_offset THEN
+        BEGIN
+            PERFORM pubsub.close_range(target.topic_id, part);
+        EXCEPTION WHEN lock_not_available THEN
+            NULL;  -- A reader holds the range, which takes room until it is full.
+        END;
+    END IF;
+    PERFORM pubsub.maintain_partition(topic, part);
+    RETURN left_from;
+END $$;
 
 -- Forgets producers that were silent for seven days: one that comes back after that is refused with a sequence gap, and takes
 -- a new id. Those with names, whose ids are negative, are kept: forgotten, they would send all again.

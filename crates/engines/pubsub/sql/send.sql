@@ -54,7 +54,7 @@ BEGIN
         RAISE EXCEPTION 'topic % has partitions 0 to %, and not %', quote_literal(topic.name),
             topic.partitions - 1, part USING ERRCODE = 'DP001';
     END IF;
-    chosen := coalesce(part, pubsub.key_partition(key, topic.partitions));
+    chosen := coalesce(part, pubsub.partition_of_key(topic, key));
     IF topic.share IS NULL THEN
         RETURN coalesce(chosen, floor(random() * topic.partitions)::int);
     END IF;
@@ -94,7 +94,7 @@ BEGIN
             USING ERRCODE = 'DP011';
     END IF;
     FOR partition, mine_values, mine_keys, mine_headers IN
-        SELECT coalesce(part, pubsub.key_partition(v.key, target.partitions), keyless) AS chosen,
+        SELECT coalesce(part, pubsub.partition_of_key(target, v.key), keyless) AS chosen,
                array_agg(v.value ORDER BY v.at), array_agg(v.key ORDER BY v.at), array_agg(v.header ORDER BY v.at)
           FROM unnest(vals, coalesce(keys, '{}'), coalesce(headers, '{}')) WITH ORDINALITY
                AS v (value, key, header, at)

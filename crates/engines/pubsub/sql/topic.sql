@@ -54,7 +54,9 @@ DECLARE
 BEGIN
     SELECT string_agg(format(
         'SELECT %2$s AS partition, m.message_offset, m."time", r.appended_at, m.key, m.headers, m.value '
-        'FROM pubsub.log_%1$s_%2$s AS r, pubsub.unpack(r.base_offset, r.flags, r.body) AS m',
+        'FROM pubsub.log_%1$s_%2$s AS r, pubsub.unpack(r.base_offset, r.flags, r.body) AS m, pubsub.partitions AS p '
+        'WHERE p.topic_id = %1$s AND p.partition = %2$s '
+        'AND r.base_offset + r.count > p.first_offset AND m.message_offset >= p.first_offset',
         topic.topic_id, n), ' UNION ALL ' ORDER BY n)
       INTO parts FROM (SELECT p.partition FROM pubsub.partitions AS p WHERE p.topic_id = topic.topic_id) AS local (n);
     IF parts IS NULL THEN
@@ -85,7 +87,8 @@ END $$;
 -- Makes a topic of which these partitions are here.
 CREATE OR REPLACE FUNCTION pubsub.make_topic(
     topic_name text, partitions int, compression text, retention_ms bigint, retention_bytes bigint,
-    range_records bigint, retain_for_groups boolean, share int, home uuid, parts int[]) RETURNS pubsub.topics
+    range_records bigint, retain_for_groups boolean, partitioner text, share int, home uuid, parts int[])
+RETURNS pubsub.topics
 LANGUAGE plpgsql AS $$
 DECLARE
     made pubsub.topics;
@@ -93,12 +96,17 @@ DECLARE
 BEGIN
     PERFORM pubsub.check_name('topic', topic_name);
     PERFORM pubsub.check_settings(partitions, compression, retention_ms, retention_bytes, range_records);
+    -- Not among the settings that can be changed: keys would move, and with them the order of their records.
+    IF partitioner NOT IN ('fnv1a', 'murmur2') THEN
+        RAISE EXCEPTION 'partitioner % is none of fnv1a, murmur2', quote_literal(partitioner) USING ERRCODE = 'DP011';
+    END IF;
     BEGIN
         INSERT INTO pubsub.topics
-            (name, partitions, compression, retention_ms, retention_bytes, range_records, retain_for_groups, share, home)
+            (name, partitions, compression, retention_ms, retention_bytes, range_records, retain_for_groups,
+             partitioner, share, home)
         VALUES (make_topic.topic_name, make_topic.partitions, make_topic.compression,
             make_topic.retention_ms, make_topic.retention_bytes, make_topic.range_records,
-            make_topic.retain_for_groups, make_topic.share, make_topic.home)
+            make_topic.retain_for_groups, make_topic.partitioner, make_topic.share, make_topic.home)
         ON CONFLICT (name) DO NOTHING RETURNING * INTO made;
     EXCEPTION WHEN check_violation OR not_null_violation THEN
         RAISE EXCEPTION 'topic % cannot be made: %', coalesce(quote_literal(topic_name), 'without a name'), SQLERRM
@@ -117,11 +125,12 @@ END $$;
 CREATE OR REPLACE FUNCTION pubsub.create_topic(
     topic_name text, partitions int DEFAULT 1, compression text DEFAULT 'none',
     retention_ms bigint DEFAULT NULL, retention_bytes bigint DEFAULT NULL,
-    range_records bigint DEFAULT 1000000, retain_for_groups boolean DEFAULT false) RETURNS int
+    range_records bigint DEFAULT 1000000, retain_for_groups boolean DEFAULT false,
+    partitioner text DEFAULT 'fnv1a') RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
     made CONSTANT pubsub.topics := pubsub.make_topic(topic_name, partitions, compression, retention_ms,
-        retention_bytes, range_records, retain_for_groups, NULL, NULL,
+        retention_bytes, range_records, retain_for_groups, partitioner, NULL, NULL,
         ARRAY(SELECT n FROM generate_series(0, least(partitions, 1000) - 1) AS n));
 BEGIN
     RETURN made.topic_id;

@@ -1,4 +1,5 @@
-//! Retention, for a caller that applies it now and then: what `pubsub.maintain` does.
+//! Retention, for a caller that applies it now and then: what `pubsub.maintain` does. And the
+//! deletion of records by hand.
 
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result};
@@ -40,6 +41,32 @@ impl Connection {
             .execute("SELECT pubsub.forget_producers()", &[])
             .map_err(failed())?;
         Ok(maintained)
+    }
+
+    /// Deletes the records of a partition before an offset, or all that are there if it is `None`,
+    /// and returns the first offset that is left. Readers are refused smaller offsets from then on;
+    /// one that was reading there may still be given the rest of its range. Appends wait for a
+    /// reader that holds a range, for at most 200 ms.
+    ///
+    /// # Errors
+    /// `unknown-topic`; `offset-out-of-range` for an offset beyond the end of the partition.
+    pub fn delete_records(
+        &mut self,
+        topic_id: i32,
+        partition: i32,
+        before: Option<i64>,
+    ) -> Result<i64> {
+        let query = "SELECT pubsub.delete_records(t.name, $2, $3) FROM pubsub.topics AS t WHERE t.topic_id = $1";
+        let failed = Error::statement(format!(
+            "delete records of partition {partition} of topic {topic_id}"
+        ));
+        let row = self
+            .client()
+            .query_opt(query, &[&topic_id, &partition, &before]);
+        row.map_err(failed)?.map(|row| row.get(0)).ok_or_else(|| {
+            let text = format_args!("there is no topic {topic_id}");
+            Error::new(Code::UnknownTopic, text)
+        })
     }
 
     /// Applies retention to one partition. If the topic was dropped meanwhile nothing is done.

@@ -3,6 +3,7 @@
 use dyno_postgres::postgres::{Client, Row};
 
 use crate::error::{Code, Error, Result};
+use crate::key::Partitioner;
 use crate::record::Codec;
 use crate::start::Start;
 
@@ -24,6 +25,8 @@ pub struct TopicOptions {
     pub range_records: i64,
     /// Whether nothing is dropped that a group has not committed.
     pub retain_for_groups: bool,
+    /// How keys find their partitions. It cannot be changed later.
+    pub partitioner: Partitioner,
 }
 
 impl Default for TopicOptions {
@@ -35,6 +38,7 @@ impl Default for TopicOptions {
             retention_bytes: None,
             range_records: 1_000_000,
             retain_for_groups: false,
+            partitioner: Partitioner::default(),
         }
     }
 }
@@ -96,13 +100,13 @@ pub struct Partition {
 }
 
 const COLUMNS: &str = "topic_id, name, partitions, compression, retention_ms, retention_bytes, range_records, \
-                       retain_for_groups, share";
+                       retain_for_groups, partitioner, share";
 
 pub(crate) fn create(client: &mut Client, name: &str, options: &TopicOptions) -> Result<i32> {
     let partitions = partitions_number(options.partitions)?;
     client
         .query_one(
-            "SELECT pubsub.create_topic($1, $2, $3, $4, $5, $6, $7)",
+            "SELECT pubsub.create_topic($1, $2, $3, $4, $5, $6, $7, $8)",
             &[
                 &name,
                 &partitions,
@@ -111,6 +115,7 @@ pub(crate) fn create(client: &mut Client, name: &str, options: &TopicOptions) ->
                 &options.retention_bytes,
                 &options.range_records,
                 &options.retain_for_groups,
+                &options.partitioner.name(),
             ],
         )
         .map(|row| row.get(0))
@@ -221,8 +226,9 @@ fn from_row(row: &Row) -> Result<Topic> {
             retention_bytes: row.get(5),
             range_records: row.get(6),
             retain_for_groups: row.get(7),
+            partitioner: Partitioner::named(row.get(8))?,
         },
-        share: row.get(8),
+        share: row.get(9),
     })
 }
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 proptest! {
     #[test]
     fn any_bytes_are_a_message_or_an_error(
-        verb in 0_u8..24,
+        verb in 0_u8..25,
         answer: bool,
         bytes in vec(any::<u8>(), 0..120),
     ) {

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use dyno_pubsub::{Acknowledge, Producer, ProducerOptions, key};
+use dyno_pubsub::{Acknowledge, Producer, ProducerOptions};
 use dyno_suite::Stop;
 use serde_json::json;
 
@@ -145,7 +145,7 @@ impl LineAssignment {
         let partitions = producer.partitions();
         let partition = match (record.partition, &record.key) {
             (Some(partition), _) => partition,
-            (None, Some(key)) => key::partition_of(key, partitions),
+            (None, Some(key)) => producer.partition_of(key),
             // Lines without a key take turns by their number, and not by batch as they do without
             // --resume: the assignment must not depend on timing, which batches do.
             (None, None) => u32::try_from((line - 1) % u64::from(partitions)).unwrap_or(0),

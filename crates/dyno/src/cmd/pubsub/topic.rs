@@ -41,6 +41,7 @@ fn create(args: &PubsubTopicCreateArgs) -> anyhow::Result<()> {
             .range_records
             .unwrap_or(TopicOptions::default().range_records),
         retain_for_groups: retention.retain_for_groups.unwrap_or(false),
+        partitioner: args.partitioner,
     };
     check_name(&args.name)?;
     let mut log = Log::open(&args.place)?;
@@ -243,6 +244,7 @@ pub fn as_json(state: &TopicState) -> Value {
         "retention_bytes": options.retention_bytes,
         "range_records": options.range_records,
         "retain_for_groups": options.retain_for_groups,
+        "partitioner": options.partitioner.name(),
         "partitions": partitions.collect::<Vec<_>>(),
     })
 }

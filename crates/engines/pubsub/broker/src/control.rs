@@ -6,11 +6,12 @@ use std::sync::Arc;
 use dyno_net::Charge;
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::wire::{
-    AllGroups, AllKept, AlterTopic, Altered, Assigned, Assignments, Commit, Committed, CreateTopic,
-    Created, DescribeGroups, DropGroup, DropTopic, Dropped, GroupDropped, GroupReset, Groups,
-    Heartbeat, JoinGroup, Joined, LeaveGroup, Left, ListGroups, ListKept, ListOffsets, ListQueues,
-    ListTopics, Metadata, NewProducer, Offset, PartitionIs, PlacementIs, PlacementOf, ProducerId,
-    Queues, ResetGroup, ShareIs, SkipLost, Skipped, TopicIs, Topics,
+    Added, AllGroups, AllKept, AlterTopic, Altered, Assigned, Assignments, Commit, Committed,
+    CreateTopic, Created, DeleteRecords, DescribeGroups, DropGroup, DropTopic, Dropped,
+    GroupDropped, GroupReset, Groups, Heartbeat, JoinGroup, Joined, LeaveGroup, Left, ListGroups,
+    ListKept, ListOffsets, ListQueues, ListTopics, Metadata, NewProducer, Offset, PartitionIs,
+    PlacementIs, PlacementOf, ProducerId, Queues, RecordsDeleted, ResetGroup, ShareIs, SkipLost,
+    Skipped, TopicIs, Topics,
 };
 use dyno_pubsub::{Code, Connection, Error, Membership, Result, TopicOptions, WhenLost};
 
@@ -19,6 +20,7 @@ use crate::commits::store;
 use crate::error::{bad, stopping};
 use crate::fair::Fair;
 use crate::link::Link;
+use crate::partition::Partition;
 
 /// A request that waits, and where its answer goes.
 pub struct PendingRequest {
@@ -43,6 +45,8 @@ pub enum Request {
     ListTopics(ListTopics),
     AlterTopic(AlterTopic),
     DropTopic(DropTopic),
+    /// Of a partition that is hosted here.
+    DeleteRecords(DeleteRecords, Arc<Partition>),
     DescribeGroups(DescribeGroups),
     Placement(PlacementOf),
     ListQueues(ListQueues),
@@ -84,6 +88,7 @@ impl Request {
             Request::CreateTopic(_)
             | Request::AlterTopic(_)
             | Request::DropTopic(_)
+            | Request::DeleteRecords(..)
             | Request::ResetGroup(_)
             | Request::DropGroup(_) => Kind::Changes,
             Request::Metadata(_)
@@ -210,6 +215,9 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
             ack.answer(&Dropped {});
             made();
         }
+        Request::DeleteRecords(ask, partition) => {
+            ack.answer(&delete_records(link, &ask, &partition)?);
+        }
         Request::Placement(ask) => ack.answer(&link.run_again(|c| placement(c, &ask))?),
         Request::DescribeGroups(ask) => {
             ack.answer(&Groups::new(
@@ -234,6 +242,20 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
     Ok(())
 }
 
+fn delete_records(
+    link: &mut Link,
+    ask: &DeleteRecords,
+    partition: &Partition,
+) -> Result<RecordsDeleted> {
+    let before = Some(ask.before).filter(|before| *before != -1);
+    // Not asked a second time: records that came meanwhile would be among "all" then.
+    let first_offset = link.run(|c| c.delete_records(ask.topic_id, ask.partition, before))?;
+    // The rows may be in memory still, from where fetches would be answered without asking the
+    // database.
+    partition.tail.lock().update_first_offset(first_offset);
+    Ok(RecordsDeleted { first_offset })
+}
+
 fn metadata(connection: &mut Connection, ask: &Metadata) -> Result<TopicIs> {
     let topic = connection.topic(&ask.topic)?;
     if topic.share.is_some() {
@@ -249,6 +271,7 @@ fn metadata(connection: &mut Connection, ask: &Metadata) -> Result<TopicIs> {
         topic_id: topic.topic_id,
         compression: topic.options.compression.name().to_owned(),
         partitions: partitions(connection, topic.topic_id)?,
+        partitioner: Added(topic.options.partitioner),
     })
 }
 
@@ -288,6 +311,7 @@ fn placement(connection: &mut Connection, ask: &PlacementOf) -> Result<Placement
         all_partitions: i32::try_from(topic.options.partitions).unwrap_or(i32::MAX),
         partitions: partitions(connection, topic.topic_id)?,
         elsewhere,
+        partitioner: Added(topic.options.partitioner),
     })
 }
 
@@ -298,6 +322,7 @@ fn create_topic(connection: &mut Connection, ask: &CreateTopic) -> Result<Create
         compression: Codec::named(&ask.compression)?,
         retention_ms: kept(ask.retention_ms),
         retention_bytes: kept(ask.retention_bytes),
+        partitioner: ask.partitioner.0,
         ..TopicOptions::default()
     };
     let topic_id = connection.create_topic(&ask.topic, &options)?;

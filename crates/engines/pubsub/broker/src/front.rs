@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use dyno_net::{Charge, Closed, Connection, Frame, Outbox, ServeCounts, Service};
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::wire::{
-    Commit, CreateTopic, Fetch, Heartbeat, Hello, JoinGroup, LeaveGroup, ListOffsets, Message,
-    Metadata, NewProducer, Produce, SkipLost, Status, StatusIs, Verb, Welcome, WireError,
+    Commit, CreateTopic, DeleteRecords, Fetch, Heartbeat, Hello, JoinGroup, LeaveGroup,
+    ListOffsets, Message, Metadata, NewProducer, Produce, SkipLost, Status, StatusIs, Verb,
+    Welcome, WireError,
 };
 use dyno_pubsub::{Code, Error, Result, TopicPartition};
 use dyno_serve::Token;
@@ -155,6 +156,15 @@ impl Front {
             Verb::ListTopics => Request::ListTopics(read(frame)?),
             Verb::AlterTopic => Request::AlterTopic(read(frame)?),
             Verb::DropTopic => Request::DropTopic(read(frame)?),
+            Verb::DeleteRecords => {
+                let ask: DeleteRecords = read(frame)?;
+                let key = TopicPartition {
+                    topic_id: ask.topic_id,
+                    partition: ask.partition,
+                };
+                let partition = self.hosted.get(key).ok_or_else(|| not_mine(key))?;
+                Request::DeleteRecords(ask, partition)
+            }
             Verb::DescribeGroups => Request::DescribeGroups(read(frame)?),
             Verb::Placement => Request::Placement(read(frame)?),
             Verb::ListQueues => Request::ListQueues(read(frame)?),

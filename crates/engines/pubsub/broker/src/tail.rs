@@ -11,7 +11,7 @@ use dyno_pubsub::wire::{Fetched, Rest};
 use crate::backlog::Reading;
 use crate::batch::Ack;
 use crate::chunk::Chunk;
-use dyno_pubsub::Error;
+use dyno_pubsub::{Code, Error};
 
 /// The committed end of one partition.
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ impl Tail {
         }
     }
 
-    /// Notes the first offset that retention has left.
+    /// Notes the first offset that retention or a deletion has left.
     pub fn update_first_offset(&mut self, first_offset: i64) {
         self.first_offset = self.first_offset.max(first_offset);
     }
@@ -156,6 +156,12 @@ impl Tail {
     /// Answers a fetch from memory, or keeps it as a waiter. Returns it if the rows are not in
     /// memory.
     pub fn fetch(&mut self, waiter: Waiter, now: Instant) -> Option<Waiter> {
+        // Records that were deleted stay in memory, and in their tables, until others take their
+        // place. A reader of the database that goes on where it was would not notice either.
+        if waiter.offset < self.first_offset {
+            waiter.ack.refused(&self.out_of_range(waiter.offset));
+            return None;
+        }
         match self.find(waiter.offset, waiter.most_bytes) {
             Found::Elsewhere => return Some(waiter),
             Found::Rows(rows) if now >= waiter.until || self.enough(&waiter) => {
@@ -165,6 +171,13 @@ impl Tail {
             Found::Rows(_) | Found::End => self.waiters.push(waiter),
         }
         None
+    }
+
+    fn out_of_range(&self, offset: i64) -> Error {
+        let (first, next) = self.offsets();
+        let text =
+            format_args!("offset {offset} cannot be read: offsets {first} to {next} are there");
+        Error::new(Code::OffsetOutOfRange, text)
     }
 
     fn enough(&self, waiter: &Waiter) -> bool {

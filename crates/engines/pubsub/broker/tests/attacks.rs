@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use dyno_net::{Head, Stream, encode};
 use dyno_pubsub::wire::{
-    CreateTopic, Fetch, FromWhere, Heartbeat, Hello, JoinGroup, ListTopics, Metadata,
+    Added, CreateTopic, Fetch, FromWhere, Heartbeat, Hello, JoinGroup, ListTopics, Metadata,
 };
 use dyno_pubsub_broker::{Broker, Options};
 use served::{
@@ -334,6 +334,7 @@ fn what_a_client_that_has_gone_asked_for_is_not_done() {
             compression: "none".to_owned(),
             retention_ms: -1,
             retention_bytes: -1,
+            partitioner: Added::default(),
         };
         // The first of all waits for the lock, the others for the first.
         gone.write_all(&frame(&create, 11, 1)).expect("a broker");

@@ -6,9 +6,13 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dyno_pubsub::{Address, Consumer, ConsumerOptions, Producer, ProducerOptions, Result, Start};
+use dyno_pubsub::wire::{Client, CreateTopic, ListTopics};
+use dyno_pubsub::{
+    Address, Consumer, ConsumerOptions, Partitioner, Producer, ProducerOptions, Result, Start,
+    TopicOptions, TopicState,
+};
 use dyno_pubsub_broker::Broker;
-use served::served;
+use served::{client, served};
 
 fn address(broker: &Broker) -> Address {
     Address::Broker(broker.addresses()[0].to_string())
@@ -200,4 +204,42 @@ fn nothing_is_lost_or_doubled_when_the_database_is_killed() {
     producer.flush().unwrap();
     let (found, all) = consume(&mut consumer(&broker, "g").unwrap(), 3000);
     assert_eq!((found.len(), all), (3000, 3000));
+}
+
+/// A topic that is made and listed through a broker has the partitioner that was asked for, and
+/// keys go where SQL sends them.
+#[test]
+fn a_broker_creates_and_lists_topics_with_their_partitioner() {
+    let Some(served) = served("broker") else {
+        return;
+    };
+    served.topic("t", 1);
+    let broker = served.broker("s", 1);
+    let client = client(&broker);
+    let names = |client: &Client| -> Vec<(String, Partitioner)> {
+        let topics = client.ask(&ListTopics {}).unwrap().read().unwrap();
+        let of = |state: TopicState| (state.topic.name, state.topic.options.partitioner);
+        topics.into_iter().map(of).collect()
+    };
+    let plain = ("t".to_owned(), Partitioner::Fnv1a);
+    assert_eq!(names(&client), std::slice::from_ref(&plain));
+    let options = TopicOptions {
+        partitions: 7,
+        partitioner: Partitioner::Murmur2,
+        ..TopicOptions::default()
+    };
+    client.ask(&CreateTopic::new("shared", &options)).unwrap();
+    let shared = ("shared".to_owned(), Partitioner::Murmur2);
+    assert_eq!(names(&client), [shared, plain]);
+
+    let producer = Producer::open(address(&broker), "shared", ProducerOptions::default()).unwrap();
+    let mut sql = served.connection();
+    let query = "SELECT partition FROM pubsub.send('shared', 'x', key => convert_to($1, 'UTF8'))";
+    for n in 0..50 {
+        let key = format!("customer-{n}");
+        let receipt = producer.send(Some(key.as_bytes()), b"x").unwrap();
+        let in_sql: i32 = sql.client().query_one(query, &[&key]).unwrap().get(0);
+        assert_eq!(receipt.wait().unwrap().partition, in_sql, "{key}");
+        assert_eq!(producer.partition_of(key.as_bytes()).cast_signed(), in_sql);
+    }
 }

@@ -5,7 +5,7 @@ mod served;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use dyno_pubsub::wire::{Client, ClientOptions, Fetch};
+use dyno_pubsub::wire::{Client, ClientOptions, DeleteRecords, Fetch, FromWhere, ListOffsets};
 use dyno_pubsub::{Code, Retry};
 use dyno_pubsub_broker::Broker;
 use dyno_serve::Token;
@@ -322,4 +322,51 @@ fn large_records_pass_and_larger_ones_do_not() {
             .iter()
             .any(|c| c.name == "queued_bytes" && c.value == 0)
     });
+}
+
+/// The broker has the records in memory when they are deleted, and refuses them all the same.
+#[test]
+fn deleted_records_are_not_read_from_memory() {
+    let Some(served) = served("broker") else {
+        return;
+    };
+    let topic_id = served.topic("t", 1);
+    let broker = served.broker("s", 1);
+    let client = client(&broker);
+    let id = new_producer(&client);
+    let all = produce_of(topic_id, 0, id, 0, &[b"a", b"b", b"c", b"d"]);
+    produced(&client, &all);
+    let delete = |before| {
+        let ask = DeleteRecords {
+            topic_id,
+            partition: 0,
+            before,
+        };
+        client.ask(&ask).map(|deleted| deleted.first_offset)
+    };
+    assert_eq!(delete(2).unwrap(), 2);
+    assert_eq!(
+        fetch(&client, topic_id, 0, 1, 0).unwrap_err().code(),
+        "offset-out-of-range"
+    );
+    let fetched = fetch(&client, topic_id, 0, 2, 0).unwrap();
+    assert_eq!(fetched.first_offset, 2);
+    let left = [(2, b"c".to_vec()), (3, b"d".to_vec())];
+    assert_eq!(values(&fetched, 2), left);
+    let earliest = ListOffsets {
+        topic: "t".to_owned(),
+        partition: 0,
+        from: FromWhere::Earliest,
+    };
+    assert_eq!(client.ask(&earliest).unwrap().offset, 2);
+    assert_eq!(delete(5).unwrap_err().code(), "offset-out-of-range");
+    assert_eq!(delete(-1).unwrap(), 4);
+    assert_eq!(client.ask(&earliest).unwrap().offset, 4);
+    // A partition that another broker has, or none, is not this one's to delete from.
+    let elsewhere = DeleteRecords {
+        topic_id,
+        partition: 1,
+        before: 0,
+    };
+    assert_eq!(client.ask(&elsewhere).unwrap_err().code(), "fenced");
 }

@@ -2,9 +2,9 @@
 //! the answers in the same order, as the protocol wants it.
 
 use std::io::{self, Read, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,8 @@ const REQUEST_WAIT: Duration = Duration::from_secs(10);
 const LEAST_RATE: usize = 1 << 20;
 /// How long a client may leave an answer unread.
 const WRITE_WAIT: Duration = Duration::from_secs(30);
+/// How long answers may still come after the server was told to stop.
+pub const DRAIN: Duration = Duration::from_secs(2);
 /// Requests that may wait for their answers. No more are read while there are as many.
 const MOST_PENDING: usize = 64;
 /// Bytes that are read at once.
@@ -51,11 +53,14 @@ pub enum Answer {
 #[derive(Debug, Default)]
 pub struct Link {
     closed: AtomicBool,
+    /// Set when the server stops.
+    closes_at: OnceLock<Instant>,
 }
 
 impl Link {
     pub fn is_open(&self) -> bool {
-        !self.closed.load(Ordering::Acquire)
+        let is_over = |at: &Instant| Instant::now() >= *at;
+        !self.closed.load(Ordering::Acquire) && !self.closes_at.get().is_some_and(is_over)
     }
 
     fn close(&self) {
@@ -67,6 +72,8 @@ impl Link {
 pub fn serve(shared: &Arc<Shared>, stream: Stream) {
     let peer = stream.peer();
     let link = Arc::new(Link::default());
+    // A full channel stops the reading thread, so a client that does not read its answers cannot
+    // pile up more requests than these.
     let (pending, answers) = sync_channel(MOST_PENDING);
     let writing = stream.try_clone().and_then(|stream| {
         stream.set_write_timeout(Some(WRITE_WAIT))?;
@@ -88,8 +95,14 @@ pub fn serve(shared: &Arc<Shared>, stream: Stream) {
     if let Err(error) = ended {
         debug!("connection of {peer} ends: {error}");
     }
-    // A client that has closed the connection reads no more answers, so nothing waits for them.
-    link.close();
+    if shared.is_stopping() {
+        // The client still reads. Its records may be committed by now, and it would send them again
+        // if the acknowledgement did not come.
+        let _ = link.closes_at.set(Instant::now() + DRAIN);
+    } else {
+        // A client that has closed the connection reads no more answers, so nothing waits for them.
+        link.close();
+    }
     drop(pending);
     let _ = writing.join();
     reading.stream.shutdown();
@@ -118,6 +131,7 @@ impl Reading<'_> {
                 drop(charge);
                 made
             });
+            // The writing thread has ended only if it panicked, which was printed.
             if pending.send(answer).is_err() {
                 return Ok(());
             }
@@ -137,6 +151,8 @@ impl Reading<'_> {
         self.wait_at_most(Some(REQUEST_WAIT))?;
         let mut head = [0; 2];
         self.stream.read_exact(&mut length[1..])?;
+        // The number of the API is read before the length is judged, because requests that append
+        // may be longer than the others.
         self.stream.read_exact(&mut head)?;
         let key = i16::from_be_bytes(head);
         let most = match (self.session.is_admitted(), key) {
@@ -148,6 +164,8 @@ impl Reading<'_> {
         if !(head.len()..=most).contains(&length) {
             return Err(io::Error::other("a request is too long"));
         }
+        // This request is charged before its bytes are read. Those before it give theirs back on
+        // the writing thread, so waiting here does not wait for itself.
         let goes_on = || link.is_open() && !self.shared.is_stopping();
         let charge = self.shared.frames.wait_while(length, goes_on);
         let charge = charge.ok_or_else(|| io::Error::other("the server is stopping"))?;
@@ -158,6 +176,7 @@ impl Reading<'_> {
     /// Reads the rest of a request, which has to come at some rate: a client that sends a byte now
     /// and then would otherwise keep memory from others.
     fn read_rest(&mut self, length: usize, head: [u8; 2]) -> io::Result<Bytes> {
+        // The buffer grows with what has come, because the length is only what the client says.
         let mut frame = BytesMut::with_capacity(length.min(READ_BYTES));
         frame.extend_from_slice(&head);
         let begun = Instant::now();
@@ -206,6 +225,8 @@ fn write(mut stream: Stream, answers: &Receiver<Pending>, link: &Link) {
             Answer::Close => Err(io::ErrorKind::ConnectionAborted.into()),
         };
         if written.is_err() {
+            // The reading thread may wait for a request that never comes. The shutdown ends its
+            // read.
             link.close();
             stream.shutdown();
         }

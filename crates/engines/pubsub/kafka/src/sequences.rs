@@ -43,6 +43,9 @@ impl Sequences {
         producer_epoch: i16,
         (base, count): (i32, u32),
     ) -> Result<i64> {
+        // The lock is not held while the database is asked, or one slow answer would hold up all
+        // producers. Of two batches that both ask, the second may get the later answer; both are
+        // far less than half a round away, so each batch gets the same sequence by either.
         let known = self.0.lock().get(&writer).copied();
         let last = match known {
             Some(last) => last,
@@ -53,7 +56,9 @@ impl Sequences {
         if sequences.len() >= MOST {
             sequences.clear();
         }
-        // A batch may overtake another on its way here, so the largest one counts.
+        // A batch may overtake another on its way here, so the largest one counts. If the batch
+        // fails, the next one is compared with a sequence that is a little too large, which does
+        // not change what is nearest.
         let entry = sequences.entry(writer).or_insert(last);
         *entry = (*entry).max(first + i64::from(count) - 1);
         Ok(first)

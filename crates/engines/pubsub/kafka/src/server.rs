@@ -14,7 +14,7 @@ use dyno_serve::{Registry, ServeError, Token, guard, wake_accept};
 use parking_lot::Mutex;
 use tracing::warn;
 
-use crate::connection;
+use crate::connection::{self, DRAIN};
 use crate::coordinator::Coordinator;
 use crate::shared::{Counts, Shared};
 use crate::store::Store;
@@ -23,8 +23,6 @@ use crate::store::Store;
 const TICK: Duration = Duration::from_millis(50);
 /// The pause after an accept that failed, for example because there are no more descriptors.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long a stop waits for connections, whose answers may be under way.
-const DRAIN: Duration = Duration::from_secs(2);
 const CONNECT_WAIT: Duration = Duration::from_secs(1);
 
 /// How a server listens, and what is behind it.
@@ -114,6 +112,8 @@ impl KafkaServer {
         let (host, port) = told.unwrap_or_else(|| (address.ip().to_string(), address.port()));
         // From before the request on, so that the lease ends here before it ends for others.
         let leased_until = Instant::now() + options.lease;
+        // Clients are told of this server as soon as it is entered, which is before it accepts. It
+        // listens already, so the system keeps those that come meanwhile.
         let node = store.enter((&host, port), &options.broker_address, options.lease)?;
         let coordinator = Coordinator::new(seed(node));
         coordinator.lease_until(leased_until);
@@ -129,6 +129,8 @@ impl KafkaServer {
             counts,
             topic_ids: Mutex::default(),
         });
+        // A thread that cannot be started fails the start. The value is dropped then, which stops
+        // the threads before it and gives the lease back.
         let mut server = KafkaServer {
             address,
             shared: Arc::clone(&shared),
@@ -167,9 +169,13 @@ impl KafkaServer {
         if self.shared.stopping.swap(true, Ordering::AcqRel) {
             return;
         }
+        // Members that wait for a rebalance are answered first: until then the writing threads of
+        // their connections wait, and would use up the time for the others.
         self.shared.coordinator.forget_all();
         let woken = wake_accept(self.address, CONNECT_WAIT);
         for stream in self.open.0.lock().values() {
+            // Reading ends here, and not the connection: requests that were read are carried out,
+            // and answered if their answers come in time.
             stream.shutdown_read();
         }
         let until = Instant::now() + DRAIN;
@@ -179,6 +185,8 @@ impl KafkaServer {
         for stream in self.open.0.lock().values() {
             stream.shutdown();
         }
+        // A thread that still waits for a connection never ends, so it is not joined. It holds the
+        // port until the process ends.
         if woken {
             for thread in self.threads.drain(..) {
                 // A thread that panicked has said so on standard error.
@@ -214,6 +222,8 @@ fn renew(shared: &Shared, lease: Duration) {
             continue;
         }
         next = Instant::now() + lease / 3;
+        // From before the request on, as at the start: an answer that takes long must not prolong
+        // what the database has counted from earlier.
         let until = Instant::now() + lease;
         match shared.store.renew(shared.node, lease) {
             Ok(was_held) => {
@@ -225,6 +235,8 @@ fn renew(shared: &Shared, lease: Duration) {
                 }
                 shared.coordinator.lease_until(until);
             }
+            // Nothing has to be done about the groups: the coordinator looks at the clock itself,
+            // and refuses to speak for them once the lease has lapsed.
             Err(error) => warn!("cannot renew the lease on groups of Kafka's clients: {error}"),
         }
     }
@@ -245,6 +257,11 @@ fn accept(listener: &Listener, shared: &Arc<Shared>, open: &Arc<Open>, most: usi
         };
         {
             let mut open = open.0.lock();
+            // Looked at again under the lock, which a stop takes after it has said that it stops.
+            // So a stop finds this connection and ends it, or the connection is not begun.
+            if shared.is_stopping() {
+                return;
+            }
             if open.len() >= most {
                 shared.counts.refused.add(1);
                 continue;

@@ -99,6 +99,8 @@ impl Store {
         if repeatable && was_idle && lost(&done) {
             (session, done) = self.attempt(None, &mut ask);
         }
+        // A session whose last outcome is unknown may be within a transaction that nothing will
+        // end, and hold locks, so it is closed.
         let keep = session.filter(|session| !session.is_closed() && !lost(&done));
         let mut pool = self.pool.lock();
         match keep {
@@ -243,18 +245,19 @@ impl Store {
         self.run(|session| session.offset_of(topic, partition, start))
     }
 
-    /// The first offset of the row with the first record that was made at this time or later.
+    /// Where the first row begins, or what is left of it from an offset on, that has a record which
+    /// was made at this time or later.
     pub fn row_from_time(
         &self,
-        topic_id: i32,
-        partition: i32,
+        (topic_id, partition): (i32, i32),
         time_us: i64,
+        from: i64,
     ) -> Result<Option<i64>> {
         self.run(|session| {
-            let query = "SELECT pubsub.row_from_time($1, $2, $3)";
+            let query = "SELECT pubsub.row_from_time($1, $2, $3, $4)";
             let row = session
                 .client()
-                .query_one(query, &[&topic_id, &partition, &time_us]);
+                .query_one(query, &[&topic_id, &partition, &time_us, &from]);
             let row = row.map_err(Error::statement("find a record by its time"))?;
             Ok(row.get(0))
         })
@@ -349,7 +352,7 @@ impl Store {
 
     /// Deletes a group without members that this server, `node`, coordinates.
     pub fn delete_group(&self, group: &str, node: i32) -> Result<()> {
-        self.run(|session| {
+        self.run_once(|session| {
             let query = "SELECT pubsub.kafka_delete_group($1, $2)";
             let done = session.client().execute(query, &[&group, &node]);
             done.map(drop)

@@ -18,7 +18,7 @@ use super::receipt::Receipt;
 use super::send_queues::SendQueues;
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result};
-use crate::key;
+use crate::key::Partitioner;
 use crate::record;
 use crate::topic::Topic;
 use crate::wire::ClientOptions;
@@ -31,6 +31,7 @@ use crate::wire::ClientOptions;
 pub struct Producer {
     queues: Arc<SendQueues>,
     partitions: u32,
+    partitioner: Partitioner,
     sent_before: BTreeMap<i32, Sent>,
     /// The hash chain of each partition over the records that the caller left out, because the log
     /// has them already.
@@ -55,12 +56,12 @@ impl Producer {
                 connection.check_schema()?;
                 let topic = connection.topic(topic)?;
                 let partitions = topic.options.partitions;
+                let places = (partitions, topic.options.partitioner);
                 let named = options.name.is_some();
                 let queues = Arc::new(SendQueues::new(partitions as usize, options.clone()));
                 let (transports, sent_before) =
                     direct_transports(&dsn, connection, &topic, &options)?;
-                let mut producer =
-                    Producer::running(queues, partitions, transports, Transport::run)?;
+                let mut producer = Producer::running(queues, places, transports, Transport::run)?;
                 // A partition without records of this name begins a new chain. One whose records
                 // were written before there were chains gets one when the caller has left all of
                 // them out.
@@ -89,17 +90,12 @@ impl Producer {
                     ..ClientOptions::default()
                 };
                 let all = Everywhere::open(&broker, topic, client)?;
-                let partitions = all.partitions;
-                let queues = Arc::new(SendQueues::new(partitions as usize, options));
+                let places = (all.partitions, all.partitioner);
+                let queues = Arc::new(SendQueues::new(all.partitions as usize, options));
                 let transports = all.clusters.into_iter();
                 let transports =
                     transports.map(|(share, brokers)| broker::Transport::new(brokers, &share));
-                Producer::running(
-                    queues,
-                    partitions,
-                    transports.collect(),
-                    broker::Transport::run,
-                )
+                Producer::running(queues, places, transports.collect(), broker::Transport::run)
             }
         }
     }
@@ -108,7 +104,7 @@ impl Producer {
     /// end.
     fn running<C: Send + 'static>(
         queues: Arc<SendQueues>,
-        partitions: u32,
+        (partitions, partitioner): (u32, Partitioner),
         transports: Vec<C>,
         run: fn(C, &Arc<SendQueues>),
     ) -> Result<Producer> {
@@ -127,6 +123,7 @@ impl Producer {
             transports: threads?,
             queues,
             partitions,
+            partitioner,
             sent_before: BTreeMap::new(),
             left_out: Mutex::default(),
         })
@@ -191,6 +188,11 @@ impl Producer {
         self.partitions
     }
 
+    /// The partition that records with this key are sent to.
+    pub fn partition_of(&self, key: &[u8]) -> u32 {
+        self.partitioner.partition_of(key, self.partitions)
+    }
+
     /// Sends a record to the partition of its key, or to any partition without a key. It returns at
     /// once unless the buffer is full. The receipt tells when the record is acknowledged.
     ///
@@ -212,8 +214,7 @@ impl Producer {
         partition: Option<u32>,
     ) -> Result<Receipt> {
         self.check_partition(partition)?;
-        let partition =
-            partition.or_else(|| key.map(|key| key::partition_of(key, self.partitions)));
+        let partition = partition.or_else(|| key.map(|key| self.partition_of(key)));
         self.queues.push(
             partition.map(|partition| partition as usize),
             now_us(),

@@ -76,7 +76,7 @@ impl Connection {
         }
         let topic_id = transaction
             .query_one(
-                "SELECT pubsub.create_home($1, $2, $3, $4, $5, $6, $7)",
+                "SELECT pubsub.create_home($1, $2, $3, $4, $5, $6, $7, $8)",
                 &[
                     &name,
                     &options.compression.name(),
@@ -84,6 +84,7 @@ impl Connection {
                     &options.retention_bytes,
                     &options.range_records,
                     &options.retain_for_groups,
+                    &options.partitioner.name(),
                     &placed,
                 ],
             )
@@ -148,7 +149,7 @@ fn make_share(
         .connection
         .client()
         .execute(
-            "SELECT pubsub.create_share($1, $2, $3, $4, $5, $6, $7, $8, $9::text::uuid, $10)",
+            "SELECT pubsub.create_share($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::uuid, $11)",
             &[
                 &name,
                 &partitions,
@@ -157,6 +158,7 @@ fn make_share(
                 &options.retention_bytes,
                 &options.range_records,
                 &options.retain_for_groups,
+                &options.partitioner.name(),
                 &share,
                 &home,
                 parts,

@@ -7,6 +7,7 @@ pub const MIGRATIONS: &[(i32, &str)] = &[
     (2, include_str!("../../sql/tables_2.sql")),
     (3, include_str!("../../sql/tables_3.sql")),
     (4, include_str!("../../sql/tables_4.sql")),
+    (5, include_str!("../../sql/tables_5.sql")),
 ];
 
 /// The functions, which are replaced at every installation. Later scripts use what earlier ones

@@ -1,8 +1,9 @@
 //! Messages about whole topics and groups, for their administrators.
 
-use super::Ask;
 use super::message::{fields, message};
+use super::{Added, Ask};
 use crate::group::Lag;
+use crate::key::Partitioner;
 use crate::overview;
 use crate::record::Codec;
 use crate::topic::{Partition, Topic, TopicChanges, TopicOptions};
@@ -59,6 +60,9 @@ message! {
     Topics {
         /// The topics, ordered by name.
         topics: Vec<TopicState>,
+        /// How keys find their partitions, for each topic in the same order; empty if all topics
+        /// have the default.
+        partitioners: Added<Vec<Partitioner>>,
     }
 }
 
@@ -114,6 +118,32 @@ message! {
 
 impl Ask for DropTopic {
     type Answer = Dropped;
+}
+
+message! {
+    DeleteRecords,
+    /// Deletes the records of a partition before an offset. Only the partition's broker does that.
+    DeleteRecords {
+        /// The number of the topic.
+        topic_id: i32,
+        /// The number of the partition.
+        partition: i32,
+        /// The first offset that stays; -1 deletes all records that are there.
+        before: i64,
+    }
+}
+
+message! {
+    DeleteRecords,
+    /// The answer to [`DeleteRecords`].
+    RecordsDeleted {
+        /// The first offset that is left.
+        first_offset: i64,
+    }
+}
+
+impl Ask for DeleteRecords {
+    type Answer = RecordsDeleted;
 }
 
 message! {
@@ -217,6 +247,11 @@ impl AlterTopic {
 impl Topics {
     /// The answer with these topics.
     pub fn new(topics: Vec<overview::TopicState>) -> Topics {
+        let of_topic = |state: &overview::TopicState| state.topic.options.partitioner;
+        let mut partitioners: Vec<Partitioner> = topics.iter().map(of_topic).collect();
+        if partitioners.iter().all(|is| *is == Partitioner::default()) {
+            partitioners.clear();
+        }
         let topics = topics.into_iter().map(|state| TopicState {
             topic_id: state.topic.topic_id,
             topic: state.topic.name,
@@ -233,6 +268,7 @@ impl Topics {
         });
         Topics {
             topics: topics.collect(),
+            partitioners: Added(partitioners),
         }
     }
 
@@ -242,7 +278,10 @@ impl Topics {
     /// `bad-argument` for a compression that this version does not know.
     pub fn read(self) -> crate::error::Result<Vec<overview::TopicState>> {
         let kept = |value: i64| (value >= 0).then_some(value);
-        let topics = self.topics.into_iter().map(|state| {
+        let partitioners = self.partitioners.0.into_iter();
+        let partitioners = partitioners.chain(std::iter::repeat(Partitioner::default()));
+        let topics = self.topics.into_iter().zip(partitioners);
+        let topics = topics.map(|(state, partitioner)| {
             let options = TopicOptions {
                 partitions: u32::try_from(state.partitions.len()).unwrap_or(u32::MAX),
                 compression: Codec::named(&state.compression)?,
@@ -250,6 +289,7 @@ impl Topics {
                 retention_bytes: kept(state.retention_bytes),
                 range_records: state.range_records,
                 retain_for_groups: state.retain_for_groups,
+                partitioner,
             };
             Ok(overview::TopicState {
                 topic: Topic {

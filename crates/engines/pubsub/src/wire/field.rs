@@ -3,6 +3,7 @@
 use bytes::{Buf, Bytes};
 
 use super::WireError;
+use crate::key::Partitioner;
 
 /// A body that is being written. The last field of a message may be large, so it is shared instead
 /// of copied.
@@ -155,6 +156,42 @@ impl<T: Field> Field for Vec<T> {
         // is refused before anything is allocated for it.
         fields.need(count.saturating_mul(T::LEAST_BYTES), field)?;
         (0..count).map(|_| T::read(fields, field)).collect()
+    }
+}
+
+/// The last field of a message to which a later version added it. It is not written while it has
+/// its default, so that a peer of the earlier version still reads the message. That peer refuses a
+/// message with another value, which is better than to do without what it does not know.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Added<T>(pub T);
+
+impl<T: Field + Default + PartialEq> Field for Added<T> {
+    const LEAST_BYTES: usize = 0;
+
+    fn write(&self, body: &mut Body) {
+        if self.0 != T::default() {
+            self.0.write(body);
+        }
+    }
+
+    fn read(fields: &mut Fields, field: &'static str) -> Result<Added<T>, WireError> {
+        match fields.bytes.is_empty() {
+            true => Ok(Added::default()),
+            false => T::read(fields, field).map(Added),
+        }
+    }
+}
+
+impl Field for Partitioner {
+    const LEAST_BYTES: usize = String::LEAST_BYTES;
+
+    fn write(&self, body: &mut Body) {
+        self.name().to_owned().write(body);
+    }
+
+    fn read(fields: &mut Fields, field: &'static str) -> Result<Partitioner, WireError> {
+        let name = String::read(fields, field)?;
+        Partitioner::named(&name).map_err(|_| fields.wrong(field, "is not a known partitioner"))
     }
 }
 

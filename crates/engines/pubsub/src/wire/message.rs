@@ -57,6 +57,8 @@ pub enum Verb {
     ResetGroup = 22,
     /// Drops a group with its cursors.
     DropGroup = 23,
+    /// Deletes the records of a partition before an offset.
+    DeleteRecords = 24,
     /// Only in answers: why a request was refused.
     Error = 127,
 }
@@ -89,6 +91,7 @@ impl Verb {
             ListGroups,
             ResetGroup,
             DropGroup,
+            DeleteRecords,
             Error,
         ]
         .into_iter()

@@ -20,13 +20,13 @@ mod session;
 mod topic;
 
 pub use admin::{
-    AlterTopic, Altered, DescribeGroups, DropTopic, Dropped, GroupPartition, GroupState, Groups,
-    ListTopics, PartitionState, TopicState, Topics,
+    AlterTopic, Altered, DeleteRecords, DescribeGroups, DropTopic, Dropped, GroupPartition,
+    GroupState, Groups, ListTopics, PartitionState, RecordsDeleted, TopicState, Topics,
 };
 pub use client::{Client, ClientOptions};
 pub use error::WireError;
 pub use fetch::{Fetch, Fetched, FromWhere, ListOffsets, Offset, ROW_HEADER_BYTES, RowHead, Rows};
-pub use field::{Body, Field, Fields, Rest};
+pub use field::{Added, Body, Field, Fields, Rest};
 pub use group::{
     Assigned, Assignments, Commit, Committed, Cursor, Heartbeat, JoinGroup, Joined, LeaveGroup,
     Left, SkipLost, Skipped,

@@ -1,7 +1,8 @@
 //! Topics whose partitions lie on several clusters.
 
 use super::message::{fields, message};
-use super::{Ask, PartitionIs};
+use super::{Added, Ask, PartitionIs};
+use crate::key::Partitioner;
 
 message! {
     Placement,
@@ -41,6 +42,8 @@ message! {
         partitions: Vec<PartitionIs>,
         /// The partitions of other clusters; only the home fills this in.
         elsewhere: Vec<ShareIs>,
+        /// How keys find their partitions.
+        partitioner: Added<Partitioner>,
     }
 }
 

@@ -5,6 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::key::Partitioner;
 
 /// Encodes, decodes, compares; and any shorter body is an error, unless the message ends in a rest.
 fn check<M: Message + PartialEq + std::fmt::Debug>(message: &M, has_rest: bool) {
@@ -74,6 +75,7 @@ fn a_placement_is_that_of_the_specification() {
             partitions: vec![1],
             addresses: vec!["c:1".to_owned()],
         }],
+        partitioner: Added(Partitioner::Fnv1a),
     };
     let expected = [
         &[
@@ -86,6 +88,34 @@ fn a_placement_is_that_of_the_specification() {
     ];
     assert_eq!(placement.parts().concat(), expected.concat());
     check(&placement, false);
+    // Clients that know nothing of partitioners read the former and refuse the latter.
+    let placement = PlacementIs {
+        partitioner: Added(Partitioner::Murmur2),
+        ..placement
+    };
+    let expected = [&expected.concat()[..], b"\x07\0murmur2"].concat();
+    assert_eq!(placement.parts().concat(), expected);
+}
+
+#[test]
+fn a_partitioner_that_is_not_known_is_refused() {
+    let create = CreateTopic {
+        topic: "t".to_owned(),
+        partitions: 1,
+        compression: "none".to_owned(),
+        retention_ms: -1,
+        retention_bytes: -1,
+        partitioner: Added(Partitioner::Murmur2),
+    };
+    let mut body = create.parts().concat();
+    assert_eq!(CreateTopic::decode(Bytes::from(body.clone())), Ok(create));
+    let last = body.len() - 1;
+    body[last] = b'3';
+    let error = CreateTopic::decode(Bytes::from(body)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "CreateTopic: partitioner is not a known partitioner"
+    );
 }
 
 #[test]
@@ -129,7 +159,8 @@ fn verbs_have_their_numbers() {
     assert_eq!(Verb::from_number(4), Some(Verb::Produce));
     assert_eq!(Verb::from_number(19), Some(Verb::ListQueues));
     assert_eq!(Verb::from_number(23), Some(Verb::DropGroup));
-    assert_eq!(Verb::from_number(24), None);
+    assert_eq!(Verb::from_number(24), Some(Verb::DeleteRecords));
+    assert_eq!(Verb::from_number(25), None);
 }
 
 fn row() -> impl Strategy<Value = (RowHead, Vec<u8>)> {

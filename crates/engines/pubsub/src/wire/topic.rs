@@ -1,7 +1,8 @@
 //! Topics and where their partitions are.
 
-use super::Ask;
 use super::message::{fields, message};
+use super::{Added, Ask};
+use crate::key::Partitioner;
 use crate::topic::TopicOptions;
 
 message! {
@@ -39,6 +40,8 @@ message! {
         compression: String,
         /// All partitions, ordered by number.
         partitions: Vec<PartitionIs>,
+        /// How keys find their partitions.
+        partitioner: Added<Partitioner>,
     }
 }
 
@@ -60,6 +63,8 @@ message! {
         retention_ms: i64,
         /// How many bytes of each partition are kept; -1 keeps all.
         retention_bytes: i64,
+        /// How keys find their partitions.
+        partitioner: Added<Partitioner>,
     }
 }
 
@@ -81,6 +86,7 @@ impl CreateTopic {
             compression: options.compression.name().to_owned(),
             retention_ms: options.retention_ms.unwrap_or(-1),
             retention_bytes: options.retention_bytes.unwrap_or(-1),
+            partitioner: Added(options.partitioner),
         }
     }
 }

@@ -59,6 +59,8 @@ pub fn check(verb: u8, answer: bool, bytes: &[u8]) {
         (22, true) => same::<wire::GroupReset>(body),
         (23, false) => same::<wire::DropGroup>(body),
         (23, true) => same::<wire::GroupDropped>(body),
+        (24, false) => same::<wire::DeleteRecords>(body),
+        (24, true) => same::<wire::RecordsDeleted>(body),
         _ => same::<wire::Failed>(body),
     }
 }

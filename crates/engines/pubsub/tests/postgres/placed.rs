@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use dyno_postgres::Retry;
 use dyno_pubsub::{
-    Consumer, ConsumerOptions, NamedCluster, Producer, ProducerOptions, Reset, Start, TopicChanges,
-    TopicOptions,
+    Consumer, ConsumerOptions, NamedCluster, Partitioner, Producer, ProducerOptions, Reset, Start,
+    TopicChanges, TopicOptions,
 };
 
 use super::read_all;
@@ -228,6 +228,33 @@ fn settings_change_on_both_servers_and_names_belong_to_one_cluster() {
 }
 
 #[test]
+fn keys_go_by_the_topics_partitioner_on_every_cluster() {
+    let (home, b) = (Server::alone(), Server::alone());
+    let options = TopicOptions {
+        partitioner: Partitioner::Murmur2,
+        ..four()
+    };
+    home.connect()
+        .create_placed_topic(TOPIC, &options, &[on("b", &b)])
+        .unwrap();
+    for server in [&home, &b] {
+        let topic = server.connect().topic(TOPIC).unwrap();
+        assert_eq!(topic.options.partitioner, Partitioner::Murmur2);
+    }
+    let producer = Producer::open(&home.dsn, TOPIC, ProducerOptions::default()).unwrap();
+    let send = "SELECT partition FROM pubsub.send($1, 'x', key => convert_to($2, 'UTF8'))";
+    for n in 0..20 {
+        let key = format!("customer-{n}");
+        let receipt = producer.send(Some(key.as_bytes()), b"x").unwrap();
+        let partition = receipt.wait().unwrap().partition;
+        // SQL sends to the partitions of its own server, and refuses keys of others.
+        let server = [&home, &b][(partition % 2) as usize];
+        let row = server.connect().client().query_one(send, &[&TOPIC, &key]);
+        assert_eq!(row.unwrap().get::<_, i32>(0), partition, "{key}");
+    }
+}
+
+#[test]
 fn a_topic_that_was_half_made_is_made_anew() {
     let (home, b) = (Server::alone(), Server::alone());
     let dead = NamedCluster {
@@ -242,7 +269,7 @@ fn a_topic_that_was_half_made_is_made_anew() {
     assert!(error.text().contains("cluster c"), "{error}");
     // As it is when the home dies before its own commit.
     let identity = home.connect().identity().unwrap();
-    let left = "SELECT pubsub.create_share($1, 4, 'none', NULL, NULL, 1000, false, 1, $2::text::uuid, '{1,2}')";
+    let left = "SELECT pubsub.create_share($1, 4, 'none', NULL, NULL, 1000, false, 'fnv1a', 1, $2::text::uuid, '{1,2}')";
     b.connect()
         .client()
         .execute(left, &[&TOPIC, &identity])

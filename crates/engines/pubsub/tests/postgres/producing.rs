@@ -3,7 +3,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_pubsub::record::Codec;
-use dyno_pubsub::{Producer, ProducerOptions, TopicOptions, key};
+use dyno_pubsub::{Partitioner, Producer, ProducerOptions, TopicOptions};
 
 use super::read_all;
 use super::server::Server;
@@ -49,7 +49,10 @@ fn receipts_lead_to_the_records() {
                 (value.as_bytes(), key.as_deref())
             );
             if let Some(key) = key {
-                assert_eq!(place.partition.unsigned_abs(), key::partition_of(&key, 3));
+                assert_eq!(
+                    place.partition.unsigned_abs(),
+                    Partitioner::Fnv1a.partition_of(&key, 3)
+                );
             }
         }
     }

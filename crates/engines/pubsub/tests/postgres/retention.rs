@@ -203,3 +203,131 @@ fn maintenance_may_run_beside_itself() {
         600
     );
 }
+
+fn tables(connection: &mut Connection, topic: &str) -> i32 {
+    let kept = connection.kept().unwrap();
+    let of_topic = kept.iter().find(|kept| kept.topic == topic).unwrap();
+    of_topic.ranges
+}
+
+/// (count, smallest offset) of a query for offsets.
+fn seen(connection: &mut Connection, source: &str) -> (i64, Option<i64>) {
+    let query = format!("SELECT count(*), min(message_offset) FROM {source}");
+    let row = connection.client().query_one(&query, &[]).unwrap();
+    (row.get(0), row.get(1))
+}
+
+#[test]
+fn deleted_records_are_not_read_and_whole_ranges_of_them_go() {
+    let server = Server::shared();
+    let (topic_id, name, mut connection) = filled(&server);
+    let before = tables(&mut connection, &name);
+    let deleted = connection.delete_records(topic_id, 0, Some(250));
+    assert_eq!(deleted.unwrap(), 250);
+    assert_eq!(tables(&mut connection, &name), before - 2);
+    let place = connection.partitions(topic_id).unwrap()[0].clone();
+    assert_eq!((place.first_offset, place.next_offset), (250, 600));
+    assert_eq!(
+        connection.offset_of(&name, 0, Start::Earliest).unwrap(),
+        250
+    );
+
+    // The row that holds 250 begins before it.
+    let mut reader = server.connect();
+    let rows = reader.fetch(topic_id, 0, 250, 1 << 20).unwrap().rows;
+    assert!(rows[0].base_offset < 250, "{}", rows[0].base_offset);
+    let error = server
+        .connect()
+        .fetch(topic_id, 0, 249, 1 << 20)
+        .unwrap_err();
+    assert_eq!(error.code(), "offset-out-of-range");
+    let all = format!("pubsub.messages('{name}', 0, 0, 1000)");
+    assert_eq!(seen(&mut connection, &all), (350, Some(250)));
+    let view = format!("pubsub.\"messages_{name}\"");
+    assert_eq!(seen(&mut connection, &view), (350, Some(250)));
+
+    // A smaller offset brings nothing back, and one that is not there is refused.
+    let again = connection.delete_records(topic_id, 0, Some(100));
+    assert_eq!(again.unwrap(), 250);
+    for wrong in [601, -7] {
+        let error = connection
+            .delete_records(topic_id, 0, Some(wrong))
+            .unwrap_err();
+        assert_eq!(error.code(), "offset-out-of-range", "{error}");
+    }
+    let nowhere = connection.delete_records(topic_id, 1, None).unwrap_err();
+    assert_eq!(nowhere.code(), "unknown-topic");
+    let nothing = connection.delete_records(i32::MAX, 0, None).unwrap_err();
+    assert_eq!(nothing.code(), "unknown-topic");
+
+    // All of it goes at once, with the open range, and the next record follows the last one.
+    assert_eq!(connection.delete_records(topic_id, 0, None).unwrap(), 600);
+    let rows = format!("SELECT count(*) FROM pubsub.log_{topic_id}_0");
+    let rows: i64 = connection.client().query_one(&rows, &[]).unwrap().get(0);
+    assert_eq!(rows, 0);
+    base(
+        connection
+            .append(topic_id, 0, 0, &mut batch(0, 0, &[b"next"]))
+            .unwrap(),
+    );
+    let read = read_all(&mut reader, topic_id, 0, 600);
+    assert_eq!((read.len(), read[0].0), (1, 600));
+}
+
+#[test]
+fn a_group_goes_on_behind_deleted_records_although_it_had_them_kept() {
+    let _alone = Server::maintenance();
+    let server = Server::shared();
+    let (topic_id, name, mut connection) = filled(&server);
+    let changes = TopicChanges {
+        retain_for_groups: Some(true),
+        ..TopicChanges::default()
+    };
+    connection.alter_topic(&name, &changes).unwrap();
+    let join = "SELECT pubsub.join_group($1, 'slow', 'm', start => 'earliest')";
+    connection.client().execute(join, &[&name]).unwrap();
+    let before = tables(&mut connection, &name);
+    connection.delete_records(topic_id, 0, Some(250)).unwrap();
+    assert_eq!(tables(&mut connection, &name), before - 2);
+    let poll = format!("pubsub.poll('{name}', 'slow', 'm', 10)");
+    assert_eq!(seen(&mut connection, &poll), (10, Some(250)));
+    let lag = "SELECT lost FROM pubsub.group_lag($1, 'slow')";
+    let lost: i64 = connection.client().query_one(lag, &[&name]).unwrap().get(0);
+    assert_eq!(lost, 250);
+}
+
+#[test]
+fn ranges_of_deleted_records_that_a_reader_holds_go_later() {
+    let _alone = Server::maintenance();
+    let server = Server::shared();
+    let (topic_id, name, mut connection) = filled(&server);
+    let before = tables(&mut connection, &name);
+    let mut holder = server.connect();
+    let mut open = holder.client().transaction().unwrap();
+    let reads = format!("SELECT count(*) FROM pubsub.log_{topic_id}_0");
+    open.query_one(&reads, &[]).unwrap();
+    // They are gone for other readers, but not from the disk.
+    let deleted = connection.delete_records(topic_id, 0, Some(300)).unwrap();
+    assert_eq!((deleted, tables(&mut connection, &name)), (300, before));
+    open.rollback().unwrap();
+    // The topic has no retention, and yet maintenance looks after it until they are dropped.
+    assert_eq!(maintain(&mut connection, &name).len(), 3);
+    assert_eq!(tables(&mut connection, &name), before - 3);
+    assert!(maintain(&mut connection, &name).is_empty());
+}
+
+#[test]
+fn the_view_of_an_older_topic_leaves_deleted_records_out_as_well() {
+    let server = Server::shared();
+    let (topic_id, name, mut connection) = filled(&server);
+    let view = format!("pubsub.\"messages_{name}\"");
+    // As version 4 made it.
+    let older = format!(
+        "CREATE OR REPLACE VIEW {view} AS SELECT 0 AS partition, m.message_offset, m.\"time\", r.appended_at, \
+                m.key, m.headers, m.value \
+           FROM pubsub.log_{topic_id}_0 AS r, pubsub.unpack(r.base_offset, r.flags, r.body) AS m"
+    );
+    connection.client().batch_execute(&older).unwrap();
+    connection.delete_records(topic_id, 0, Some(595)).unwrap();
+    assert_eq!(seen(&mut connection, &view), (5, Some(595)));
+}

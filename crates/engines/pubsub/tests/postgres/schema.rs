@@ -1,6 +1,6 @@
 use std::thread;
 
-use dyno_pubsub::{Connection, Dsn, TopicOptions, schema};
+use dyno_pubsub::{Connection, Dsn, Partitioner, TopicOptions, schema};
 
 use super::server::Server;
 
@@ -166,7 +166,7 @@ fn a_log_of_version_one_is_migrated_with_what_is_in_it() {
         .batch_execute(
             "DROP TABLE pubsub.kafka_offsets, pubsub.kafka_groups, pubsub.kafka_nodes; DROP TABLE pubsub.chains; \
              DROP TABLE pubsub.placements, pubsub.clusters, pubsub.identity CASCADE; \
-             ALTER TABLE pubsub.topics DROP COLUMN share, DROP COLUMN home; \
+             ALTER TABLE pubsub.topics DROP COLUMN share, DROP COLUMN home, DROP COLUMN partitioner; \
              ALTER TABLE pubsub.partitions DROP COLUMN awaited; \
              UPDATE pubsub.schema_version SET version = 1",
         )
@@ -238,4 +238,42 @@ fn a_log_of_version_two_is_migrated_and_its_range_can_end_early() {
         3
     );
     connection.drop_topic("old").unwrap();
+}
+
+/// Functions of version 4 have one parameter less. If they stayed beside those of version 5, a call
+/// with defaults would fit both and be refused.
+#[test]
+fn topics_of_version_four_keep_their_keys_where_they_are() {
+    let server = Server::shared();
+    let dsn = database(&server, "fourth");
+    let mut connection = Connection::open(&dsn).unwrap();
+    connection.install().unwrap();
+    let options = TopicOptions {
+        partitions: 7,
+        ..TopicOptions::default()
+    };
+    connection.create_topic("old", &options).unwrap();
+    let send = "SELECT partition FROM pubsub.send('old', 'x', key => convert_to($1, 'UTF8'))";
+    let places = |connection: &mut Connection| -> Vec<i32> {
+        let place = |n: i32| {
+            let row = connection.client().query_one(send, &[&format!("key {n}")]);
+            row.unwrap().get(0)
+        };
+        (0..20).map(place).collect()
+    };
+    let before = places(&mut connection);
+    connection
+        .client()
+        .batch_execute(include_str!("version_4.sql"))
+        .unwrap();
+    let mut connection = Connection::open(&dsn).unwrap();
+    let installed = connection.install().unwrap();
+    assert_eq!((installed.from, installed.to), (4, schema::VERSION));
+    let topic = connection.topic("old").unwrap();
+    assert_eq!(topic.options.partitioner, Partitioner::Fnv1a);
+    assert_eq!(places(&mut connection), before);
+    connection
+        .client()
+        .execute("SELECT pubsub.create_topic('new')", &[])
+        .unwrap();
 }

@@ -1,5 +1,5 @@
 use dyno_pubsub::record::{self, Batch, Run};
-use dyno_pubsub::{TopicOptions, key};
+use dyno_pubsub::{Partitioner, TopicOptions};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -10,10 +10,8 @@ use super::{base, read_all};
 fn keys_belong_to_the_same_partitions_in_sql() {
     let server = Server::shared();
     let mut connection = server.connect();
-    let query = connection
-        .client()
-        .prepare("SELECT pubsub.key_partition($1, $2)")
-        .unwrap();
+    let query = "SELECT pubsub.key_partition($1, $2), pubsub.murmur2_partition($1, $2)";
+    let query = connection.client().prepare(query).unwrap();
     let connection = std::cell::RefCell::new(connection);
     let mut runner = TestRunner::new(Config::with_cases(200));
     let cases = (prop::collection::vec(any::<u8>(), 0..40), 1_i32..1_000_000);
@@ -24,8 +22,13 @@ fn keys_belong_to_the_same_partitions_in_sql() {
                 .client()
                 .query_one(&query, &[&key, &partitions])
                 .unwrap();
-            let ours = key::partition_of(&key, partitions.unsigned_abs());
-            prop_assert_eq!(row.get::<_, i32>(0).unsigned_abs(), ours);
+            for (at, ours) in [Partitioner::Fnv1a, Partitioner::Murmur2]
+                .iter()
+                .enumerate()
+            {
+                let ours = ours.partition_of(&key, partitions.unsigned_abs());
+                prop_assert_eq!(row.get::<_, i32>(at).unsigned_abs(), ours);
+            }
             Ok(())
         })
         .unwrap();
@@ -170,6 +173,10 @@ fn what_is_wrong_with_a_name_or_a_setting_is_said_in_words() {
         (
             "SELECT pubsub.create_topic('words', compression => 'gzip')",
             "is none of none, lz4, zstd",
+        ),
+        (
+            "SELECT pubsub.create_topic('words', partitioner => 'crc32')",
+            "partitioner 'crc32' is none of fnv1a, murmur2",
         ),
         (
             "SELECT pubsub.create_queue('a b')",

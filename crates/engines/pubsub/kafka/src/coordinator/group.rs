@@ -153,6 +153,8 @@ impl Group {
         match self.state {
             // An answer got lost, and the member asks for it again.
             State::Sharing { .. } if same => self.answer_join(&name),
+            // A leader that joins again wants a new generation although it says the same: only it
+            // looks at the topics, and they may have more partitions now.
             State::Stable if same && name != self.leader => self.answer_join(&name),
             State::Joining { .. } => self.begin_if_all_joined(now),
             _ => self.rebalance(now),
@@ -203,6 +205,8 @@ impl Group {
             rebalance: join.rebalance,
             protocols: join.protocols,
             silent_until: now + join.session,
+            // An earlier request of this member that still waits is dropped unanswered. A client
+            // asks again only when it has given up the connection of the first.
             joining: Some(reply),
             ..before
         };
@@ -212,6 +216,8 @@ impl Group {
 
     /// Has all members join again.
     fn rebalance(&mut self, now: Instant) {
+        // Members that wait for their shares learn at once that there will be none: with what the
+        // leader shares out now they would read partitions that others get.
         for member in self.members.values_mut() {
             if let Some(syncing) = member.syncing.take() {
                 syncing.send(Err(ErrorCode::REBALANCE_IN_PROGRESS));
@@ -239,12 +245,16 @@ impl Group {
             self.members.retain(|_, member| member.joining.is_some());
             self.begin(now);
         } else if now >= not_before && all && self.expected.is_empty() {
+            // A client that was given a name a moment ago is on its way. A generation that began
+            // without it would end as soon as it comes, so it was waited for.
             self.begin(now);
         }
     }
 
     /// Begins a generation with the members that have joined.
     fn begin(&mut self, now: Instant) {
+        // After the largest number the count begins at 1 again, because those below have other
+        // meanings for clients.
         self.generation = self.generation.checked_add(1).unwrap_or(1);
         let Some(first) = self.members.keys().next().cloned() else {
             self.state = State::Empty;
@@ -263,6 +273,8 @@ impl Group {
         let names: Vec<String> = self.members.keys().cloned().collect();
         for name in names {
             if let Some(member) = self.members.get_mut(&name) {
+                // A member that the leader leaves out must not get what it had in the last
+                // generation.
                 member.assignment = Bytes::new();
                 member.silent_until = now + member.session;
             }
@@ -403,6 +415,8 @@ impl Group {
         match self.state {
             // The partitions are being given out, and this member may not have them any more.
             State::Sharing { .. } => Err(ErrorCode::REBALANCE_IN_PROGRESS),
+            // While members join again they still have what they had, and clients store their
+            // offsets before they give it up.
             _ => Ok(()),
         }
     }
@@ -429,6 +443,7 @@ impl Group {
 
     /// Does what is due: removes members that are silent, and goes on without those that are late.
     pub fn tick(&mut self, now: Instant) {
+        // A client that took a name and did not come back holds its group up until then.
         self.expected.retain(|_, until| *until >= now);
         // A member whose answer is waited for cannot say anything meanwhile.
         let silent: Vec<String> = (self.members.iter())

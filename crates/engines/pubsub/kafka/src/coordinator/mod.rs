@@ -102,6 +102,8 @@ impl Coordinator {
     ) -> Result<T, ErrorCode> {
         let mut state = self.state.lock();
         let now = Instant::now();
+        // The clock is looked at here, and not only at each tick: from this moment on another
+        // server may speak for the group.
         if now >= state.leased_until {
             return Err(ErrorCode::NOT_COORDINATOR);
         }
@@ -111,6 +113,8 @@ impl Coordinator {
         }
         let group = groups.entry(name.to_owned()).or_insert_with(Group::new);
         let done = act(group, names, now);
+        // Any name in a heartbeat makes a group for a moment. It goes with the request, or clients
+        // that are not members could fill the memory with names.
         if group.is_unused() {
             groups.remove(name);
         }
@@ -130,6 +134,8 @@ impl Coordinator {
         if !within {
             return reply.send(refused(ErrorCode::INVALID_SESSION_TIMEOUT, join.member));
         }
+        // Members that join at the same moment are not counted for each other here. The bound
+        // protects memory, and may be passed by what a few requests can hold.
         if self.bytes() + said > MOST_BYTES {
             return reply.send(refused(ErrorCode::COORDINATOR_NOT_AVAILABLE, join.member));
         }

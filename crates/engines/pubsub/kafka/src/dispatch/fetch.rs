@@ -5,8 +5,8 @@
 //! answered that nothing is there, to wait for records. What still waits when the response is due
 //! stays under way, and belongs to the next request for the same offset.
 //!
-//! The first answer says how far a partition goes, which every response must say: a consumer that is
-//! told that a partition ends where it reads takes what it has for all of it.
+//! The first answer says how far a partition goes, which every response must say: a consumer that
+//! is told that a partition ends where it reads takes what it has for all of it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -154,6 +154,8 @@ impl Fetches {
                 ))
             })
             .collect();
+        // What is forgotten here still comes from the broker, but finds no ticket of its own and is
+        // dropped. So a client that seeks cannot collect answers in memory.
         self.under_way
             .retain(|place, fetch| asked.get(place) == Some(&fetch.offset));
         self.ends.retain(|place, _| asked.contains_key(place));
@@ -186,7 +188,10 @@ impl Fetches {
                 }
             }
             self.take_arrived();
-            let is_over = !link.is_open() || now >= looks_until.max(until);
+            // A broker that says nothing holds the response up only so long. Partitions that it has
+            // answered for are given then, and the others are refused as late. So they are when the
+            // server stops, because records that are yet to come are read elsewhere.
+            let is_over = !link.is_open() || shared.is_stopping() || now >= looks_until.max(until);
             let looks = self.looks(wanted);
             if is_over || !looks && (left.is_zero() || self.is_enough(wanted, least_bytes)) {
                 if !is_over && !left.is_zero() {
@@ -243,6 +248,8 @@ impl Fetches {
             },
         );
         let inbox = Arc::clone(&self.inbox);
+        // The broker's client calls this on the thread that reads all its answers, so nothing here
+        // may wait for the writing thread.
         client.send(&request, move |fetched| {
             inbox.arrived.lock().push((place, ticket, fetched));
             inbox.arrives.notify_one();
@@ -266,6 +273,8 @@ impl Fetches {
                 };
                 self.ends.insert(place, ends);
             }
+            // The client may have moved to another offset since this was asked. The answer is then
+            // not what it waits for, though the ends that it told are the latest.
             if let Some(fetch) = self.under_way.get_mut(&place)
                 && fetch.ticket == ticket
             {

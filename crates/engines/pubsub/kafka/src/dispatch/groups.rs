@@ -29,6 +29,9 @@ const GROUP_KEY: i8 = 0;
 impl Session {
     /// Refuses a group that another server coordinates, and takes over one that none does.
     pub(super) fn owned(&self, group: &str) -> Result<(), ErrorCode> {
+        // A group with members here was this server's when they joined. Another server can have it
+        // only after the lease has lapsed, which the coordinator checks by the clock, so the
+        // database is not asked.
         if !self.shared.coordinator.is_empty(group) {
             return Ok(());
         }
@@ -215,6 +218,7 @@ impl Session {
         request: DescribeGroupsRequest,
     ) -> DescribeGroupsResponse {
         let groups = request.groups.into_iter().map(|group_id| {
+            // To describe a group must not make it, as `owned` would.
             let known = self.shared.store.has_group(&group_id);
             let known = known.map_err(|error| ErrorCode::of_group(&error));
             match known.and_then(|known| known.then(|| self.owned(&group_id)).transpose()) {
@@ -312,6 +316,7 @@ impl Session {
 
     fn delete_group(&self, group: &str) -> Result<(), ErrorCode> {
         let of_group = |error: dyno_pubsub::Error| ErrorCode::of_group(&error);
+        // Asked before `owned`, which makes a group that is not there.
         if !self.shared.store.has_group(group).map_err(of_group)? {
             return Err(ErrorCode::GROUP_ID_NOT_FOUND);
         }
@@ -319,6 +324,8 @@ impl Session {
         if !self.shared.coordinator.is_empty(group) {
             return Err(ErrorCode::NON_EMPTY_GROUP);
         }
+        // A member may join between the look and the deletion. Its next commit is refused because
+        // the group is gone, and then it joins the group anew.
         self.shared
             .store
             .delete_group(group, self.shared.node)

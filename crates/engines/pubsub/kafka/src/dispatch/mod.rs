@@ -1,6 +1,7 @@
 //! What each request does. A request begins when it is read, on the connection's reading thread;
 //! what has to wait is left to the answer, on its writing thread.
 
+mod deletion;
 mod fetch;
 mod groups;
 mod metadata;
@@ -21,10 +22,10 @@ use crate::error::ErrorCode;
 use crate::shared::Shared;
 use crate::wire::{
     APIS, ApiVersion, ApiVersionsRequest, ApiVersionsResponse, CreatePartitionsRequest,
-    CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest, DescribeClusterRequest,
-    DescribeConfigsRequest, DescribeGroupsRequest, FindCoordinatorRequest, Header,
-    HeartbeatRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest, LeaveGroupRequest,
-    ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
+    CreateTopicsRequest, DeleteGroupsRequest, DeleteRecordsRequest, DeleteTopicsRequest,
+    DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest, FindCoordinatorRequest,
+    Header, HeartbeatRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest,
+    LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
     OffsetFetchRequest, Request, SaslAuthenticateRequest, SaslHandshakeRequest,
 };
 use fetch::Fetches;
@@ -91,6 +92,8 @@ impl Session {
 
     /// Begins a request; `None` if it cannot be answered, which ends the connection.
     pub fn begin(&mut self, frame: Bytes) -> Option<Pending> {
+        // After a handshake of version 0 the next frame is the password alone. Read as a request it
+        // would be one with a number that the password happens to begin with.
         if self.is_bare() {
             return self.authenticate_bare(&frame);
         }
@@ -103,6 +106,7 @@ impl Session {
             SaslHandshakeRequest::API.key,
             SaslAuthenticateRequest::API.key,
         ];
+        // Decided by the number alone: the body of a request that may not be made is never parsed.
         if !self.is_admitted() && !is_for_strangers.contains(&header.key) {
             debug!(
                 "{} asks for API {} before it shows the token",
@@ -133,6 +137,7 @@ impl Session {
                 .now::<ApiVersionsRequest>(header, body, |_, _, _| api_versions(ErrorCode::NONE)),
             19 => self.now::<CreateTopicsRequest>(header, body, Session::create_topics),
             20 => self.now::<DeleteTopicsRequest>(header, body, Session::delete_topics),
+            21 => self.now::<DeleteRecordsRequest>(header, body, Session::delete_records),
             22 => self.now::<InitProducerIdRequest>(header, body, Session::init_producer_id),
             32 => self.now::<DescribeConfigsRequest>(header, body, Session::describe_configs),
             36 => self.now::<SaslAuthenticateRequest>(header, body, Session::sasl_authenticate),
@@ -152,6 +157,8 @@ impl Session {
         act: impl FnOnce(&mut Session, &Header, R) -> R::Response,
     ) -> Option<Pending> {
         let request = self.read::<R>(&header, body)?;
+        // Carried out now, and not when the answer is due: clients send the next request before
+        // they have the answer, and it must find this one done.
         let response = act(self, &header, request);
         let bytes = header.response::<R>(&response);
         Some(Box::new(move |_| Answer::Send(bytes)))

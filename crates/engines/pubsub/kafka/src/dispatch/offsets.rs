@@ -82,33 +82,34 @@ impl Session {
         Ok((-1, store.offset_of(topic, ask.partition_index, start)?))
     }
 
-    fn find_record(&self, (topic_id, partition): (i32, i32), time_us: i64) -> Result<(i64, i64)> {
-        let row = self
-            .shared
-            .store
-            .row_from_time(topic_id, partition, time_us)?;
-        let Some(offset) = row else {
-            return Ok((-1, -1));
-        };
-        let fetched = self.broker.client(&self.shared)?.ask(&Fetch {
-            topic_id,
-            partition,
-            offset,
-            most_bytes: 1,
-            least_bytes: 0,
-            wait_ms: 0,
-        })?;
-        for row in fetched.stored_rows() {
-            let row = row?;
-            let records = row_records(&row)?;
-            let found = (row.base_offset..)
-                .zip(&records)
-                .find(|(_, record)| record.time_us >= time_us);
-            if let Some((offset, record)) = found {
-                return Ok((record.time_us.div_euclid(MICROS), offset));
+    fn find_record(&self, place: (i32, i32), time_us: i64) -> Result<(i64, i64)> {
+        let (topic_id, partition) = place;
+        let store = &self.shared.store;
+        let mut from = 0;
+        while let Some(offset) = store.row_from_time(place, time_us, from)? {
+            let fetched = self.broker.client(&self.shared)?.ask(&Fetch {
+                topic_id,
+                partition,
+                offset,
+                most_bytes: 1,
+                least_bytes: 0,
+                wait_ms: 0,
+            })?;
+            // Retention has removed the row between the two questions, if there is none.
+            from = i64::MAX;
+            for row in fetched.stored_rows() {
+                let row = row?;
+                from = row.base_offset + i64::from(row.count);
+                let found = (row.base_offset..)
+                    .zip(row_records(&row)?)
+                    .find(|(at, record)| *at >= offset && record.time_us >= time_us);
+                if let Some((offset, record)) = found {
+                    return Ok((record.time_us.div_euclid(MICROS), offset));
+                }
             }
+            // A row is found by the time of its latest record. That one may have been deleted and
+            // the rest of the row be earlier, so the search goes on behind it.
         }
-        // Retention has removed the row between the two questions.
         Ok((-1, -1))
     }
 
@@ -119,6 +120,9 @@ impl Session {
     ) -> OffsetCommitResponse {
         let (group, member) = (&request.group_id, &request.member_id);
         let coordinator = &self.shared.coordinator;
+        // The member and its generation are judged in memory. That this server still has the group
+        // is judged by the database, in the transaction that stores: between the two the lease may
+        // lapse.
         let admitted = self
             .owned(group)
             .and_then(|()| coordinator.may_commit(group, member, request.generation_id));
@@ -131,6 +135,8 @@ impl Session {
             let stored = self.shared.store.commit(group, self.shared.node, &commits);
             if let Err(error) = stored {
                 let code = ErrorCode::of_group(&error);
+                // Its members are told to look for the other server, instead of staying here with
+                // offsets that cannot be stored.
                 if code == ErrorCode::NOT_COORDINATOR {
                     coordinator.forget(group);
                 }

@@ -35,6 +35,8 @@ pub struct OwnProducers(HashMap<(i32, i32), (i64, i64)>);
 
 impl OwnProducers {
     fn forget(&mut self, place: (i32, i32), producer_id: i64) {
+        // Several batches of a failed producer come here one after the other. A new producer that
+        // began between them has no gap, and stays.
         if self.0.get(&place).is_some_and(|(id, _)| *id == producer_id) {
             self.0.remove(&place);
         }
@@ -78,6 +80,8 @@ impl Session {
             bytes_left: MOST_REQUEST_BYTES,
             charges: Vec::new(),
         };
+        // Every partition is under way before the first is waited for, so that the broker can put
+        // all of them into one commit.
         let mut topics = Vec::with_capacity(request.topic_data.len());
         for topic in request.topic_data {
             let appends = topic
@@ -94,6 +98,8 @@ impl Session {
         }
         let shared = Arc::clone(&self.shared);
         Some(Box::new(move |link| {
+            // The bodies are in memory until they are committed, which is until all answers are
+            // there.
             let _charges = memory.charges;
             let mut failed = false;
             let responses = topics.into_iter().map(|(name, appends)| {
@@ -132,8 +138,8 @@ impl Session {
             Ok(batch) => batch,
             Err(error) => return Outcome::Refused(error.code(), error.to_string()),
         };
-        // Charged at once, although there may be no memory: waiting for some while the request itself
-        // is charged could wait for ever. The next request waits instead.
+        // Charged at once, although there may be no memory: waiting for some while the request
+        // itself is charged could wait for ever. The next request waits instead.
         memory.charges.push(self.shared.frames.charge(body.len()));
         memory.bytes_left -= body.len();
         match self.send(topic, data.index, &head, body) {
@@ -206,6 +212,9 @@ impl Session {
             Some(known) => *known,
             None => (self.shared.store.new_producer()?, 0),
         };
+        // Counted on before the batch is committed, because the next one follows without waiting.
+        // If this one fails, those behind it are refused as a gap, and `forget` has the next begin
+        // with a new producer.
         own.0.insert(place, (producer_id, next + i64::from(count)));
         Ok((producer_id, next))
     }
@@ -221,6 +230,8 @@ impl Session {
             producer_epoch: -1,
             ..InitProducerIdResponse::default()
         };
+        // A client that was let through would count on its records being hidden until it commits,
+        // and they would be read at once.
         if request.transactional_id.is_some() {
             return refused(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
         }

@@ -5,7 +5,7 @@
 //! when it is needed.
 
 use dyno_pubsub::record::Codec;
-use dyno_pubsub::{Error, Topic, TopicChanges, TopicOptions};
+use dyno_pubsub::{Error, Partitioner, Topic, TopicChanges, TopicOptions};
 
 use super::Session;
 use crate::error::ErrorCode;
@@ -22,6 +22,10 @@ const RETENTION_MS: &str = "retention.ms";
 const RETENTION_BYTES: &str = "retention.bytes";
 const COMPRESSION: &str = "compression.type";
 const CLEANUP: &str = "cleanup.policy";
+const PARTITIONER: &str = "partitioner";
+/// What a topic that is created by a client of Kafka gets, so that the keys which SQL and `dyno`
+/// send go where the client's own do.
+const PARTITIONER_DEFAULT: Partitioner = Partitioner::Murmur2;
 /// Kafka's word for a body that is stored as the client sent it.
 const UNCOMPRESSED: &str = "uncompressed";
 /// The number that stands for no limit.
@@ -42,6 +46,8 @@ impl Session {
         let topics = request.topics.into_iter().map(|topic| {
             let created = options(&topic).and_then(|options| {
                 if !request.validate_only {
+                    // Brokers take its partitions within a moment. Until then Metadata names no
+                    // leader for them, and clients ask again by themselves.
                     let created = self.shared.store.create_topic(&topic.name, &options);
                     created.map_err(refusal)?;
                 }
@@ -79,6 +85,8 @@ impl Session {
     ) -> DeleteTopicsResponse {
         let responses = request.topic_names.into_iter().map(|name| {
             let dropped = self.shared.store.drop_topic(&name).map_err(refusal);
+            // Forgotten in any case: if the answer got lost, the topic may be gone although this is
+            // an error.
             self.shared.forget_topic(&name);
             let (error_code, error_message) = outcome(dropped);
             DeletedTopic {
@@ -201,14 +209,15 @@ impl Session {
             let text = "only topics have settings here".to_owned();
             return Err((ErrorCode::INVALID_REQUEST, text));
         }
+        let topic = self.shared.store.topic(&resource.resource_name);
+        let topic = topic.map_err(refusal)?;
         let mut changes = TopicChanges::default();
         for config in &resource.configs {
-            change(&mut changes, config)?;
+            match config.name == PARTITIONER {
+                true => keep_partitioner(&topic, config)?,
+                false => change(&mut changes, config)?,
+            }
         }
-        self.shared
-            .store
-            .topic(&resource.resource_name)
-            .map_err(refusal)?;
         if validate_only {
             return Ok(());
         }
@@ -255,13 +264,17 @@ fn options(topic: &CreatableTopic) -> Result<TopicOptions, Refusal> {
             })?,
     };
     let mut changes = TopicChanges::default();
+    let mut partitioner_wanted = PARTITIONER_DEFAULT;
     for config in &topic.configs {
         let config = AlterableConfig {
             name: config.name.clone(),
             config_operation: SET,
             value: config.value.clone(),
         };
-        change(&mut changes, &config)?;
+        match config.name == PARTITIONER {
+            true => partitioner_wanted = partitioner(&config)?,
+            false => change(&mut changes, &config)?,
+        }
     }
     let limit = |value: Option<i64>| value.filter(|value| *value != UNLIMITED);
     Ok(TopicOptions {
@@ -269,19 +282,51 @@ fn options(topic: &CreatableTopic) -> Result<TopicOptions, Refusal> {
         compression: changes.compression.unwrap_or_default(),
         retention_ms: limit(changes.retention_ms),
         retention_bytes: limit(changes.retention_bytes),
+        partitioner: partitioner_wanted,
         ..TopicOptions::default()
     })
 }
 
+fn invalid(text: String) -> Refusal {
+    (ErrorCode::INVALID_CONFIG, text)
+}
+
+/// The value that a setting is to have; `None` stands for its default.
+fn wanted(config: &AlterableConfig) -> Result<Option<&str>, Refusal> {
+    match (config.config_operation, &config.value) {
+        (SET, Some(value)) => Ok(Some(value.as_str())),
+        (DELETE, _) => Ok(None),
+        _ => Err(invalid(format!("{} can be set or deleted", config.name))),
+    }
+}
+
+/// The partitioner that a topic is to have.
+fn partitioner(config: &AlterableConfig) -> Result<Partitioner, Refusal> {
+    match wanted(config)? {
+        None => Ok(PARTITIONER_DEFAULT),
+        Some(name) => Partitioner::named(name).map_err(|error| invalid(error.text().to_owned())),
+    }
+}
+
+/// Refuses another partitioner than the topic has. The same one is let through, because tools send
+/// all settings of a topic when they change one of them.
+fn keep_partitioner(topic: &Topic, config: &AlterableConfig) -> Result<(), Refusal> {
+    let has = topic.options.partitioner;
+    if partitioner(config)? == has {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "the partitioner of topic {:?} stays {}: with another one its keys would move to other \
+         partitions, away from their earlier records",
+        topic.name,
+        has.name()
+    )))
+}
+
 /// Adds the change of one setting.
 fn change(changes: &mut TopicChanges, config: &AlterableConfig) -> Result<(), Refusal> {
-    let invalid = |text: String| (ErrorCode::INVALID_CONFIG, text);
     let name = config.name.as_str();
-    let value = match (config.config_operation, &config.value) {
-        (SET, Some(value)) => Some(value.as_str()),
-        (DELETE, _) => None,
-        _ => return Err(invalid(format!("{name} can be set or deleted"))),
-    };
+    let value = wanted(config)?;
     let number = || match value {
         None => Ok(UNLIMITED),
         Some(value) => value
@@ -321,7 +366,7 @@ fn described(topic: &Topic) -> Vec<DescribedConfig> {
         |name: &str, value: String, is_set: bool, kind: i8, meaning: &str| DescribedConfig {
             name: name.to_owned(),
             value: Some(value),
-            read_only: name == CLEANUP,
+            read_only: matches!(name, CLEANUP | PARTITIONER),
             config_source: if is_set { OF_TOPIC } else { DEFAULT },
             is_sensitive: false,
             synonyms: Vec::new(),
@@ -348,6 +393,14 @@ fn described(topic: &Topic) -> Vec<DescribedConfig> {
             options.compression != Codec::None,
             TEXT,
             "How rows are compressed in the database.",
+        ),
+        config(
+            PARTITIONER,
+            options.partitioner.name().to_owned(),
+            options.partitioner != PARTITIONER_DEFAULT,
+            TEXT,
+            "The hash by which SQL and dyno choose the partition of a key; clients of Kafka choose \
+             by their own settings.",
         ),
         config(
             RETENTION_BYTES,

@@ -76,6 +76,8 @@ pub fn read_head(mut bytes: Bytes) -> Result<(BatchHead, Bytes), RecordsError> {
         return Err(damaged("it ends within its head"));
     }
     let whole = bytes.clone();
+    // A producer does not know the offset, and the leader's epoch is not under the checksum, so
+    // neither is looked at.
     let _base_offset = bytes.get_i64();
     let length = bytes.get_i32();
     let _leader_epoch = bytes.get_i32();
@@ -203,6 +205,8 @@ fn append(body: &mut Vec<u8>, record: &KafkaRecord, now_ms: i64) -> Result<(), R
         headers.push((name, value.as_deref()));
     }
     if record.value.is_none() {
+        // The last header, because `write_record` looks only there: a client may send a header of
+        // this name, too, and gets it back as it was beside a value.
         headers.push((NULL_VALUE, None));
     }
     // A client that knows no time says -1.
@@ -252,6 +256,8 @@ pub fn to_batches(written: &mut Written, offset: i64, records: &[Record]) {
     bytes.put_i32(records.len() as i32 - 1);
     bytes.put_i64(base_ms);
     bytes.put_i64(max_ms);
+    // No producer: a row has the records of several, with sequences that are the log's and not
+    // those that the clients counted.
     bytes.put_i64(-1);
     bytes.put_i16(-1);
     bytes.put_i32(-1);

@@ -1,4 +1,4 @@
-//! Creating, changing and deleting topics.
+//! Creating, changing and deleting topics, and deleting their records.
 
 use super::{api, structure};
 
@@ -114,6 +114,66 @@ structure! {
 }
 
 api!(DeleteTopicsRequest -> DeleteTopicsResponse, 20, 1..=5, flexible 4);
+
+structure! {
+    /// How much of one partition to delete.
+    DeleteRecordsPartition {
+        /// The number of the partition.
+        partition_index: i32;
+        /// The first offset that stays; -1 for the end of the partition.
+        offset: i64;
+    }
+}
+
+structure! {
+    /// How much of one topic to delete.
+    DeleteRecordsTopic {
+        /// The name of the topic.
+        name: String;
+        partitions: Vec<DeleteRecordsPartition>;
+    }
+}
+
+structure! {
+    DeleteRecordsRequest {
+        topics: Vec<DeleteRecordsTopic>;
+        /// How long the client waits.
+        timeout_ms: i32;
+    }
+}
+
+structure! {
+    /// What became of one partition.
+    DeleteRecordsPartitionResult {
+        /// The number of the partition.
+        partition_index: i32;
+        /// The first offset that is left; -1 if nothing was deleted.
+        low_watermark: i64;
+        /// 0, or why nothing was deleted.
+        error_code: i16;
+    }
+}
+
+structure! {
+    /// What became of one topic.
+    DeleteRecordsTopicResult {
+        /// The name of the topic.
+        name: String;
+        partitions: Vec<DeleteRecordsPartitionResult>;
+    }
+}
+
+structure! {
+    /// What became of the partitions.
+    DeleteRecordsResponse {
+        /// Always 0: nothing is throttled.
+        throttle_time_ms: i32;
+        /// In the order of the request.
+        topics: Vec<DeleteRecordsTopicResult>;
+    }
+}
+
+api!(DeleteRecordsRequest -> DeleteRecordsResponse, 21, 0..=2, flexible 2);
 
 structure! {
     /// The servers that a new partition is to be on.

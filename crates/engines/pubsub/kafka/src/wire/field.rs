@@ -129,6 +129,8 @@ impl Reader {
         let Some(length) = self.long_length()? else {
             return Ok(None);
         };
+        // One bound for the whole message: arrays lie in arrays, and each by itself may be within
+        // any bound while their product is not.
         self.elements_left = self
             .elements_left
             .checked_sub(length)

@@ -90,6 +90,7 @@ offer! {
     ApiVersionsRequest
     CreateTopicsRequest
     DeleteTopicsRequest
+    DeleteRecordsRequest
     InitProducerIdRequest
     DescribeConfigsRequest
     SaslAuthenticateRequest

@@ -165,6 +165,7 @@ fn every_message_has_the_layout_that_another_implementation_has() {
         ApiVersionsRequest ApiVersionsResponse;
         CreateTopicsRequest CreateTopicsResponse;
         DeleteTopicsRequest DeleteTopicsResponse;
+        DeleteRecordsRequest DeleteRecordsResponse;
         InitProducerIdRequest InitProducerIdResponse;
         DescribeConfigsRequest DescribeConfigsResponse;
         SaslAuthenticateRequest SaslAuthenticateResponse;

@@ -1,7 +1,10 @@
 //! The Python client over librdkafka that its makers ship today, and one in pure Python.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
+
+use dyno_pubsub::{Address, Producer, ProducerOptions};
 
 use crate::served::{Served, front, interpreter, ok, until};
 
@@ -80,4 +83,60 @@ fn a_group_goes_on_at_another_server() {
     std::io::Read::read_to_string(&mut said, &mut rest).expect("text");
     assert!(child.wait().expect("it ends").success(), "{rest}");
     assert!(rest.ends_with("good\n"), "{rest}");
+}
+
+/// kafka-python and librdkafka choose partitions by themselves. What they choose is what the
+/// library, with and without a broker, and SQL choose for the same topic.
+#[test]
+fn a_key_goes_to_the_same_partition_from_every_side() {
+    let what = "clients and SQL choose the same partitions";
+    let (Some(python), Some(served)) = (python(what), Served::start(what, None)) else {
+        return;
+    };
+    let mut command = Command::new(&python);
+    command.arg(script("partitions.py")).arg(served.address());
+    let said = ok(&mut command, "");
+    assert!(said.ends_with("good\n"), "{said}");
+    let chosen: Vec<(&str, i32)> = said
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(key, partition)| (key, partition.parse().expect("a number")))
+        .collect();
+    let all: BTreeSet<i32> = chosen.iter().map(|(_, partition)| *partition).collect();
+    assert_eq!(all, (0..5).collect(), "keys that tell partitions apart");
+
+    let broker = Address::Broker(served.broker.addresses()[0].to_string());
+    let direct = Address::Server(Box::new(served.cluster.dsn()));
+    for address in [broker, direct] {
+        let producer =
+            Producer::open(address, "shared", ProducerOptions::default()).expect("a producer");
+        for (key, partition) in &chosen {
+            let receipt = producer.send(Some(key.as_bytes()), b"x").expect("room");
+            let place = receipt.wait().expect("an acknowledgement");
+            assert_eq!(place.partition, *partition, "{key:?}");
+        }
+    }
+    let mut connection = served.connection();
+    let send = "SELECT partition FROM pubsub.send('shared', 'x', key => convert_to($1, 'UTF8'))";
+    let batch = "SELECT partition FROM pubsub.send_batch('shared', ARRAY['x'::bytea], \
+                 keys => ARRAY[convert_to($1, 'UTF8')])";
+    for (key, partition) in &chosen {
+        for query in [send, batch] {
+            let row = connection.client().query_one(query, &[key]);
+            let row = row.expect("a partition");
+            assert_eq!(row.get::<_, i32>(0), *partition, "{key:?}");
+        }
+    }
+}
+
+#[test]
+fn records_are_deleted_up_to_an_offset_and_the_beginning_follows() {
+    let what = "kafka-python and confluent-kafka delete records";
+    let (Some(python), Some(served)) = (python(what), Served::start(what, None)) else {
+        return;
+    };
+    let mut command = Command::new(&python);
+    command.arg(script("deletion.py")).arg(served.address());
+    let said = ok(&mut command, "");
+    assert!(said.ends_with("good\n"), "{said}");
 }

@@ -72,10 +72,21 @@ impl Served {
 
 /// A broker and a server in front of it.
 pub fn front(dsn: &Dsn, folder: &Path, socket: &str, token: Option<&str>) -> (Broker, KafkaServer) {
+    leased(dsn, folder, socket, token, Duration::from_millis(1500))
+}
+
+/// The same with another lease.
+pub fn leased(
+    dsn: &Dsn,
+    folder: &Path,
+    socket: &str,
+    token: Option<&str>,
+    lease: Duration,
+) -> (Broker, KafkaServer) {
     let token = token.map(|token| Token::new(token).expect("a token"));
     let socket = Address::Unix(folder.join(socket));
     let mut options = BrokerOptions::new(dsn.clone(), socket.clone());
-    options.lease = Duration::from_millis(1500);
+    options.lease = lease;
     options.token.clone_from(&token);
     let broker = Broker::start(options).expect("a broker");
     let kafka = KafkaServer::start(Options {
@@ -86,7 +97,7 @@ pub fn front(dsn: &Dsn, folder: &Path, socket: &str, token: Option<&str>) -> (Br
         advertise: None,
         token,
         tls: None,
-        lease: Duration::from_millis(1500),
+        lease,
         memory_bytes: 64 << 20,
         most_connections: 100,
         registry: Registry::new(),

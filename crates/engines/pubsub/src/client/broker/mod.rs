@@ -16,6 +16,7 @@ use super::placed;
 use super::source::Source;
 
 use crate::error::{Code, Error, Result};
+use crate::key::Partitioner;
 use crate::placement::{HOME, at_cluster};
 use crate::wire::{Ask, Client, ClientOptions, Metadata, PlacementIs, PlacementOf, TopicIs};
 
@@ -26,6 +27,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(50);
 /// numbers of these partitions and its brokers. Most topics have one cluster.
 pub(super) struct Everywhere {
     pub partitions: u32,
+    pub partitioner: Partitioner,
     pub clusters: Vec<(Vec<i32>, Brokers)>,
 }
 
@@ -57,9 +59,11 @@ impl Everywhere {
         let mut home = Brokers::new(vec![first.to_owned()], topic, &options, Scope::Whole);
         match home.places() {
             Ok(places) => {
+                let partitioner = places.partitioner.0;
                 let partitions = places.partitions.iter().map(|is| is.partition);
                 return Ok(Everywhere {
                     partitions: u32::try_from(partitions.len()).unwrap_or(u32::MAX),
+                    partitioner,
                     clusters: vec![(partitions.collect(), home)],
                 });
             }
@@ -88,6 +92,7 @@ impl Everywhere {
         }
         Ok(Everywhere {
             partitions,
+            partitioner: placement.partitioner.0,
             clusters,
         })
     }
@@ -143,6 +148,7 @@ impl Brokers {
                         topic_id: is.topic_id,
                         compression: is.compression,
                         partitions: is.partitions,
+                        partitioner: is.partitioner,
                     }
                 }
             };

@@ -1,0 +1,22 @@
+-- What version 4 left behind that its files of tables do not make: functions that version 5 replaces by others with one
+-- parameter more.
+DROP FUNCTION pubsub.create_topic, pubsub.make_topic, pubsub.create_home, pubsub.create_share;
+CREATE FUNCTION pubsub.make_topic(
+    topic_name text, partitions int, compression text, retention_ms bigint, retention_bytes bigint,
+    range_records bigint, retain_for_groups boolean, share int, home uuid, parts int[]) RETURNS pubsub.topics
+LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE FUNCTION pubsub.create_topic(
+    topic_name text, partitions int DEFAULT 1, compression text DEFAULT 'none',
+    retention_ms bigint DEFAULT NULL, retention_bytes bigint DEFAULT NULL,
+    range_records bigint DEFAULT 1000000, retain_for_groups boolean DEFAULT false) RETURNS int
+LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE FUNCTION pubsub.create_home(
+    topic_name text, compression text, retention_ms bigint, retention_bytes bigint,
+    range_records bigint, retain_for_groups boolean, placed text[]) RETURNS int
+LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE FUNCTION pubsub.create_share(
+    topic_name text, partitions int, compression text, retention_ms bigint, retention_bytes bigint,
+    range_records bigint, retain_for_groups boolean, share int, home uuid, parts int[]) RETURNS int
+LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+ALTER TABLE pubsub.topics DROP COLUMN partitioner;
+UPDATE pubsub.schema_version SET version = 4;
