@@ -257,7 +257,7 @@ impl Broker {
         let hosted = self.front.hosted.all();
         hosted
             .iter()
-            .for_each(|partition| partition.close_door(&stopping()));
+            .for_each(|partition| partition.refuse_appends(&stopping()));
         let end = Instant::now() + DRAIN;
         while !hosted.iter().all(|partition| partition.is_drained()) && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));

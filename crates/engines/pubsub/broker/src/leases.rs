@@ -246,7 +246,7 @@ impl Leases {
     /// Appends what waits, and gives the lease back.
     fn give_back(&mut self, partition: &Arc<Partition>) -> Result<()> {
         let moved = not_mine(partition.key);
-        partition.close_door(&moved);
+        partition.refuse_appends(&moved);
         let end = Instant::now() + DRAIN.min(self.lease / 3);
         while !partition.is_drained() && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));

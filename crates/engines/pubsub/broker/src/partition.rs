@@ -126,8 +126,8 @@ impl Partition {
         }
     }
 
-    /// Refuses what comes later. What waits is still appended.
-    pub fn close_door(&self, error: &Error) {
+    /// Refuses the batches that come from now on. Those that wait are still appended.
+    pub fn refuse_appends(&self, error: &Error) {
         self.queue
             .lock()
             .closed
