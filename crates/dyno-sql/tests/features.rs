@@ -13,9 +13,7 @@ use std::process::{Command, Output, Stdio};
 
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::compute::concat_batches;
-use datafusion::arrow::datatypes::{
-    Float32Type, Int8Type, Int32Type, TimestampMillisecondType,
-};
+use datafusion::arrow::datatypes::{Float32Type, Int8Type, Int32Type, TimestampMillisecondType};
 use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use dyno_ingest::generate::{Form, Generator};
@@ -146,22 +144,44 @@ fn spots_stand_in_the_order_of_time_with_their_paths() {
     assert_eq!(made["left_out"]["rows"], 2);
     let first = &made["left_out"]["first"];
     assert_eq!(first["id"], 5);
-    assert_eq!((&first["station"], &first["grid"]), (&"sender".into(), &"".into()));
+    assert_eq!(
+        (&first["station"], &first["grid"]),
+        (&"sender".into(), &"".into())
+    );
     assert_eq!(made["bytes"], out.metadata().unwrap().len());
 
     let set = read_parquet(&out);
-    let names: Vec<&str> = set.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
+    let names: Vec<&str> = set
+        .schema_ref()
+        .fields()
+        .iter()
+        .map(|f| f.name().as_str())
+        .collect();
     assert_eq!(
         names,
         [
-            "timestamp", "time_of_day_sin", "time_of_day_cos", "time_of_year_sin",
-            "time_of_year_cos", "sender_latitude_deg", "sender_longitude_deg",
-            "receiver_latitude_deg", "receiver_longitude_deg", "distance_km", "azimuth_deg",
-            "band", "power_dbm", "snr_db",
+            "timestamp",
+            "time_of_day_sin",
+            "time_of_day_cos",
+            "time_of_year_sin",
+            "time_of_year_cos",
+            "sender_latitude_deg",
+            "sender_longitude_deg",
+            "receiver_latitude_deg",
+            "receiver_longitude_deg",
+            "distance_km",
+            "azimuth_deg",
+            "band",
+            "power_dbm",
+            "snr_db",
         ]
     );
     let times = set["timestamp"].as_primitive::<TimestampMillisecondType>();
-    let seconds: Vec<i64> = times.values().iter().map(|ms| ms / 1_000 - 1_700_000_000).collect();
+    let seconds: Vec<i64> = times
+        .values()
+        .iter()
+        .map(|ms| ms / 1_000 - 1_700_000_000)
+        .collect();
     assert_eq!(seconds, [0, 120, 240, 240]);
     let snr = set["snr_db"].as_primitive::<Int8Type>();
     assert_eq!(snr.values(), &[-20, -28, -12, 3]);
@@ -170,20 +190,41 @@ fn spots_stand_in_the_order_of_time_with_their_paths() {
     let band = set["band"].as_primitive::<Int32Type>();
     assert_eq!(band.values(), &[106, 105, 107, 107]);
     for (name, expected) in [
-        ("sender_latitude_deg", [48.5, -34.895_832, 41.729_168, 48.145_832]),
-        ("sender_longitude_deg", [11.0, -56.208_332, -72.708_336, 11.625]),
-        ("receiver_latitude_deg", [38.9375, -41.270_832, 48.145_832, 48.145_832]),
-        ("receiver_longitude_deg", [-77.041_664, 174.708_33, 11.625, 11.625]),
+        (
+            "sender_latitude_deg",
+            [48.5, -34.895_832, 41.729_168, 48.145_832],
+        ),
+        (
+            "sender_longitude_deg",
+            [11.0, -56.208_332, -72.708_336, 11.625],
+        ),
+        (
+            "receiver_latitude_deg",
+            [38.9375, -41.270_832, 48.145_832, 48.145_832],
+        ),
+        (
+            "receiver_longitude_deg",
+            [-77.041_664, 174.708_33, 11.625, 11.625],
+        ),
         ("distance_km", [6_757.358_7, 10_079.452, 6_335.780_7, 0.0]),
         ("azimuth_deg", [297.025_56, 215.693_67, 52.362_4, 0.0]),
         // 22:13:20, 22:15:20 and 22:17:20 on 14 November 2023.
-        ("time_of_day_sin", [-0.448_799, -0.440_984, -0.433_135, -0.433_135]),
-        ("time_of_day_cos", [0.893_633, 0.897_515, 0.901_329, 0.901_329]),
+        (
+            "time_of_day_sin",
+            [-0.448_799, -0.440_984, -0.433_135, -0.433_135],
+        ),
+        (
+            "time_of_day_cos",
+            [0.893_633, 0.897_515, 0.901_329, 0.901_329],
+        ),
     ] {
         for (found, expected) in floats(&set, name).into_iter().zip(expected) {
             let found = found.unwrap();
             let within = expected.abs() * 1e-6 + 1e-6;
-            assert!((found - expected).abs() <= within, "{name}: {found}, not {expected}");
+            assert!(
+                (found - expected).abs() <= within,
+                "{name}: {found}, not {expected}"
+            );
         }
     }
 }
@@ -234,7 +275,10 @@ fn the_indices_of_a_spots_day_stand_beside_it() {
     loaded(&dyno_ingest_feeds::load(feed, inputs, &solar, &options, &progress).unwrap());
     let out = folder.path().join("set.parquet");
     let made = make(&table, &out, &["--solar", text(&solar)]);
-    assert_eq!((&made["rows"], &made["rows_without_indices"]), (&5.into(), &1.into()));
+    assert_eq!(
+        (&made["rows"], &made["rows_without_indices"]),
+        (&5.into(), &1.into())
+    );
     let set = read_parquet(&out);
     let kp_mean = (2.667 + 2.0 + 2.0 + 0.667 + 0.333 + 0.0 + 0.333 + 0.667) / 8.0;
     for (name, value) in [
@@ -259,12 +303,22 @@ fn a_table_without_indices_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let table = six_spots(folder.path());
     let out = folder.path().join("set.parquet");
-    let args = ["features", text(&table), "--out", text(&out), "--solar", text(&table)];
+    let args = [
+        "features",
+        text(&table),
+        "--out",
+        text(&out),
+        "--solar",
+        text(&table),
+    ];
     let output = dyno_sql(&args);
     assert_eq!(output.status.code(), Some(2));
     let told = said(&output);
     assert!(told.contains("cannot read the solar indices of "), "{told}");
-    assert!(told.contains("there is no table solar; there are: spots"), "{told}");
+    assert!(
+        told.contains("there is no table solar; there are: spots"),
+        "{told}"
+    );
     assert!(!out.exists());
 }
 
@@ -358,13 +412,19 @@ fn other_programs_compute_the_same_set() {
     make(&table, &stream, &["--format", "arrow"]);
     for set in [&set, &stream] {
         let output = Command::new(&python)
-            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/features_again.py"))
+            .arg(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/tests/features_again.py"
+            ))
             .args([&table, set])
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", said(&output));
         let told = String::from_utf8(output.stdout).unwrap();
-        let expected = format!("{} rows are the same, {} spots have no place\n", made["rows"], made["left_out"]["rows"]);
+        let expected = format!(
+            "{} rows are the same, {} spots have no place\n",
+            made["rows"], made["left_out"]["rows"]
+        );
         assert_eq!(told, expected);
     }
 }
@@ -380,7 +440,11 @@ fn peak_mib(args: &[&str]) -> u64 {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", said(&output));
-    String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap()
 }
 
 /// The sort spills beyond its memory, and the set does not depend on it.
@@ -396,7 +460,13 @@ fn memory_is_bounded_and_does_not_change_the_set() {
         peak_mib(&args)
     };
     let (all, some) = (peak("1GiB", &wide), peak("24MiB", &narrow));
-    assert!(some + 32 < all, "{some} MiB with --memory 24MiB, {all} MiB with 1GiB");
+    assert!(
+        some + 32 < all,
+        "{some} MiB with --memory 24MiB, {all} MiB with 1GiB"
+    );
     let (wide, narrow) = (fs::read(wide).unwrap(), fs::read(narrow).unwrap());
-    assert!(read_stream(&wide) == read_stream(&narrow), "the sets differ");
+    assert!(
+        read_stream(&wide) == read_stream(&narrow),
+        "the sets differ"
+    );
 }

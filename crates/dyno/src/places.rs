@@ -7,8 +7,7 @@ use anyhow::Context;
 
 /// Below this directory each peer has its own.
 pub fn peers_root() -> anyhow::Result<PathBuf> {
-    dyno_suite::peers_root()
-        .context("neither XDG_DATA_HOME nor HOME is set; set one of them")
+    dyno_suite::peers_root().context("neither XDG_DATA_HOME nor HOME is set; set one of them")
 }
 
 /// Prepared data, scratch directories and known limits live below this, unless the user says
@@ -35,7 +34,7 @@ fn cache_home() -> anyhow::Result<PathBuf> {
     {
         return Ok(dir);
     }
-    let home = env::var_os("HOME")
-        .context("neither XDG_CACHE_HOME nor HOME is set; set one of them")?;
+    let home =
+        env::var_os("HOME").context("neither XDG_CACHE_HOME nor HOME is set; set one of them")?;
     Ok(Path::new(&home).join(".cache"))
 }

@@ -32,7 +32,11 @@ pub fn training_set(path: &Path) -> Result<Sum, Error> {
         let reader = SerializedFileReader::new(File::open(path)?)?;
         let (mut count, mut columns) = (0, Vec::new());
         for index in 0..reader.num_row_groups() {
-            add(reader.get_row_group(index)?.as_ref(), &mut count, &mut columns)?;
+            add(
+                reader.get_row_group(index)?.as_ref(),
+                &mut count,
+                &mut columns,
+            )?;
         }
         let parts: Vec<String> = columns.iter().map(|kept| part(*kept, count)).collect();
         Ok(Sum {
@@ -53,7 +57,9 @@ fn add(
     columns: &mut Vec<Kept>,
 ) -> Result<(), ParquetError> {
     let rows = group.metadata().num_rows().max(0) as u64;
-    let weights: Vec<u64> = (*count..*count + rows).map(|row| 1 + row % 65_521).collect();
+    let weights: Vec<u64> = (*count..*count + rows)
+        .map(|row| 1 + row % 65_521)
+        .collect();
     *count += rows;
     let schema = group.metadata().schema_descr();
     let required = (0..schema.num_columns()).filter(|&at| schema.column(at).max_def_level() == 0);

@@ -64,9 +64,7 @@ pub(crate) fn features(params: &mut Params<'_>, scratch: &Path) -> Result<Reply,
     ];
     Ok(Reply {
         answer: Some(sum),
-        metrics: metrics
-            .map(|(name, value)| (name.to_owned(), value))
-            .into(),
+        metrics: metrics.map(|(name, value)| (name.to_owned(), value)).into(),
         ..Reply::default()
     })
 }
@@ -115,8 +113,9 @@ pub(crate) fn missing() -> Option<String> {
 
 /// How to start the script, or why it cannot be.
 fn trainer() -> Result<System, RigError> {
-    let root = peers_root()
-        .ok_or_else(|| failed("neither XDG_DATA_HOME nor HOME is set; set one of them".to_owned()))?;
+    let root = peers_root().ok_or_else(|| {
+        failed("neither XDG_DATA_HOME nor HOME is set; set one of them".to_owned())
+    })?;
     let known = |error: dyno_suite::Error| failed(error.to_string());
     let catalogue = Catalogue::built_in(&FILES, &root).map_err(known)?;
     let peer = catalogue.peer(PEER).map_err(known)?;

@@ -113,7 +113,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn close(found: f64, expected: f64, within: f64) {
-        assert!((found - expected).abs() <= within, "{found}, not {expected}");
+        assert!(
+            (found - expected).abs() <= within,
+            "{found}, not {expected}"
+        );
     }
 
     #[test]
@@ -157,8 +160,23 @@ mod tests {
     #[test]
     fn a_text_that_is_not_a_grid_has_no_position() {
         for text in [
-            "", "J", "JN", "JN5", "JN58t", "JN58td7", "SN58", "JS58", "58JN", "JN58yd", "JN58tz",
-            "JN58 td", "JN5_", "J\u{e9}8", "JN58td12ab34", "JNA8", "JN58td1a",
+            "",
+            "J",
+            "JN",
+            "JN5",
+            "JN58t",
+            "JN58td7",
+            "SN58",
+            "JS58",
+            "58JN",
+            "JN58yd",
+            "JN58tz",
+            "JN58 td",
+            "JN5_",
+            "J\u{e9}8",
+            "JN58td12ab34",
+            "JNA8",
+            "JN58td1a",
         ] {
             assert_eq!(Position::from_grid(text), None, "{text:?}");
         }
@@ -167,9 +185,8 @@ mod tests {
     /// Distances and courses that others have published, for a sphere of this radius.
     #[test]
     fn paths_are_as_long_as_published() {
-        let path = |(a, b), (c, d)| {
-            Position::from_degrees(a, b).path_to(&Position::from_degrees(c, d))
-        };
+        let path =
+            |(a, b), (c, d)| Position::from_degrees(a, b).path_to(&Position::from_degrees(c, d));
         // Rosetta Code, "Haversine formula": Nashville to Los Angeles, for 6371 km.
         let found = path((36.12, -86.67), (33.94, -118.40));
         close(found.distance_km, 2_886.444_442_837_98, 1e-6);
@@ -192,7 +209,11 @@ mod tests {
         close(found.azimuth_deg, degrees(9.0, 7.0, 11.0), 1.0 / 3_600.0);
         // A quarter of the equator, and half of a meridian.
         let found = path((0.0, 10.0), (0.0, 100.0));
-        close(found.distance_km, EARTH_RADIUS_KM * std::f64::consts::FRAC_PI_2, 1e-6);
+        close(
+            found.distance_km,
+            EARTH_RADIUS_KM * std::f64::consts::FRAC_PI_2,
+            1e-6,
+        );
         close(found.azimuth_deg, 90.0, 1e-9);
         let found = path((0.0, 0.0), (-90.0, 0.0));
         close(found.azimuth_deg, 180.0, 1e-9);
