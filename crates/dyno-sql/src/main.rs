@@ -56,8 +56,7 @@ fn run(cli: Cli) -> Result<Verdict> {
         }
         Command::Features(args) => {
             let runtime = runtime(args.limits.limits().threads)?;
-            let made = cmd::features::run(args, &mut io::stdout(), &mut io::stderr());
-            let result = runtime.block_on(made);
+            let result = runtime.block_on(cmd::features::run(args, &mut io::stdout()));
             // As for a query: Ctrl-C does not wait for a sort.
             runtime.shutdown_background();
             result?;

@@ -99,7 +99,7 @@ fn many_spots(folder: &Path, rows: u64) -> PathBuf {
         form: Form::Plain,
         ..Generator::default()
     };
-    let go_on = |_: &_| ControlFlow::Continue(());
+    let go_on = |_: u64| ControlFlow::Continue(());
     generator.write(&archives, 2, &go_on).unwrap();
     let table = folder.join("spots");
     let files = fs::read_dir(&archives).unwrap().map(|e| e.unwrap().path());
@@ -220,7 +220,7 @@ fn spots_stand_in_the_order_of_time_with_their_paths() {
     ] {
         for (found, expected) in floats(&set, name).into_iter().zip(expected) {
             let found = found.unwrap();
-            let within = expected.abs() * 1e-6 + 1e-6;
+            let within = f32::abs(expected) * 1e-6 + 1e-6;
             assert!(
                 (found - expected).abs() <= within,
                 "{name}: {found}, not {expected}"
@@ -445,6 +445,21 @@ fn peak_mib(args: &[&str]) -> u64 {
         .trim()
         .parse()
         .unwrap()
+}
+
+#[test]
+fn a_memory_that_is_too_small_is_said_in_words_of_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = many_spots(folder.path(), 100_000);
+    let out = folder.path().join("set.parquet");
+    let mut args = vec!["features", text(&table), "--out", text(&out)];
+    args.extend(["--memory", "64KiB", "--threads", "2"]);
+    let output = dyno_sql(&args);
+    assert_eq!(output.status.code(), Some(2));
+    let expected = "dyno-sql: a memory of 65536 bytes is too small to sort the spots with 2 threads; \
+                    raise --memory, or lower --threads\n";
+    assert_eq!(said(&output), expected);
+    assert!(!out.exists());
 }
 
 /// The sort spills beyond its memory, and the set does not depend on it.

@@ -106,7 +106,7 @@ if made.endswith(".arrow"):
     rows = pyarrow.ipc.open_stream(made).read_all()
 else:
     rows = pyarrow.parquet.read_table(made)
-    counted = duckdb.sql(f"SELECT count(*), sum(snr_db) FROM read_parquet('{made}')").fetchone()
+    counted = duckdb.sql(f"SELECT count(*), sum(snr_db) FROM read_parquet('{made}')").fetchall()[0]
     assert counted == (rows.num_rows, sum(rows["snr_db"].to_pylist())), counted
 rows = rows.to_pylist()
 

@@ -8,26 +8,26 @@ use anyhow::{Result, bail};
 use crate::args::features::{FeaturesArgs, STANDARD_OUTPUT};
 use crate::features::{LeftOut, Made, make};
 
-/// Makes the set and prints what came of it: to `out`, or to `aside` if the set itself goes to
+/// Makes the set and prints what came of it: to `out`, or as a message if the set itself goes to
 /// standard output.
 ///
 /// # Errors
 /// Those of [`make`]; Ctrl-C.
-pub async fn run(args: FeaturesArgs, out: &mut dyn Write, aside: &mut dyn Write) -> Result<()> {
+pub async fn run(args: FeaturesArgs, out: &mut dyn Write) -> Result<()> {
     // Dropping the work ends the sort's threads, and removes what it spilled and what is not
     // complete of the file.
     let made = tokio::select! {
         made = make(&args) => made?,
         _ = tokio::signal::ctrl_c() => bail!("interrupted"),
     };
-    let to = match args.out == Path::new(STANDARD_OUTPUT) {
-        true => aside,
-        false => out,
+    let told = match args.json {
+        true => serde_json::to_string(&made)?,
+        false => text(&args, &made),
     };
-    if args.json {
-        writeln!(to, "{}", serde_json::to_string(&made)?)?;
+    if args.out == Path::new(STANDARD_OUTPUT) {
+        eprintln!("{told}");
     } else {
-        writeln!(to, "{}", text(&args, &made))?;
+        writeln!(out, "{told}")?;
     }
     Ok(())
 }

@@ -10,7 +10,8 @@ mod solar;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
+use datafusion::common::DataFusionError;
 use datafusion::prelude::SessionContext;
 use futures::StreamExt;
 use serde::Serialize;
@@ -27,6 +28,9 @@ use solar::DailyIndices;
 /// table always makes the same set.
 const SPOTS: &str = "SELECT id, timestamp, grid, reporter_grid, band, power, snr FROM spots \
                      ORDER BY timestamp, id";
+
+/// Most memory that each thread's sort keeps back for merging; the library's default.
+const MERGE_BYTES_MAX: usize = 10 << 20;
 
 /// What was made.
 #[derive(Debug, Serialize)]
@@ -61,7 +65,10 @@ pub async fn make(args: &FeaturesArgs) -> Result<Made> {
     let expected = spots_of(&context).await?;
     let mut training = Training::new(indices);
     let mut writer = SetWriter::open(&args.out, args.format, training.schema())?;
-    let spots = write(&context, &mut training, &mut writer).await?;
+    reserve(&context, limits).await?;
+    let spots = write(&context, &mut training, &mut writer)
+        .await
+        .map_err(|error| too_little(error, limits))?;
     // The session has one snapshot of the table, so a load that commits meanwhile changes neither
     // count. If they differ, rows are missing from the set, and it must not get its name.
     ensure!(
@@ -78,6 +85,34 @@ pub async fn make(args: &FeaturesArgs) -> Result<Made> {
         bytes,
         seconds: began.elapsed().as_secs_f64(),
     })
+}
+
+/// Sets how much of the memory each thread's sort keeps back for merging what it has spilled. The
+/// library's 10 MiB would leave nothing to sort in if the memory is small or the threads are many.
+async fn reserve(context: &SessionContext, limits: Limits) -> Result<()> {
+    let bytes = (limits.memory_bytes / limits.threads / 4).min(MERGE_BYTES_MAX);
+    let set = format!("SET datafusion.execution.sort_spill_reservation_bytes = {bytes}");
+    context.sql(&set).await?;
+    Ok(())
+}
+
+/// The error, in words for the command line if memory ran out.
+fn too_little(error: anyhow::Error, limits: Limits) -> anyhow::Error {
+    let exhausted = error.chain().any(|cause| {
+        let cause = cause.downcast_ref::<DataFusionError>();
+        cause.is_some_and(|cause| {
+            matches!(cause.find_root(), DataFusionError::ResourcesExhausted(_))
+        })
+    });
+    if !exhausted {
+        return error;
+    }
+    anyhow!(
+        "a memory of {} bytes is too small to sort the spots with {} threads; raise --memory, or lower \
+         --threads",
+        limits.memory_bytes,
+        limits.threads
+    )
 }
 
 /// Streams the spots of a session through `training` into `writer`, and returns how many there
