@@ -133,7 +133,7 @@ def train(params, scratch, phase):
         "answer": {"count": rows, "checksum": f"{cut} for training, {rows - cut} held out"},
         "metrics": {
             "throughput": cut * epochs / watch.wall_s,
-            "time": watch.wall_s,
+            "train-s": watch.wall_s,
             "read-s": read_s,
             "first-loss": losses[0],
             "last-loss": losses[-1],

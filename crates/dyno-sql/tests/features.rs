@@ -31,8 +31,7 @@ const LINES: &str = "\
 2,1700000000,K3X,FM18lw,-20,10.140211,DK6UG,JN58,30,0,6757,297,10,2.6.1,0
 ";
 
-/// A day of GFZ's table, whose eight values of Kp have the mean 1.167; the spots above are of the
-/// day after it and of the day itself.
+/// The line of GFZ's table for the day of the spots above.
 const INDICES: &str = "# PURPOSE: This file distributes the geomagnetic planetary three-hour index Kp\n\
 2023 11 14 33555 33555.5 2595 8  2.667  2.000  2.000  0.667  0.333  0.000  0.333  0.667   12    7    7    3    2    0    2    3     4  63    120.1    117.4 0\n";
 
@@ -132,101 +131,98 @@ fn floats(batch: &RecordBatch, name: &str) -> Vec<Option<f32>> {
     column.as_primitive::<Float32Type>().iter().collect()
 }
 
-/// Values that were computed by hand for these grids, with vectors in space.
+const COLUMNS: [&str; 14] = [
+    "timestamp",
+    "time_of_day_sin",
+    "time_of_day_cos",
+    "time_of_year_sin",
+    "time_of_year_cos",
+    "sender_latitude_deg",
+    "sender_longitude_deg",
+    "receiver_latitude_deg",
+    "receiver_longitude_deg",
+    "distance_km",
+    "azimuth_deg",
+    "band",
+    "power_dbm",
+    "snr_db",
+];
+
+/// What a separate program computed for the grids of the four good lines, with vectors in space,
+/// and for 22:13:20, 22:15:20 and twice 22:17:20.
+const COMPUTED: [(&str, [f32; 4]); 8] = [
+    (
+        "sender_latitude_deg",
+        [48.5, -34.895_832, 41.729_168, 48.145_832],
+    ),
+    (
+        "sender_longitude_deg",
+        [11.0, -56.208_332, -72.708_336, 11.625],
+    ),
+    (
+        "receiver_latitude_deg",
+        [38.9375, -41.270_832, 48.145_832, 48.145_832],
+    ),
+    (
+        "receiver_longitude_deg",
+        [-77.041_664, 174.708_33, 11.625, 11.625],
+    ),
+    ("distance_km", [6_757.358_7, 10_079.452, 6_335.780_7, 0.0]),
+    ("azimuth_deg", [297.025_56, 215.693_67, 52.362_4, 0.0]),
+    (
+        "time_of_day_sin",
+        [-0.448_799, -0.440_984, -0.433_135, -0.433_135],
+    ),
+    (
+        "time_of_day_cos",
+        [0.893_633, 0.897_515, 0.901_329, 0.901_329],
+    ),
+];
+
 #[test]
 fn spots_stand_in_the_order_of_time_with_their_paths() {
     let folder = tempfile::tempdir().unwrap();
     let table = six_spots(folder.path());
     let out = folder.path().join("set.parquet");
-    let made = make(&table, &out, &[]);
-    assert_eq!(made["spots"], 6);
-    assert_eq!(made["rows"], 4);
-    assert_eq!(made["left_out"]["rows"], 2);
-    let first = &made["left_out"]["first"];
-    assert_eq!(first["id"], 5);
-    assert_eq!(
-        (&first["station"], &first["grid"]),
-        (&"sender".into(), &"".into())
-    );
-    assert_eq!(made["bytes"], out.metadata().unwrap().len());
-
+    make(&table, &out, &[]);
     let set = read_parquet(&out);
-    let names: Vec<&str> = set
-        .schema_ref()
-        .fields()
-        .iter()
-        .map(|f| f.name().as_str())
-        .collect();
-    assert_eq!(
-        names,
-        [
-            "timestamp",
-            "time_of_day_sin",
-            "time_of_day_cos",
-            "time_of_year_sin",
-            "time_of_year_cos",
-            "sender_latitude_deg",
-            "sender_longitude_deg",
-            "receiver_latitude_deg",
-            "receiver_longitude_deg",
-            "distance_km",
-            "azimuth_deg",
-            "band",
-            "power_dbm",
-            "snr_db",
-        ]
-    );
+    let schema = set.schema();
+    let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+    assert_eq!(names, COLUMNS);
     let times = set["timestamp"].as_primitive::<TimestampMillisecondType>();
-    let seconds: Vec<i64> = times
-        .values()
-        .iter()
-        .map(|ms| ms / 1_000 - 1_700_000_000)
-        .collect();
-    assert_eq!(seconds, [0, 120, 240, 240]);
+    let seconds = times.values().iter().map(|ms| ms / 1_000 - 1_700_000_000);
+    assert_eq!(seconds.collect::<Vec<i64>>(), [0, 120, 240, 240]);
     let snr = set["snr_db"].as_primitive::<Int8Type>();
     assert_eq!(snr.values(), &[-20, -28, -12, 3]);
     let power = set["power_dbm"].as_primitive::<Int8Type>();
     assert_eq!(power.values(), &[30, 23, 37, 20]);
     let band = set["band"].as_primitive::<Int32Type>();
     assert_eq!(band.values(), &[106, 105, 107, 107]);
-    for (name, expected) in [
-        (
-            "sender_latitude_deg",
-            [48.5, -34.895_832, 41.729_168, 48.145_832],
-        ),
-        (
-            "sender_longitude_deg",
-            [11.0, -56.208_332, -72.708_336, 11.625],
-        ),
-        (
-            "receiver_latitude_deg",
-            [38.9375, -41.270_832, 48.145_832, 48.145_832],
-        ),
-        (
-            "receiver_longitude_deg",
-            [-77.041_664, 174.708_33, 11.625, 11.625],
-        ),
-        ("distance_km", [6_757.358_7, 10_079.452, 6_335.780_7, 0.0]),
-        ("azimuth_deg", [297.025_56, 215.693_67, 52.362_4, 0.0]),
-        // 22:13:20, 22:15:20 and 22:17:20 on 14 November 2023.
-        (
-            "time_of_day_sin",
-            [-0.448_799, -0.440_984, -0.433_135, -0.433_135],
-        ),
-        (
-            "time_of_day_cos",
-            [0.893_633, 0.897_515, 0.901_329, 0.901_329],
-        ),
-    ] {
+    for (name, expected) in COMPUTED {
         for (found, expected) in floats(&set, name).into_iter().zip(expected) {
             let found = found.unwrap();
-            let within = f32::abs(expected) * 1e-6 + 1e-6;
+            let within = expected.abs() * 1e-6 + 1e-6;
             assert!(
                 (found - expected).abs() <= within,
                 "{name}: {found}, not {expected}"
             );
         }
     }
+}
+
+#[test]
+fn what_was_made_is_counted_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = six_spots(folder.path());
+    let out = folder.path().join("set.parquet");
+    let made = make(&table, &out, &[]);
+    assert_eq!((&made["spots"], &made["rows"]), (&6.into(), &4.into()));
+    let expected = serde_json::json!({
+        "rows": 2,
+        "first": { "id": 5, "station": "sender", "grid": "" },
+    });
+    assert_eq!(made["left_out"], expected);
+    assert_eq!(made["bytes"], out.metadata().unwrap().len());
 }
 
 #[test]
@@ -462,11 +458,12 @@ fn a_memory_that_is_too_small_is_said_in_words_of_the_command_line() {
     assert!(!out.exists());
 }
 
-/// The sort spills beyond its memory, and the set does not depend on it.
+/// The sort spills beyond its memory, and the set does not depend on it. Three million spots take
+/// some 170 MB to sort, so the bound below is one that a sort in memory does not keep.
 #[test]
 fn memory_is_bounded_and_does_not_change_the_set() {
     let folder = tempfile::tempdir().unwrap();
-    let table = many_spots(folder.path(), 600_000);
+    let table = many_spots(folder.path(), 3_000_000);
     let (wide, narrow) = (folder.path().join("wide"), folder.path().join("narrow"));
     let peak = |memory: &str, out: &Path| {
         let format = ["--format", "arrow", "--threads", "2", "--memory", memory];
@@ -476,7 +473,7 @@ fn memory_is_bounded_and_does_not_change_the_set() {
     };
     let (all, some) = (peak("1GiB", &wide), peak("24MiB", &narrow));
     assert!(
-        some + 32 < all,
+        some + 80 < all,
         "{some} MiB with --memory 24MiB, {all} MiB with 1GiB"
     );
     let (wide, narrow) = (fs::read(wide).unwrap(), fs::read(narrow).unwrap());

@@ -37,9 +37,9 @@ struct Made {
     seconds: f64,
 }
 
-/// `ingest-features`: makes the training set of the table below `db`, with `threads`. The clock runs
-/// in the child from opening the table until the file has its name; the checksum comes afterwards,
-/// by a reader that is not ours.
+/// `ingest-features`: makes the training set of the table below `db`, with `threads`. The clock
+/// runs in the child from opening the table until the file has its name; the checksum comes
+/// afterwards, by a reader that is not ours.
 pub(crate) fn features(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, RigError> {
     let table = Path::new(params.text("db")?).join(TABLE);
     let threads = params.count("threads")?.to_string();

@@ -37,8 +37,8 @@ impl DailyIndices {
     pub(super) async fn read(context: &SessionContext) -> Result<DailyIndices> {
         let mut daily = DailyIndices::default();
         for (at, (_, index)) in INDICES.iter().enumerate() {
-            // A day ends at midnight UTC. Times before 1970 are negative, so the division must round
-            // down and not towards zero.
+            // A day ends at midnight UTC. Times before 1970 are negative, so the division must
+            // round down and not towards zero.
             let sql = format!(
                 "SELECT CAST(floor(CAST(CAST(timestamp AS BIGINT) AS DOUBLE) / 86400000) AS BIGINT) \
                  AS day, avg(CAST(value AS DOUBLE)) AS value FROM solar \
@@ -64,7 +64,8 @@ impl DailyIndices {
         Ok(daily)
     }
 
-    /// The values of [`INDICES`] on a day since 1970, `None` for those that the table does not have.
+    /// The values of [`INDICES`] on a day since 1970, `None` for those that the table does not
+    /// have.
     pub(super) fn of_day(&self, day: i64) -> [Option<f32>; INDICES.len()] {
         self.days.get(&day).copied().unwrap_or_default()
     }
