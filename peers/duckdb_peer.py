@@ -1,4 +1,5 @@
-"""DuckDB as a peer: loads spot archives into a table on disk, and answers queries on it."""
+"""DuckDB as a peer: loads spot archives into a table on disk, answers queries on it, and makes a
+training set of it."""
 
 import os
 import time
@@ -7,6 +8,7 @@ import duckdb
 
 import door
 import spots
+import training_set
 
 TYPES = {
     "id": "UBIGINT", "timestamp": "BIGINT", "reporter": "VARCHAR", "reporter_grid": "VARCHAR",
@@ -127,6 +129,31 @@ def query_spots(params, scratch, phase):
     return spots.spots_reply(params["rows"], names, rows, times_s)
 
 
+def ingest_features(params, scratch, phase):
+    path = os.path.join(scratch, "features.parquet")
+    connection = duckdb.connect(
+        os.path.join(params["db"], "spots.duckdb"),
+        read_only=True,
+        config={"threads": params["threads"]},
+    )
+    spots_there = connection.execute("SELECT count(*) FROM spots").fetchone()[0]
+    at = time.perf_counter()
+    training_set.make(connection, path)
+    # Ours is on stable storage when its clock stops.
+    with open(path, "rb") as made:
+        os.fsync(made.fileno())
+    seconds = time.perf_counter() - at
+    count, sums = training_set.checksum(connection, path)
+    return {
+        "answer": {"count": count, "checksum": sums},
+        "metrics": {
+            "throughput": spots_there / seconds,
+            "time": seconds,
+            "set-bytes": os.path.getsize(path),
+        },
+    }
+
+
 if __name__ == "__main__":
     door.serve(
         duckdb.__version__,
@@ -135,5 +162,6 @@ if __name__ == "__main__":
             "query-prepare": query_prepare,
             "query-top-ten": query_top_ten,
             "query-spots": query_spots,
+            "ingest-features": ingest_features,
         },
     )

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub mod features;
 pub mod readback;
 pub mod tpch;
 
@@ -28,6 +29,9 @@ pub enum Command {
     /// Time one query inside this process, and print JSON
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
+    /// Make a training set of the spots of a table
+    #[command(after_help = features::EXAMPLES)]
+    Features(features::FeaturesArgs),
     /// Run and check the queries of TPC-H
     #[command(subcommand)]
     Tpch(tpch::TpchCommand),

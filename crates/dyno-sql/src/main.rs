@@ -54,6 +54,13 @@ fn run(cli: Cli) -> Result<Verdict> {
             let runtime = runtime(args.limits.limits().threads)?;
             runtime.block_on(cmd::bench::run(args, &mut io::stdout()))?;
         }
+        Command::Features(args) => {
+            let runtime = runtime(args.limits.limits().threads)?;
+            let result = runtime.block_on(cmd::features::run(args, &mut io::stdout()));
+            // As for a query: Ctrl-C does not wait for a sort.
+            runtime.shutdown_background();
+            result?;
+        }
         Command::Tpch(TpchCommand::Query(args)) => {
             let runtime = runtime(args.source.limits.limits().threads)?;
             let result = runtime.block_on(cmd::tpch::query::run(args, &mut io::stdout()));

@@ -43,8 +43,8 @@ pub use history::{
     HistoryShowArgs,
 };
 pub use ingest::{
-    AskArgs, GenerateArgs, Inflate, IngestArgs, IngestBenchArgs, IngestCommand, LoadArgs,
-    LoadSource, QueryArgs, ServerLoadArgs, StatusArgs, TableFormat,
+    AskArgs, FeaturesArgs, GenerateArgs, Inflate, IngestArgs, IngestBenchArgs, IngestCommand,
+    LoadArgs, LoadSource, QueryArgs, ServerLoadArgs, StatusArgs, TableFormat,
 };
 pub use log::{LogArgs, LogFormat, LogLevel};
 pub use pages::{

@@ -7,7 +7,7 @@ use anyhow::Context;
 
 /// Below this directory each peer has its own.
 pub fn peers_root() -> anyhow::Result<PathBuf> {
-    Ok(base("XDG_DATA_HOME", ".local/share")?.join("dynolab/peers"))
+    dyno_suite::peers_root().context("neither XDG_DATA_HOME nor HOME is set; set one of them")
 }
 
 /// Prepared data, scratch directories and known limits live below this, unless the user says
@@ -15,7 +15,7 @@ pub fn peers_root() -> anyhow::Result<PathBuf> {
 pub fn cache(chosen: Option<&Path>) -> anyhow::Result<PathBuf> {
     match chosen {
         Some(dir) => std::path::absolute(dir).with_context(|| format!("{}", dir.display())),
-        None => Ok(base("XDG_CACHE_HOME", ".cache")?.join("dynolab")),
+        None => Ok(cache_home()?.join("dynolab")),
     }
 }
 
@@ -26,15 +26,15 @@ pub fn existing(dir: &Path) -> &Path {
     there.unwrap_or(Path::new("/"))
 }
 
-fn base(variable: &str, below_home: &str) -> anyhow::Result<PathBuf> {
+fn cache_home() -> anyhow::Result<PathBuf> {
     // The specification says that relative paths are to be ignored.
-    if let Some(dir) = env::var_os(variable)
+    if let Some(dir) = env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .filter(|dir| dir.is_absolute())
     {
         return Ok(dir);
     }
-    let home = env::var_os("HOME")
-        .with_context(|| format!("neither {variable} nor HOME is set; set one of them"))?;
-    Ok(Path::new(&home).join(below_home))
+    let home =
+        env::var_os("HOME").context("neither XDG_CACHE_HOME nor HOME is set; set one of them")?;
+    Ok(Path::new(&home).join(".cache"))
 }

@@ -95,14 +95,14 @@ impl Session<'_> {
         };
         let mut jobs = Vec::new();
         for suite in suites {
-            let job = Job::plan(suite, self, &cache)?;
             // Of one suite the user wants to see why it fails. Among several it would only hide
             // those that ran, because the command could not end well.
-            match missing(&job.planned) {
-                Some(reason) if suites.len() > 1 => {
-                    eprintln!("{}: left out: {reason}", suite.name);
-                }
-                _ => jobs.push(job),
+            if suites.len() == 1 {
+                jobs.push(Job::plan(suite, self, &cache)?);
+                continue;
+            }
+            if let Some(rest) = without_missing(suite, self.size)? {
+                jobs.push(Job::plan(&rest, self, &cache)?);
             }
         }
         let seen = machine(&Root::system(), &cache, &mut || thread::sleep(PAUSE));
@@ -125,15 +125,35 @@ impl Session<'_> {
     }
 }
 
-/// Why no case of a plan can run on this machine; `None` if one can.
-pub fn missing(planned: &Planned) -> Option<String> {
-    let mut reasons = planned
-        .plan
-        .cases
-        .iter()
-        .map(|case| dyno_rigs::workload_missing(&case.workload, &case.params));
-    let first = reasons.next()??;
-    reasons.all(|reason| reason.is_some()).then_some(first)
+/// The cases of a plan that cannot run on this machine, each with the reason.
+pub fn missing(planned: &Planned) -> Vec<(String, String)> {
+    let cases = planned.plan.cases.iter();
+    cases
+        .filter_map(|case| {
+            let reason = dyno_rigs::workload_missing(&case.workload, &case.params)?;
+            Some((case.name.clone(), reason))
+        })
+        .collect()
+}
+
+/// The suite with the cases that can run on this machine, and what it lacks for the others on
+/// standard error. `None` if there is no such case.
+fn without_missing(suite: &Definition, size: Size) -> anyhow::Result<Option<Definition>> {
+    // What is missing does not depend on the peers, so the plan needs none.
+    let planned = Planned::new(suite, size, &[])?;
+    let missing = missing(&planned);
+    if let Some((_, reason)) = missing.first()
+        && missing.len() == planned.plan.cases.len()
+    {
+        eprintln!("{}: left out: {reason}", suite.name);
+        return Ok(None);
+    }
+    let mut rest = suite.clone();
+    for (case, reason) in missing {
+        eprintln!("{}: case {case} is not run: {reason}", suite.name);
+        rest.skip(case);
+    }
+    Ok(Some(rest))
 }
 
 /// A suite, ready to be run.

@@ -12,7 +12,7 @@ const COLUMNS: usize = 100;
 const BANNED: [&str; 5] = ["is no ", "nobody", "somebody", "whoever", "Which;"];
 
 /// Flags whose value is called differently in some commands, and why.
-const EXCEPTIONS: [(&str, &str); 6] = [
+const EXCEPTIONS: [(&str, &str); 7] = [
     (
         "--resume",
         "the name of a producer for `pubsub produce`, the directory of a record for `run`",
@@ -36,6 +36,10 @@ const EXCEPTIONS: [(&str, &str); 6] = [
     (
         "--into",
         "a table may be on a server, a download goes into a directory",
+    ),
+    (
+        "--out",
+        "`ingest features` makes one file, the others fill a directory",
     ),
 ];
 

@@ -6,6 +6,7 @@
 
 mod spots;
 mod tpch;
+mod training_set;
 
 use std::io;
 use std::path::PathBuf;
@@ -14,13 +15,14 @@ use serde::Serialize;
 
 pub use spots::spots;
 pub use tpch::{Texts, tables};
+pub use training_set::training_set;
 
 /// The count and the checksum of a table, or of several together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sum {
     /// The number of rows.
     pub count: u64,
-    /// The checksum of the rows, which does not depend on their order (FORMAT.md).
+    /// The checksum of the rows (FORMAT.md), which depends on their order in a training set alone.
     pub checksum: String,
 }
 

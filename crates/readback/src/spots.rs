@@ -83,7 +83,7 @@ fn position(group: &dyn RowGroupReader, name: &str) -> Result<usize, ParquetErro
 }
 
 /// The sum of value times weight over the rows of a group, modulo 2^64.
-fn column_sum(
+pub(crate) fn column_sum(
     group: &dyn RowGroupReader,
     name: &str,
     weights: &[u64],

@@ -19,6 +19,7 @@ mod pipeline;
 mod pubsub;
 mod quantiles;
 mod query;
+mod sage;
 mod sql;
 pub mod tpcc;
 mod tpch;
@@ -44,8 +45,9 @@ pub const DATA_VERSION: &str = "1";
 pub fn engine_of(workload: &str) -> &str {
     let family = workload.split('-').next().unwrap_or(workload);
     match family {
-        // Loading, queries in SQL and in plain words, and the whole way from a topic to a table.
-        "chain" | "clickhouse" | "llm" | "query" => "ingest",
+        // Loading, queries in SQL and in plain words, training, and the whole way from a topic to a
+        // table.
+        "chain" | "clickhouse" | "llm" | "query" | "sage" => "ingest",
         "tpcc" => "txn",
         other => other,
     }

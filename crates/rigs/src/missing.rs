@@ -9,6 +9,8 @@ use std::time::Duration;
 use dyno_ingest_clickhouse::private_server::PrivateServer;
 use serde_json::Value;
 
+use crate::sage;
+
 /// How long an endpoint may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(3);
 
@@ -18,6 +20,7 @@ pub fn workload_missing(workload: &str, params: &BTreeMap<String, Value>) -> Opt
     match workload {
         "clickhouse-load" => PrivateServer::missing(),
         "pages-device" => device_missing(),
+        "sage-train" => sage::missing(),
         "llm-beside" => {
             let endpoint = params.get("endpoint").and_then(Value::as_str)?;
             endpoint_missing(endpoint)

@@ -36,6 +36,8 @@ pub fn needs_sql(workload: &str, params: &BTreeMap<String, Value>) -> bool {
     let is = |name: &str, value: &str| params.get(name).is_some_and(|given| given == value);
     match workload {
         "query-top-ten" | "query-spots" | "ingest-load" | "ingest-pipeline" | "chain" => true,
+        // Training reads a set that the SQL engine made.
+        "ingest-features" | "sage-train" => true,
         "tpch-write" => !is("place", "null") || (is("mode", "baseline") && !is("format", "tbl")),
         _ => false,
     }

@@ -3,8 +3,8 @@
 use dyno_suite::protocol::{Reply, Request};
 
 use crate::{
-    Params, RigError, chain, clickhouse, ingest, llm, pages, pipeline, pubsub, query, tpcc, tpch,
-    txn,
+    Params, RigError, chain, clickhouse, ingest, llm, pages, pipeline, pubsub, query, sage, tpcc,
+    tpch, txn,
 };
 
 /// Runs one workload. The last argument is the peer to stand in for; `None` for our own engine.
@@ -35,6 +35,8 @@ const WORKLOADS: &[Workload] = &[
     workload("query-prepare", |p, r, _| query::prepare(p, &r.scratch)),
     workload("query-top-ten", |p, _, _| query::top_ten(p)),
     workload("query-spots", |p, _, _| query::spots(p)),
+    workload("ingest-features", |p, r, _| sage::features(p, &r.scratch)),
+    workload("sage-train", |p, r, _| sage::train(p, r)),
     workload("llm-beside", |p, r, _| llm::beside(p, r)),
     workload("tpch-write", |p, r, _| tpch::write(p, r)),
     workload("pubsub-flow", pubsub::flow),

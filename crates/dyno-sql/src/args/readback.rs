@@ -14,6 +14,11 @@ pub enum ReadbackCommand {
         /// Directory of the table, made by `dyno ingest load`
         table: PathBuf,
     },
+    /// Read a training set with the reader of the parquet crate
+    Features {
+        /// Parquet file of the set, made by `dyno ingest features`
+        set: PathBuf,
+    },
     /// Read TPC-H tables with the readers of parquet, orc-rust and csv
     Tpch(TpchReadbackArgs),
 }

@@ -33,6 +33,8 @@ pub enum IngestCommand {
     Load(LoadArgs),
     /// Run SQL on a table
     Query(QueryArgs),
+    /// Make a training set of the spots of a table, a row for each spot
+    Features(FeaturesArgs),
     /// Answer a question in plain words, with SQL that a language model writes
     Ask(AskArgs),
     /// Show what is in a table
@@ -205,6 +207,60 @@ pub struct QueryArgs {
     /// Use N threads [default: all]
     #[arg(long, value_name = "N", value_parser = one_or_more)]
     pub threads: Option<usize>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  dyno ingest features spots --out features.parquet
+  dyno ingest features spots --solar spots --out features.parquet --memory 256MiB
+  dyno ingest features spots --format arrow --out - | python3 train.py
+
+Rows are in the order of time. Columns: timestamp, sine and cosine of the time of the day and of the \
+year, latitude and longitude of sender and receiver, distance_km and azimuth_deg of the great circle \
+between them, band, power_dbm, and what is to be predicted, snr_db. With --solar also solar_flux_sfu, \
+sunspots, kp and ap, each the mean of the spot's day, which is empty where the table has no value.
+
+Positions are the middles of the Maidenhead grids. Spots whose grid is missing or is not a grid are \
+left out and counted.")]
+pub struct FeaturesArgs {
+    /// Directory of the table
+    #[arg(value_name = "DIR")]
+    pub table: PathBuf,
+    /// Write the training set to FILE, over an earlier one; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Write the training set as FORMAT
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "parquet")]
+    pub format: TrainingFormat,
+    /// Add the solar indices of each spot's day, from the table of the feed solar in DIR
+    #[arg(long, value_name = "DIR")]
+    pub solar: Option<PathBuf>,
+    /// Use N threads [default: all]
+    #[arg(long, value_name = "N", value_parser = one_or_more)]
+    pub threads: Option<usize>,
+    /// Use at most SIZE of memory to sort; beyond that spill to disk
+    #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "1GiB")]
+    pub memory: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TrainingFormat {
+    /// A Parquet file
+    Parquet,
+    /// A stream of Arrow record batches
+    Arrow,
+}
+
+impl TrainingFormat {
+    pub fn name(self) -> &'static str {
+        match self {
+            TrainingFormat::Parquet => "parquet",
+            TrainingFormat::Arrow => "arrow",
+        }
+    }
 }
 
 #[derive(Debug, ClapArgs)]

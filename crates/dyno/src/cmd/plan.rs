@@ -78,8 +78,15 @@ fn absent(planned: &Planned, chosen: &Chosen) -> BTreeMap<String, String> {
             format!("case {} needs it; {error}", case.name),
         );
     }
-    if let Some(reason) = session::missing(planned) {
-        absent.insert(planned.plan.suite.clone(), reason);
+    let missing = session::missing(planned);
+    match missing.first() {
+        Some((_, reason)) if missing.len() == planned.plan.cases.len() => {
+            absent.insert(planned.plan.suite.clone(), reason.clone());
+        }
+        _ => {
+            let cases = missing.into_iter();
+            absent.extend(cases.map(|(case, reason)| (format!("case {case}"), reason)));
+        }
     }
     absent
 }

@@ -14,10 +14,12 @@ use crate::running::Running;
 use crate::tree;
 
 /// Commands that start the SQL engine, which may not be built.
-const NEED_SQL: [&str; 4] = [
+const NEED_SQL: [&str; 6] = [
+    "dyno ingest features",
     "dyno ingest query",
     "dyno tpch query",
     "dyno tpch verify",
+    "dyno run sage",
     "dyno run wspr",
 ];
 /// Commands that need a run that a page made before.

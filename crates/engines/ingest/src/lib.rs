@@ -10,6 +10,7 @@ pub mod contract;
 mod error;
 pub mod generate;
 pub mod load;
+pub mod position;
 pub mod scan;
 pub mod source;
 pub mod table;

@@ -44,6 +44,7 @@ fn beside(metric: &str) -> (&'static str, Better) {
         name if operation_of(name).is_some() => ("ms", Better::Lower),
         name if name.ends_with("-us") => ("µs", Better::Lower),
         name if name.ends_with("-bytes") => ("B", Better::Lower),
+        name if name.ends_with("-db") => ("dB", Better::Lower),
         name if name.ends_with("-per-s") => ("1/s", Better::Higher),
         name if name.ends_with("-rate") => ("1/s", Better::Higher),
         name if name.ends_with("-s") || name.ends_with("-time") => ("s", Better::Lower),

@@ -233,6 +233,11 @@ impl Definition {
         self.selection = selection;
     }
 
+    /// Leaves out one more case, besides those that the selection leaves out.
+    pub fn skip(&mut self, case: String) {
+        self.selection.skip.push(case);
+    }
+
     pub(crate) fn selection(&self) -> &Selection {
         &self.selection
     }

@@ -264,6 +264,17 @@ impl Catalogue {
     }
 }
 
+/// The directory below which each peer has its own, after the XDG base directory specification.
+/// `None` if neither `XDG_DATA_HOME` nor `HOME` says where data lie.
+pub fn peers_root() -> Option<PathBuf> {
+    // The specification says that relative paths are to be ignored.
+    let data = env::var_os("XDG_DATA_HOME")
+        .map(PathBuf::from)
+        .filter(|dir| dir.is_absolute());
+    let data = data.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".local/share")))?;
+    Some(data.join("dynolab/peers"))
+}
+
 fn parse(file: &str, text: &str) -> Result<Peer, Error> {
     toml::from_str(text).map_err(|e| Error::Definition {
         file: file.to_string(),

@@ -4,6 +4,7 @@ mod ask;
 mod bench;
 mod clickhouse;
 mod collect;
+mod features;
 mod fetch;
 mod generate;
 mod load;
@@ -23,6 +24,7 @@ pub fn run(args: &IngestArgs, stop: &Stop) -> anyhow::Result<Exit> {
         IngestCommand::Gen(args) => generate::run(args, stop),
         IngestCommand::Load(args) => load::run(args, stop),
         IngestCommand::Query(args) => query::run(args),
+        IngestCommand::Features(args) => features::run(args),
         IngestCommand::Ask(args) => ask::run(args),
         IngestCommand::Status(args) => status::run(args),
         IngestCommand::Watch(args) => watch::run(args, stop),

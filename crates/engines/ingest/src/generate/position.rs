@@ -1,15 +1,13 @@
-//! The position of a station: Maidenhead grids, and paths between two of them on a sphere.
+//! The position of a station, and paths between two of them as archives have them.
 
-/// Mean radius of the Earth in km.
-const EARTH_KM: f64 = 6371.0;
+use crate::position::Position;
 
-/// A station's grid, with the sines and cosines of its centre, which computing a path needs.
+/// A station's grid, and the middle of its cell.
 #[derive(Debug, Clone)]
 pub(super) struct StationPosition {
     /// 4 or 6 characters, for example `JN58` or `JN58td`.
     pub(super) grid: Box<str>,
-    latitude: (f64, f64),
-    longitude: (f64, f64),
+    middle: Position,
 }
 
 /// A path from a sender to a receiver.
@@ -43,30 +41,18 @@ impl StationPosition {
         } else {
             (f64::from(n / 24 * 24 + 12), f64::from(e / 24 * 24 + 12))
         };
-        let latitude = (middle_n / 24.0 - 90.0).to_radians();
-        let longitude = (middle_e / 12.0 - 180.0).to_radians();
         StationPosition {
             grid: grid.into(),
-            latitude: libm::sincos(latitude),
-            longitude: libm::sincos(longitude),
+            middle: Position::from_degrees(middle_n / 24.0 - 90.0, middle_e / 12.0 - 180.0),
         }
     }
 
-    /// The path from here to there (haversine; Rust's libm, so that all machines round alike).
+    /// The path from here to there, rounded as receivers publish it.
     pub(super) fn path_to(&self, there: &StationPosition) -> Path {
-        let (sin_a, cos_a) = self.latitude;
-        let (sin_b, cos_b) = there.latitude;
-        let cos_turn = self.longitude.1 * there.longitude.1 + self.longitude.0 * there.longitude.0;
-        let sin_turn = there.longitude.0 * self.longitude.1 - there.longitude.1 * self.longitude.0;
-        // Rounding can push the value slightly out of 0 to 1, where the arc sine is not a number.
-        let half_chord_squared = (1.0 - (sin_a * sin_b + cos_a * cos_b * cos_turn)) / 2.0;
-        let angle = 2.0 * libm::asin(half_chord_squared.clamp(0.0, 1.0).sqrt());
-        let bearing =
-            libm::atan2(sin_turn * cos_b, cos_a * sin_b - sin_a * cos_b * cos_turn).to_degrees();
-        let azimuth_deg = (bearing.rem_euclid(360.0) + 0.5) as u16 % 360;
+        let path = self.middle.path_to(&there.middle);
         Path {
-            distance_km: (angle * EARTH_KM + 0.5) as u32,
-            azimuth_deg,
+            distance_km: (path.distance_km + 0.5) as u32,
+            azimuth_deg: (path.azimuth_deg + 0.5) as u16 % 360,
         }
     }
 }

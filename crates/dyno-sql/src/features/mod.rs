@@ -1,0 +1,156 @@
+//! A training set from a table of spots: one row a spot, in the order of time, numbers alone.
+//!
+//! Spots come from the engine sorted, batch by batch, so that a set may be larger than memory: the
+//! sort spills to disk, and no batch is kept once it is written.
+
+mod columns;
+mod out;
+mod solar;
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use datafusion::common::DataFusionError;
+use datafusion::prelude::SessionContext;
+use futures::StreamExt;
+use serde::Serialize;
+
+use crate::args::features::{FeaturesArgs, TrainingFormat};
+use crate::session::{self, Limits};
+
+pub use columns::LeftOut;
+use columns::Training;
+use out::SetWriter;
+use solar::DailyIndices;
+
+/// Spots that were reported within the same second are ordered by their number, so that the same
+/// table always makes the same set.
+const SPOTS: &str = "SELECT id, timestamp, grid, reporter_grid, band, power, snr FROM spots \
+                     ORDER BY timestamp, id";
+
+/// Most memory that each thread's sort keeps back for merging; the library's default.
+const MERGE_BYTES_MAX: usize = 10 << 20;
+
+/// What was made.
+#[derive(Debug, Serialize)]
+pub struct Made {
+    /// Rows of the set.
+    pub rows: u64,
+    /// Spots that were read, those that were left out among them.
+    pub spots: u64,
+    /// Spots without a position, which are not in the set.
+    pub left_out: LeftOut,
+    /// Rows whose day has no value of any index; 0 if no indices were requested.
+    pub rows_without_indices: u64,
+    /// Length of the file or of the stream.
+    pub bytes: u64,
+    /// From before the table was opened until the file had its name, on stable storage.
+    pub seconds: f64,
+}
+
+/// Makes the training set.
+///
+/// # Errors
+/// A table cannot be opened or read; the output cannot be written. A file then does not get its
+/// name; a stream ends without its end mark.
+pub async fn make(args: &FeaturesArgs) -> Result<Made> {
+    let began = Instant::now();
+    let limits = args.limits.limits();
+    let indices = match &args.solar {
+        None => None,
+        Some(table) => Some(daily_indices(table, limits).await?),
+    };
+    let context = session::open(&args.table, limits)?;
+    let expected = spots_of(&context).await?;
+    let mut training = Training::new(indices);
+    let mut writer = SetWriter::open(&args.out, args.format, training.schema())?;
+    reserve(&context, limits).await?;
+    let spots = write(&context, &mut training, &mut writer)
+        .await
+        .map_err(|error| too_little(error, limits))?;
+    // The session has one snapshot of the table, so a load that commits meanwhile changes neither
+    // count. If they differ, rows are missing from the set, and it must not get its name.
+    ensure!(
+        spots == expected,
+        "{spots} spots were sorted, and {} has {expected}",
+        args.table.display()
+    );
+    let bytes = writer.finish()?;
+    Ok(Made {
+        rows: training.rows(),
+        spots,
+        rows_without_indices: training.rows_without_indices(),
+        left_out: training.into_left_out(),
+        bytes,
+        seconds: began.elapsed().as_secs_f64(),
+    })
+}
+
+/// Sets how much of the memory each thread's sort keeps back for merging what it has spilled. The
+/// library's 10 MiB would leave nothing to sort in if the memory is small or the threads are many.
+async fn reserve(context: &SessionContext, limits: Limits) -> Result<()> {
+    let bytes = (limits.memory_bytes / limits.threads / 4).min(MERGE_BYTES_MAX);
+    let set = format!("SET datafusion.execution.sort_spill_reservation_bytes = {bytes}");
+    context.sql(&set).await?;
+    Ok(())
+}
+
+/// The error, in words for the command line if memory ran out.
+fn too_little(error: anyhow::Error, limits: Limits) -> anyhow::Error {
+    let exhausted = error.chain().any(|cause| {
+        let cause = cause.downcast_ref::<DataFusionError>();
+        cause.is_some_and(|cause| {
+            matches!(cause.find_root(), DataFusionError::ResourcesExhausted(_))
+        })
+    });
+    if !exhausted {
+        return error;
+    }
+    anyhow!(
+        "a memory of {} bytes is too small to sort the spots with {} threads; raise --memory, or lower \
+         --threads",
+        limits.memory_bytes,
+        limits.threads
+    )
+}
+
+/// Streams the spots of a session through `training` into `writer`, and returns how many there
+/// were.
+async fn write(
+    context: &SessionContext,
+    training: &mut Training,
+    writer: &mut SetWriter,
+) -> Result<u64> {
+    let mut sorted = context.sql(SPOTS).await?.execute_stream().await?;
+    let mut spots = 0;
+    while let Some(batch) = sorted.next().await {
+        let batch = batch?;
+        spots += batch.num_rows() as u64;
+        writer.write(&training.convert(&batch)?)?;
+    }
+    Ok(spots)
+}
+
+/// Spots that the table of a session has, by the footers of its files.
+async fn spots_of(context: &SessionContext) -> Result<u64> {
+    let spots = context.table("spots").await?.count().await?;
+    Ok(spots as u64)
+}
+
+async fn daily_indices(table: &Path, limits: Limits) -> Result<DailyIndices> {
+    let context = session::open(table, limits)?;
+    DailyIndices::read(&context)
+        .await
+        .with_context(|| format!("cannot read the solar indices of {}", table.display()))
+}
+
+impl TrainingFormat {
+    /// As the command line names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            TrainingFormat::Parquet => "parquet",
+            TrainingFormat::Arrow => "arrow",
+        }
+    }
+}
