@@ -1,7 +1,7 @@
 //! The experiments of `--why`: one resource of a case taken away in part, or doubled, at a time.
 //!
-//! What can be changed follows from the names of a case's parameters ([`RESOURCES`]) and from what the
-//! runner itself can do around any child: fewer processors, and scratch files in memory.
+//! What can be changed follows from the names of a case's parameters ([`RESOURCES`]) and from what
+//! the runner itself can do around any child: fewer processors, and scratch files in memory.
 
 use std::collections::BTreeMap;
 
