@@ -64,6 +64,7 @@ fn documents(tree: &Path) -> anyhow::Result<Vec<Document>> {
             text: published::results(&records, files),
         });
     }
+    documents.extend(published::reports(&records)?);
     let mut records = ClaimedRecords::below(tree);
     for path in markdown_files(tree)? {
         let text = fs::read_to_string(tree.join(&path))

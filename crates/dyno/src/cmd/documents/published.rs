@@ -8,6 +8,7 @@ use anyhow::Context;
 use dyno_record::{RunDir, Size, find_runs};
 use dyno_report::{Headline, Report, Standing, build_stored, headline};
 
+use super::Document;
 use super::markdown::{paragraph, table};
 
 /// A committed record, and how much of it may still be quoted.
@@ -45,6 +46,17 @@ pub fn read(results: &Path) -> anyhow::Result<Vec<Record>> {
     let folders = find_runs(results)?;
     let open = |folder: &PathBuf| Record::open(results, folder);
     folders.iter().map(open).collect()
+}
+
+/// The report of each record as the program prints it today, beside the record.
+pub fn reports(records: &[Record]) -> anyhow::Result<Vec<Document>> {
+    let document = |record: &Record| {
+        Ok(Document {
+            path: Path::new("results").join(&record.path).join("report.md"),
+            text: record.report.to_markdown()?,
+        })
+    };
+    records.iter().map(document).collect()
 }
 
 /// How a page names a file of a record.
