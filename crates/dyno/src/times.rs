@@ -5,8 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use dyno_record::{Arm, CasePlan, Outcome, RunDir};
+use dyno_record::{Arm, CasePlan, Outcome, Plan, RunDir, Size};
 use dyno_suite::Planned;
+use serde::Serialize;
 
 /// Name of the file below the cache.
 const FILE: &str = "times.json";
@@ -29,7 +30,8 @@ impl Times {
 
     /// Puts measured times in place of stated ones, and returns for how many cases.
     pub fn correct(&self, planned: &mut Planned) -> usize {
-        planned.measured_before(&|case, system| self.known.get(&key(case, system)).copied())
+        let data = Data::of(&planned.plan);
+        planned.measured_before(&|case, system| self.known.get(&key(&data, case, system)).copied())
     }
 
     /// Adds the samples of a record, in place of what was known of the same invocations.
@@ -38,6 +40,7 @@ impl Times {
     /// The record cannot be read, or the file cannot be written.
     pub fn learn(&mut self, record: &Path) -> anyhow::Result<()> {
         let stored = RunDir::open(record)?;
+        let data = Data::of(&stored.run.plan);
         for case in &stored.run.plan.cases {
             for system in &case.systems {
                 let samples = stored.samples.iter().filter(|sample| {
@@ -49,7 +52,7 @@ impl Times {
                 let mut seconds: Vec<f64> = samples.map(|sample| sample.wall_s).collect();
                 seconds.sort_by(f64::total_cmp);
                 if let Some(middle) = seconds.get(seconds.len() / 2) {
-                    self.known.insert(key(case, system), *middle);
+                    self.known.insert(key(&data, case, system), *middle);
                 }
             }
         }
@@ -59,13 +62,30 @@ impl Times {
     }
 }
 
+/// What decides how much data the cases of a plan work on. Their parameters name the data, and do
+/// not say how large it is.
+#[derive(Serialize)]
+struct Data {
+    size: Size,
+    set: BTreeMap<String, String>,
+}
+
+impl Data {
+    fn of(plan: &Plan) -> Data {
+        Data {
+            size: plan.size,
+            set: plan.set.clone(),
+        }
+    }
+}
+
 /// Names an invocation by all that decides how long it takes. A debug build takes several times as
 /// long as a release build and so has times of its own.
-fn key(case: &CasePlan, system: &str) -> String {
+fn key(data: &Data, case: &CasePlan, system: &str) -> String {
     let mut hasher = DefaultHasher::new();
     // The text of JSON has its keys in order, so equal parameters have equal texts. The hasher may
     // differ in another version of the program, which then starts without times.
-    let params = serde_json::to_string(&(&case.params, case.variants.get(system)));
+    let params = serde_json::to_string(&(data, &case.params, case.variants.get(system)));
     params.unwrap_or_default().hash(&mut hasher);
     let build = if cfg!(debug_assertions) {
         "debug"
@@ -119,12 +139,19 @@ estimate = { units_per_s = { other = 1 } }
         let mut times = Times::read(folder.path());
         assert_eq!(times.correct(&mut planned), 0);
         let case = planned.plan.cases[0].clone();
-        times.known.insert(key(&case, "dyno"), 2.0);
+        let data = Data::of(&planned.plan);
+        times.known.insert(key(&data, &case, "dyno"), 2.0);
         assert_eq!(times.correct(&mut planned), 1);
         assert_eq!(planned.needs(&|_, _| true).run_s, 60.0);
         let mut other = case.clone();
         other.params.insert("mode".to_owned(), "other".into());
-        assert_ne!(key(&case, "dyno"), key(&other, "dyno"));
-        assert_ne!(key(&case, "dyno"), key(&case, "slow"));
+        assert_ne!(key(&data, &case, "dyno"), key(&data, &other, "dyno"));
+        assert_ne!(key(&data, &case, "dyno"), key(&data, &case, "slow"));
+        // The same case on other data, which its parameters only name.
+        let mut full = Planned::new(&suite, Size::Full, &[]).expect("a plan");
+        assert_eq!(full.plan.cases[0].params, case.params);
+        assert_eq!(times.correct(&mut full), 0);
+        planned.plan.set.insert("rows".to_owned(), "5".to_owned());
+        assert_eq!(times.correct(&mut planned), 0);
     }
 }
