@@ -471,10 +471,10 @@ fn memory_is_bounded_and_does_not_change_the_set() {
         args.extend(format);
         peak_mib(&args)
     };
-    let (all, some) = (peak("1GiB", &wide), peak("24MiB", &narrow));
+    let (all, some) = (peak("1GiB", &wide), peak("64MiB", &narrow));
     assert!(
         some + 80 < all,
-        "{some} MiB with --memory 24MiB, {all} MiB with 1GiB"
+        "{some} MiB with --memory 64MiB, {all} MiB with 1GiB"
     );
     let (wide, narrow) = (fs::read(wide).unwrap(), fs::read(narrow).unwrap());
     assert!(
