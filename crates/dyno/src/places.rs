@@ -1,6 +1,5 @@
 //! The directories that the program uses, after the XDG base directory specification.
 
-use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -27,14 +26,6 @@ pub fn existing(dir: &Path) -> &Path {
 }
 
 fn cache_home() -> anyhow::Result<PathBuf> {
-    // The specification says that relative paths are to be ignored.
-    if let Some(dir) = env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .filter(|dir| dir.is_absolute())
-    {
-        return Ok(dir);
-    }
-    let home =
-        env::var_os("HOME").context("neither XDG_CACHE_HOME nor HOME is set; set one of them")?;
-    Ok(Path::new(&home).join(".cache"))
+    dyno_suite::user_directory("XDG_CACHE_HOME", ".cache")
+        .context("neither XDG_CACHE_HOME nor HOME is set; set one of them")
 }

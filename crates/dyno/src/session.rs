@@ -137,7 +137,7 @@ pub fn missing(planned: &Planned) -> Vec<(String, String)> {
 }
 
 /// The suite with the cases that can run on this machine, and what it lacks for the others on
-/// standard error. `None` if there is no such case.
+/// standard error. `None` if none of its cases can run.
 fn without_missing(suite: &Definition, size: Size) -> anyhow::Result<Option<Definition>> {
     // What is missing does not depend on the peers, so the plan needs none.
     let planned = Planned::new(suite, size, &[])?;

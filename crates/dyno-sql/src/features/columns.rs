@@ -218,7 +218,8 @@ fn computed(time_ms: i64, from: &Position, to: &Position) -> [f32; COMPUTED.len(
     let days = time_ms as f64 / DAY_MS as f64;
     let (day_sin, day_cos) = (days.rem_euclid(1.0) * TAU).sin_cos();
     let (year_sin, year_cos) = (days.rem_euclid(YEAR_DAYS) / YEAR_DAYS * TAU).sin_cos();
-    // Within a cell there is no path, and rounding would make any direction of it.
+    // Two stations in one cell have the same position. There is no path between them, and rounding
+    // would give it some direction.
     let path = match from == to {
         true => Path {
             distance_km: 0.0,

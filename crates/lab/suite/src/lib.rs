@@ -57,7 +57,7 @@ pub use estimate::CaseEstimate;
 pub use executor::{Ended, Executor, Exit, Invocation};
 pub use needs::{Needs, Resources, show_bytes};
 pub use order::{Slot, blocks};
-pub use peer::{Catalogue, Peer, PeerState, peers_root};
+pub use peer::{Catalogue, Peer, PeerState, peers_root, user_directory};
 pub use plan::Planned;
 pub use profile::Profiler;
 pub use progress::{Event, Observer};

@@ -267,12 +267,17 @@ impl Catalogue {
 /// The directory below which each peer has its own, after the XDG base directory specification.
 /// `None` if neither `XDG_DATA_HOME` nor `HOME` says where data lie.
 pub fn peers_root() -> Option<PathBuf> {
+    Some(user_directory("XDG_DATA_HOME", ".local/share")?.join("dynolab/peers"))
+}
+
+/// The directory that a variable of the XDG base directory specification names, or else the one
+/// below the home directory. `None` if `HOME` is needed and not set.
+pub fn user_directory(variable: &str, below_home: &str) -> Option<PathBuf> {
     // The specification says that relative paths are to be ignored.
-    let data = env::var_os("XDG_DATA_HOME")
+    let named = env::var_os(variable)
         .map(PathBuf::from)
         .filter(|dir| dir.is_absolute());
-    let data = data.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".local/share")))?;
-    Some(data.join("dynolab/peers"))
+    named.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(below_home)))
 }
 
 fn parse(file: &str, text: &str) -> Result<Peer, Error> {

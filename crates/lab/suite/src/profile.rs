@@ -33,6 +33,10 @@ const RECORD: [&str; 10] = [
     "--output",
 ];
 
+/// How many times as long as its case allows an invocation may take: copying stacks slows a program
+/// down.
+const PATIENCE: u32 = 2;
+
 /// A `perf` that can sample on this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Profiler(());
@@ -70,8 +74,7 @@ impl Invocation {
     pub(crate) fn sample_into(&mut self, data: &Path) {
         let record = RECORD.map(OsString::from).into_iter();
         self.start_by("perf", record.chain([data.into(), "--".into()]));
-        // Copying stacks slows a program down.
-        self.time_limit *= 2;
+        self.time_limit *= PATIENCE;
     }
 }
 
@@ -120,7 +123,7 @@ impl Runner<'_> {
         scratch.remove()?;
         let stacks = match ended {
             Ok(ended) if ended.exit == Exit::Stopped => Ok(None),
-            Ok(ended) => match invoke::judge(&ended, 2.0 * case.time_limit_s).1 {
+            Ok(ended) => match invoke::judge(&ended, f64::from(PATIENCE) * case.time_limit_s).1 {
                 Outcome::Done => read(&data).map(Some),
                 Outcome::Failed(reason) | Outcome::Hung(reason) => Err(reason),
             },

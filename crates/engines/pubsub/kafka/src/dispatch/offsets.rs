@@ -95,7 +95,8 @@ impl Session {
                 least_bytes: 0,
                 wait_ms: 0,
             })?;
-            // Retention has removed the row between the two questions, if there is none.
+            // An answer without rows ends the search: retention has removed the row between the two
+            // questions.
             from = i64::MAX;
             for row in fetched.stored_rows() {
                 let row = row?;

@@ -19,8 +19,8 @@ fn opinion(history: &History) -> adya::Report {
     adya::check(&theirs, adya::Workload::ListAppend, &adya::Opts::default())
 }
 
-/// Bad histories of lists that lie beyond it: it believes no timestamps, and calls a value that
-/// nobody wrote fine.
+/// Bad histories of lists that lie beyond it: it believes no timestamps, and accepts a value that no
+/// transaction wrote.
 const BEYOND: [&str; 3] = ["bad-future-read", "bad-same-stamp", "bad-nobody"];
 
 #[test]
