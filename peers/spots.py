@@ -106,6 +106,7 @@ def load_reply(count, sums, watch, threads, inputs_bytes, table_bytes):
         "metrics": {
             "throughput": count / watch.wall_s,
             "time": watch.wall_s,
+            "cpu": watch.cpu_s,
             "io-rate": inputs_bytes / watch.wall_s,
             "table-bytes": table_bytes,
             "effective-write": table_bytes / watch.wall_s,

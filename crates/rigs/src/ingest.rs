@@ -12,7 +12,7 @@ use dyno_ingest::table::Snapshot;
 use dyno_record::Answer;
 use dyno_suite::protocol::Reply;
 
-use crate::{Params, RigError, table_checksum};
+use crate::{Params, RigError, table_checksum, used};
 
 /// Months that one generator run makes; its calendar has 600.
 const MONTHS_TOGETHER: u64 = 500;
@@ -138,7 +138,9 @@ pub(crate) fn load(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, Rig
         inputs_bytes += file.metadata().map_err(|e| RigError::io(file, e))?.len();
     }
     let table = scratch.join(TABLE);
+    let cpu_before_s = used::cpu_s();
     let report = load_into(&files, workers, &table)?;
+    let cpu_s = used::cpu_s() - cpu_before_s;
     let table_bytes = Snapshot::open(&table)?.manifest().bytes();
     let sum = table_checksum(&table)?;
     let rows = report.rows() as f64;
@@ -147,6 +149,7 @@ pub(crate) fn load(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, Rig
     let mut metrics = BTreeMap::from([
         ("throughput".to_string(), per_second(rows)),
         ("time".to_string(), report.seconds),
+        ("cpu".to_string(), cpu_s),
         ("io-rate".to_string(), per_second(inputs_bytes as f64)),
         ("table-bytes".to_string(), table_bytes as f64),
         (

@@ -14,7 +14,7 @@ use dyno_ingest::table::Snapshot;
 use dyno_suite::protocol::Reply;
 
 use crate::ingest::{TABLE, load_into, to_parquet};
-use crate::{Params, RigError, table_checksum};
+use crate::{Params, RigError, table_checksum, used};
 
 /// Programs that unpack, the first that is installed.
 const UNPACKERS: [&str; 2] = ["pigz", "gzip"];
@@ -58,6 +58,9 @@ pub(crate) fn pipeline(params: &mut Params<'_>, scratch: &Path) -> Result<Reply,
     let workers = params.count("workers")?;
     let table = scratch.join(TABLE);
     let mut steps = Steps::default();
+    // The decompressor is a child, which the load that follows in this process is not.
+    let cpu_s = || used::cpu_s() + used::children_cpu_s();
+    let cpu_before_s = cpu_s();
     let report = match params.text("steps")? {
         "stream" => steps.run("load .csv.gz", || load_into(&files, workers, &table))?,
         "unpack" => {
@@ -77,6 +80,7 @@ pub(crate) fn pipeline(params: &mut Params<'_>, scratch: &Path) -> Result<Reply,
             return Err(params.wrong("steps", reason));
         }
     };
+    let cpu_s = cpu_s() - cpu_before_s;
     let table_bytes = Snapshot::open(&table)?.manifest().bytes();
     let answer = table_checksum(&table)?;
     let seconds: f64 = steps.done.iter().map(|(_, seconds)| seconds).sum();
@@ -95,6 +99,7 @@ pub(crate) fn pipeline(params: &mut Params<'_>, scratch: &Path) -> Result<Reply,
         metrics: BTreeMap::from([
             ("throughput".to_string(), report.rows() as f64 / seconds),
             ("time".to_string(), seconds),
+            ("cpu".to_string(), cpu_s),
             ("temporary-bytes".to_string(), temporary_bytes),
             ("table-bytes".to_string(), table_bytes as f64),
         ]),

@@ -51,6 +51,8 @@ fn site(out: &Path) -> PathBuf {
 /// The made-up run with a latency log in its open loop and the stages of one load.
 fn with_logs_and_stages() -> StoredRun {
     let mut stored = made_up::stored();
+    let facts = &mut stored.run.machine.facts;
+    facts.push(("logical cpus".to_owned(), "2".to_owned()));
     for sample in &mut stored.samples {
         if sample.case == "ask-open" && sample.arm == Arm::Main {
             let file = format!("{}-{}.hdr", sample.system, sample.block);
@@ -64,6 +66,11 @@ fn with_logs_and_stages() -> StoredRun {
             };
             stored.latencies.insert(file.clone(), log);
             sample.histogram = Some(file);
+        }
+        if sample.case == "load-csv-2" {
+            let time = sample.metrics["time"];
+            let busy = if sample.system == "dyno" { 1.9 } else { 1.1 };
+            sample.metrics.insert("cpu".to_owned(), time * busy);
         }
         if sample.case == "load-csv-2" && sample.system == "dyno" {
             for (stage, seconds) in [("inflate", 0.7), ("parse", 0.5), ("write", 0.1)] {
@@ -100,13 +107,13 @@ fn every_plot_is_drawn_and_hostile_text_does_nothing() {
     let Some(dom) = dom(&page, "#case-load-csv-2", &dir.path().join("profile")) else {
         return;
     };
-    // Seven strips, one sweep, one plot of percentiles, one of latency by time, one of stages, and
-    // one profile, which is not a drawing.
+    // Seven strips, one sweep, one plot of percentiles, one of latency by time, one of stages,
+    // one roofline, and one profile, which is not a drawing.
     assert!(
-        dom.contains("data-plots-drawn=\"12\""),
+        dom.contains("data-plots-drawn=\"13\""),
         "the script did not run to its end"
     );
-    assert_eq!(dom.matches("<svg").count(), 11);
+    assert_eq!(dom.matches("<svg").count(), 12);
     assert!(dom.contains("of all operations in the kept logs"));
     assert_eq!(dom.matches("<button").count(), 7, "a bar for each function");
     assert!(dom.contains("all processes: 100% of 1000 samples"));
@@ -122,9 +129,9 @@ fn every_plot_is_drawn_and_hostile_text_does_nothing() {
         .filter(|s| s.outcome == dyno_record::Outcome::Done);
     assert!(dom.matches("class=\"mark\"").count() >= dots.count());
     // Six of the seven cases have a control arm and so a band; six have a limit, the open loop has
-    // none.
+    // none. The roofline shows the limit once more.
     assert_eq!(dom.matches("class=\"band\"").count(), 6);
-    assert_eq!(dom.matches("class=\"limit\"").count(), 6);
+    assert_eq!(dom.matches("class=\"limit\"").count(), 7);
     assert!(
         !dom.contains("<img"),
         "text of the record became an element"

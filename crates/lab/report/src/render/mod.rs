@@ -8,6 +8,7 @@ mod markdown;
 mod plots;
 mod raw;
 mod rich_text;
+mod roofline;
 mod view;
 mod xlsx;
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dyno_record::{Better, CasePlan};
 use serde::Serialize;
 
+use super::roofline::{Roofline, roofline};
 use crate::model::{CaseReport, Figure, Flame, KeptLatencies, Report, Series, percentiles};
 
 /// Beyond this many dots a strip is a smear and the file grows without telling more.
@@ -20,6 +21,8 @@ pub(super) struct Plots {
     times: Vec<Sweep>,
     /// Cost of each stage, one for each case.
     stages: Vec<Stages>,
+    /// Rates below the roofs of the machine, one for each case; nothing where no system tells them.
+    rooflines: Vec<Option<Roofline>>,
     /// Profiles, in the order of the cases.
     flames: Vec<Flame>,
 }
@@ -95,6 +98,11 @@ impl Plots {
                 .cases
                 .iter()
                 .map(|case| stages(report, case))
+                .collect(),
+            rooflines: report
+                .cases
+                .iter()
+                .map(|case| roofline(report, case))
                 .collect(),
             flames: report
                 .cases

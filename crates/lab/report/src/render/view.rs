@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::plots::{Plots, parameter, stage_of};
 use super::raw::{RawRow, raw_row};
+use super::roofline::roofline;
 use crate::headline::{Headline, HeadlineRow, headline};
 use crate::lint::{Finding, lint_scope};
 use crate::model::{
@@ -124,6 +125,7 @@ struct CaseView {
     has_latency: bool,
     has_time: bool,
     has_stages: bool,
+    has_roofline: bool,
     flames: Vec<FlameView>,
     command: String,
     figures: Vec<FigureRow>,
@@ -377,6 +379,7 @@ fn case_view(
             || !case.latencies.is_empty(),
         has_time: !case.latencies.is_empty(),
         has_stages: figures().any(|f| stage_of(&f.metric).is_some()),
+        has_roofline: roofline(report, case).is_some(),
         flames: flame_views(report, index, case),
         figures: figures().map(figure_row).collect(),
     }

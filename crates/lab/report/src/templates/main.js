@@ -7,6 +7,7 @@ const kinds = {
   latency: (holder, index) => drawLatency(holder, data.latencies[index]),
   time: (holder, index) => drawSweep(holder, data.times[index]),
   flame: (holder, index) => drawFlame(holder, data.flames[index]),
+  roofline: (holder, index) => drawRoofline(holder, data.rooflines[index]),
   stages: (holder, index) => drawStages(holder, data.stages[index]),
 };
 

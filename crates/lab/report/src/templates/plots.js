@@ -150,6 +150,50 @@ function drawLatency(holder, plot) {
   listen(chart);
 }
 
+// Rates below two roofs: all processors at work, and the limit. Both axes begin at nothing or are
+// logarithmic, so that the roofs are straight lines.
+function drawRoofline(holder, plot) {
+  const chart = frame(holder, 380, "Rates below the roofs of the machine", plot.points.map((p) => p.system));
+  const [left, right, bottom] = [96, WIDTH - (NARROW ? 8 : 24), 330];
+  const top = legend(chart, plot.points.map((p) => p.system), left);
+  const costs = plot.points.map((p) => p.per_cpu_s);
+  const rates = plot.points.map((p) => p.rate);
+  const highest = Math.max(...costs) * plot.processors;
+  const roofs = plot.limit === null ? [highest] : [plot.limit, Math.min(highest, 2 * plot.limit)];
+  const log = wide([...costs]) || wide([...rates, ...roofs]);
+  const from = log ? Math.min(...costs) / 2 : 0;
+  const to = Math.max(...costs, (plot.limit ?? 0) / plot.processors) * 1.3;
+  const lowest = log ? Math.min(...rates, from * plot.processors) / 2 : 0;
+  const x = makeScale([from, to], left + 10, right - 10, { log });
+  const y = makeScale([lowest, Math.max(...rates, ...roofs) * 1.1], bottom, top, { log });
+  axisBelow(chart, x, top, bottom, "");
+  axisLeft(chart, y, left, right, plot.unit);
+  const work = plot.unit.replace(/^1\/s$/, "operations").replace(/\/s$/, "");
+  axisNote(chart, right, bottom + 38, `${work} in one processor second${log ? " (x and y logarithmic)" : ""}`);
+  const ceiling = Math.max(...rates, ...roofs) * 1.1;
+  const end = Math.min(to, ceiling / plot.processors);
+  const slope = { x1: x.at(from), y1: y.at(from * plot.processors), x2: x.at(end), y2: y.at(end * plot.processors) };
+  chart.svg.append(node("line", { class: "interval", ...slope }));
+  const busy = plot.processors === 1 ? "the processor busy" : `all ${plot.processors} processors busy`;
+  const middle = log ? from ** 0.3 * end ** 0.7 : end * 0.7;
+  const beside = { x: x.at(middle) - 8, y: y.at(middle * plot.processors) - 8, "text-anchor": "end" };
+  chart.svg.append(node("text", { class: "axis", ...beside }, busy));
+  if (plot.limit !== null) {
+    const height = y.at(plot.limit);
+    chart.svg.append(node("line", { class: "limit", x1: left, x2: right, y1: height, y2: height }));
+    const name = { class: "limit-name", x: left + 16, y: height - 7 };
+    chart.svg.append(node("text", name, `limit ${words(plot.limit, plot.unit)}`));
+  }
+  for (const p of plot.points) {
+    const reached = plot.limit === null ? "" : `, ${digits((100 * p.rate) / plot.limit)}% of the limit`;
+    const said =
+      `${p.system}: ${words(p.rate, plot.unit)}${reached}\n` +
+      `${digits(p.busy)} of ${plot.processors} processors busy, ${words(p.per_cpu_s, work)} in a processor second`;
+    mark(chart, x.at(p.per_cpu_s), y.at(p.rate), p.system, said, false);
+  }
+  listen(chart);
+}
+
 // The stages of each system as parts of one bar.
 function drawStages(holder, plot) {
   const names = [...new Set(plot.series.flatMap((s) => s.stages.map((stage) => stage[0])))];

@@ -13,16 +13,9 @@ use super::system::{System, Worker};
 use crate::Windows;
 use crate::windows::WINDOWS;
 
-/// The warm-up, which is not counted, lasts this fraction (1/5) of the measured time.
-pub(super) const WARM_UP: u32 = 5;
-
-/// Runs the warm-up and then the measured time.
-pub(super) fn run(params: &K2Params, system: &System) -> Result<Seen, K2Error> {
-    once(params, system, params.duration / WARM_UP, 1)?;
-    once(params, system, params.duration, 2)?.whole()
-}
-
-fn once(
+/// Runs transactions for `duration`. The warm-up and the measured time differ in `phase`, so that
+/// they do not draw the same transactions.
+pub(super) fn run(
     params: &K2Params,
     system: &System,
     duration: Duration,
@@ -46,8 +39,6 @@ fn once(
     };
     let outcome = drive(&SystemClock::start(), &options, |thread| {
         let made = system.worker(params);
-        // The phase is part of the client's number, so the measured run does not draw the same
-        // transactions as the warm-up.
         let client = phase << 32 | thread as u64;
         let mut draw = Draw::new(params, client);
         let mut worker = made.map_err(|error| error.to_string());

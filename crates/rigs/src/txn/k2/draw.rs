@@ -25,21 +25,15 @@ pub(super) struct Draw<'a> {
     params: &'a K2Params,
     random: Random,
     next: u64,
-    zipf: Option<Zipf>,
 }
 
 impl<'a> Draw<'a> {
     /// The transactions of `client`; equal seeds give equal transactions.
     pub fn new(params: &'a K2Params, client: u64) -> Draw<'a> {
-        let zipf = match params.keys {
-            Keys::Rows { rows, theta } if theta > 0.0 => Some(Zipf::new(rows, theta)),
-            _ => None,
-        };
         Draw {
             params,
             random: Random::new(mix(params.seed ^ mix(client))),
             next: mix(client) << 32,
-            zipf,
         }
     }
 
@@ -83,13 +77,14 @@ impl<'a> Draw<'a> {
 
     fn key(&mut self) -> u64 {
         let bits = self.random.bits();
-        match (self.params.keys, &self.zipf) {
-            (Keys::Fresh, _) => bits % FRESH,
-            (Keys::Rows { rows, .. }, None) => bits % rows,
+        match self.params.keys {
+            Keys::Fresh => bits % FRESH,
+            Keys::Rows { rows, zipf: None } => bits % rows,
             // Hashed, so that the most frequent keys are not neighbours.
-            (Keys::Rows { rows, .. }, Some(zipf)) => {
-                mix(zipf.rank((bits >> 11) as f64 / (1u64 << 53) as f64)) % rows
-            }
+            Keys::Rows {
+                rows,
+                zipf: Some(zipf),
+            } => mix(zipf.rank((bits >> 11) as f64 / (1u64 << 53) as f64)) % rows,
         }
     }
 }
@@ -162,7 +157,8 @@ fn differences(bytes: &[u8], expected: u8) -> u8 {
 }
 
 /// Draws ranks by Zipf's law with the formula of Gray et al. (SIGMOD 1994), as YCSB does.
-struct Zipf {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Zipf {
     rows: f64,
     theta: f64,
     alpha: f64,
@@ -171,7 +167,9 @@ struct Zipf {
 }
 
 impl Zipf {
-    fn new(rows: u64, theta: f64) -> Zipf {
+    /// The law with the exponent `theta`, above 0 and below 1. It sums over all rows, a tenth of a
+    /// second for a million, which is why it is made once and not by every client.
+    pub fn new(rows: u64, theta: f64) -> Zipf {
         let sum = |n: u64| (1..=n).map(|i| (i as f64).powf(-theta)).sum::<f64>();
         let (zeta, rows) = (sum(rows), rows as f64);
         let eta = (1.0 - (2.0 / rows).powf(1.0 - theta)) / (1.0 - sum(2) / zeta);

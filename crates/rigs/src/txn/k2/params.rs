@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dyno_txn_node::Durability;
 
+use super::draw::Zipf;
 use crate::peers::unknown;
 use crate::{Params, RigError};
 
@@ -73,8 +74,8 @@ pub(super) enum Form {
 pub(super) enum Keys {
     /// K2's keys: uniform over 2^31 and absent at first; a transaction reads what it wrote.
     Fresh,
-    /// Rows that exist, drawn with the exponent `theta` of Zipf's law; 0 is uniform.
-    Rows { rows: u64, theta: f64 },
+    /// Rows that exist, drawn by Zipf's law or, without one, uniformly.
+    Rows { rows: u64, zipf: Option<Zipf> },
 }
 
 impl Transport {
@@ -206,7 +207,10 @@ fn read_keys(params: &mut Params<'_>) -> Result<Keys, RigError> {
         None if theta == 0.0 => Ok(Keys::Fresh),
         None => Err(params.wrong("theta-percent", "fresh keys are uniform".to_owned())),
         Some(0) => Err(params.wrong("keys", "no rows".to_owned())),
-        Some(rows) if (0.0..1.0).contains(&theta) => Ok(Keys::Rows { rows, theta }),
+        Some(rows) if (0.0..1.0).contains(&theta) => Ok(Keys::Rows {
+            rows,
+            zipf: (theta > 0.0).then(|| Zipf::new(rows, theta)),
+        }),
         Some(_) => Err(params.wrong("theta-percent", format!("{percent} is not within 0 and 99"))),
     }
 }

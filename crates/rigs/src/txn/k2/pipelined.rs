@@ -7,7 +7,6 @@ use dyno_measure::{Arrivals, Clock, Schedule, SystemClock};
 use dyno_txn_api::{Committed, Options, Pipeline, Retry};
 
 use super::K2Error;
-use super::blocking::WARM_UP;
 use super::draw::{Draw, Transaction};
 use super::params::K2Params;
 use super::seen::{Seen, TRIES_MAX};
@@ -16,13 +15,9 @@ use super::system::{System, request, values};
 /// The longest single wait for an answer.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// Runs the warm-up and then the measured time.
-pub(super) fn run(params: &K2Params, system: &System) -> Result<Seen, K2Error> {
-    once(params, system, params.duration / WARM_UP, 1)?;
-    once(params, system, params.duration, 2)?.whole()
-}
-
-fn once(
+/// Runs transactions for `duration`. The warm-up and the measured time differ in `phase`, so that
+/// they do not draw the same transactions.
+pub(super) fn run(
     params: &K2Params,
     system: &System,
     duration: Duration,
