@@ -123,6 +123,7 @@ fn text(
                 .unwrap_or_else(|| "not known".to_string()),
         ]);
     }
+    let tables = tables(planned);
     let mut data = terminal::table(&["data", "made by", "state"]);
     for section in &planned.data {
         for system in &section.systems {
@@ -140,7 +141,7 @@ fn text(
         format!("{}; --case NAME runs one whole.\n", capitalised(&text))
     });
     format!(
-        "{}: {}\n{cases}\n{data}\n{left_out}{absent}{} timed invocations, about {} after {} of preparation; no block \
+        "{}: {}\n{cases}\n{tables}\n{data}\n{left_out}{absent}{} timed invocations, about {} after {} of preparation; no block \
          starts after {}.\nIt needs {} of disk and {} of memory.",
         planned.plan.suite,
         planned.plan.title,
@@ -151,6 +152,26 @@ fn text(
         show_bytes(needs.disk_bytes),
         show_bytes(needs.memory_bytes),
     )
+}
+
+/// The tables that the report will have, each with the time of the cases that it is made of. A case
+/// may be part of several, so the times add up to more than the run.
+fn tables(planned: &Planned) -> comfy_table::Table {
+    let mut tables = terminal::table(&["table of the report", "cases", "in all"]);
+    for table in &planned.plan.tables {
+        let mut names: Vec<&str> = table.rows.iter().map(|row| row.case.as_str()).collect();
+        // Rows of one case stand side by side, one for each system.
+        names.dedup();
+        let cases = planned.plan.cases.iter().zip(&planned.estimates);
+        let of_table = cases.filter(|(case, _)| names.contains(&case.name.as_str()));
+        let total_s: f64 = of_table.map(|(_, estimate)| estimate.total_s).sum();
+        let (cases, total) = match names.is_empty() {
+            true => ("not at this size".to_owned(), String::new()),
+            false => (names.join(", "), show_seconds(total_s)),
+        };
+        tables.add_row([table.title.clone(), cases, total]);
+    }
+    tables
 }
 
 fn capitalised(text: &str) -> String {
