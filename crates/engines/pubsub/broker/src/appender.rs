@@ -170,7 +170,6 @@ impl Appender {
             topic_id,
             partition: number,
         } = partition.key;
-        let end = partition.tail.lock().offsets().1;
         self.link.run(|connection| {
             connection
                 .client()
@@ -181,7 +180,7 @@ impl Appender {
                         &number,
                         &batch.producer_id,
                         &batch.first_sequence,
-                        &end,
+                        &i64::MAX,
                     ],
                 )
                 .map(|row| row.get(0))

@@ -44,6 +44,34 @@ fn what_is_acknowledged_is_in_the_log_and_is_fetched() {
     );
 }
 
+/// Two appends whose answers were lost are committed behind what the broker knows as the end of the
+/// partition. A repetition of the first one still gets its offset.
+#[test]
+fn a_repetition_is_found_behind_the_end_that_the_broker_knows() {
+    let Some(served) = served("broker") else {
+        return;
+    };
+    let topic_id = served.topic("t", 1);
+    let broker = served.broker("s", 1);
+    let client = client(&broker);
+    let id = new_producer(&client);
+    let mut connection = served.connection();
+    for sequence in 0..3_i64 {
+        let value = format!("{sequence}").into_bytes();
+        let sent = connection.client().query_one(
+            "SELECT first_offset FROM pubsub.send_batch('t', $1, NULL, NULL, 0, $2, $3)",
+            &[&vec![value], &id, &sequence],
+        );
+        assert_eq!(sent.unwrap().get::<_, i64>(0), sequence);
+    }
+    for sequence in 0..3_i64 {
+        let value = format!("{sequence}").into_bytes();
+        let again = produced(&client, &produce_of(topic_id, 0, id, sequence, &[&value]));
+        assert!(again.duplicate);
+        assert_eq!(again.base_offset, sequence);
+    }
+}
+
 #[test]
 fn many_producers_are_merged_and_every_record_comes_once_in_its_producers_order() {
     let Some(served) = served("broker") else {

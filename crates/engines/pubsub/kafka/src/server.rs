@@ -53,6 +53,26 @@ pub struct Options {
     pub registry: Registry,
 }
 
+impl Options {
+    /// A server at `listen` behind which is the broker of this process: in the clear, for clients
+    /// without a token, with room for a hundred of them.
+    pub fn new(dsn: Dsn, broker: Address, listen: SocketAddr) -> Options {
+        Options {
+            dsn,
+            broker_address: broker.to_string(),
+            broker,
+            listen,
+            advertise: None,
+            token: None,
+            tls: None,
+            lease: Duration::from_secs(10),
+            memory_bytes: 64 << 20,
+            most_connections: 100,
+            registry: Registry::new(),
+        }
+    }
+}
+
 /// Why a server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum KafkaError {
@@ -115,6 +135,8 @@ impl KafkaServer {
         // Clients are told of this server as soon as it is entered, which is before it accepts. It
         // listens already, so the system keeps those that come meanwhile.
         let node = store.enter((&host, port), &options.broker_address, options.lease)?;
+        // So that the database may be away from here on without clients losing this server.
+        store.nodes(node)?;
         let coordinator = Coordinator::new(seed(node));
         coordinator.lease_until(leased_until);
         let shared = Arc::new(Shared {

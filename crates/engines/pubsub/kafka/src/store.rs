@@ -17,6 +17,8 @@ pub struct Store {
     dsn: Dsn,
     pool: Mutex<Pool>,
     freed: Condvar,
+    /// What [`Store::nodes`] found last.
+    last_nodes: Mutex<(Vec<Node>, String)>,
 }
 
 #[derive(Default)]
@@ -65,6 +67,7 @@ impl Store {
             dsn: dsn.clone(),
             pool: Mutex::default(),
             freed: Condvar::new(),
+            last_nodes: Mutex::default(),
         }
     }
 
@@ -187,7 +190,16 @@ impl Store {
             port: row.get(2),
             broker_address: row.get(3),
         });
-        Ok((nodes.collect(), identity))
+        let found = (nodes.collect(), identity);
+        self.last_nodes.lock().clone_from(&found);
+        Ok(found)
+    }
+
+    /// The same; while the database is away, what it said last. A client removes all servers that
+    /// it is not told of, and librdkafka finds none again after an empty list.
+    pub fn nodes_or_last(&self, own: i32) -> (Vec<Node>, String) {
+        let found = self.nodes(own);
+        found.unwrap_or_else(|_| self.last_nodes.lock().clone())
     }
 
     /// The topics of these names, or all. Topics with partitions on other clusters are left out,

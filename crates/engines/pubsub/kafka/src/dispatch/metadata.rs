@@ -28,13 +28,7 @@ impl Session {
         let names: Option<Vec<String>> = (request.topics)
             .filter(|topics| header.version != EMPTY_IS_ALL || !topics.is_empty())
             .map(|topics| topics.into_iter().map(|topic| topic.name).collect());
-        // Without the database nothing is known but this server, and a client asks again for
-        // topics without a leader.
-        let (nodes, cluster) = self
-            .shared
-            .store
-            .nodes(self.shared.node)
-            .unwrap_or_default();
+        let (nodes, cluster) = self.shared.store.nodes_or_last(self.shared.node);
         let topics = self
             .topics(names.as_deref(), &nodes)
             .unwrap_or_else(|error| {

@@ -207,3 +207,22 @@ fn what_is_no_longer_in_memory_is_read_to_its_end() {
     let read = ok(&mut consume(&["-C", "-t", "long", "-e", "-f", "%s\n"]), "");
     assert_eq!(read.lines().count(), 30_000);
 }
+
+/// A client that is told of no server forgets all that it knew, and stays without any.
+#[test]
+fn a_server_is_listed_while_its_database_is_away() {
+    let what = "kcat lists servers without a database";
+    let Some(mut served) = Served::start(what, None) else {
+        return;
+    };
+    let Some(kcat) = kcat(&served, what) else {
+        return;
+    };
+    served.cluster.kill_all().expect("a server to kill");
+    let listed = ok(&mut kcat(&["-L"]), "");
+    let own = format!("at {}", served.address());
+    assert!(
+        listed.contains(" 1 brokers:") && listed.contains(&own),
+        "{listed}"
+    );
+}

@@ -9,7 +9,7 @@ use dyno_postgres::{Cluster, Options as ClusterOptions};
 use dyno_pubsub::{Connection, Dsn, TopicOptions};
 use dyno_pubsub_broker::{Broker, Options as BrokerOptions};
 use dyno_pubsub_kafka::{KafkaServer, Options};
-use dyno_serve::{Registry, Token};
+use dyno_serve::Token;
 use tempfile::TempDir;
 
 /// All of it, gone with the value: the server first, the database last.
@@ -90,17 +90,13 @@ pub fn leased(
     options.token.clone_from(&token);
     let broker = Broker::start(options).expect("a broker");
     let kafka = KafkaServer::start(Options {
-        dsn: dsn.clone(),
-        broker: socket.clone(),
-        broker_address: socket.to_string(),
-        listen: "127.0.0.1:0".parse().expect("an address"),
-        advertise: None,
         token,
-        tls: None,
         lease,
-        memory_bytes: 64 << 20,
-        most_connections: 100,
-        registry: Registry::new(),
+        ..Options::new(
+            dsn.clone(),
+            socket,
+            "127.0.0.1:0".parse().expect("an address"),
+        )
     });
     (broker, kafka.expect("a server for Kafka's clients"))
 }
