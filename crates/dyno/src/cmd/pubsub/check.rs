@@ -36,9 +36,11 @@ pub fn run(args: &PubsubCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
         CheckedWay::Sql => Mode::Sql,
         CheckedWay::Broker => Mode::Broker,
         CheckedWay::Queue => Mode::Queue,
+        CheckedWay::Kafka => Mode::Kafka,
     };
     options.nodes = usize::from(args.nodes);
     options.brokers = usize::from(args.brokers);
+    options.python.clone_from(&args.python);
     options.soak = args.soak;
     options.narrate = !args.json;
     let outcome = until_asked(&options, stop).with_context(|| {

@@ -1,5 +1,7 @@
 //! The jobs of child processes.
 
+use std::net::SocketAddr;
+
 use serde::{Deserialize, Serialize};
 
 /// The job of one child process, with all that it needs to know.
@@ -26,6 +28,8 @@ pub enum Speech {
     Library,
     /// By calling the SQL functions, as any driver can.
     Sql,
+    /// Through librdkafka, with Kafka's protocol.
+    Kafka,
 }
 
 /// The job of a producer.
@@ -33,7 +37,7 @@ pub enum Speech {
 pub struct ProduceJob {
     /// Which interface it uses.
     pub speech: Speech,
-    /// The address, as `Producer::open` takes it.
+    /// The address, as `Producer::open` takes it, or Kafka's list of servers.
     pub endpoint: String,
     /// The name of the topic.
     pub topic: String,
@@ -55,7 +59,7 @@ pub struct ProduceJob {
 pub struct ConsumeJob {
     /// Which interface it uses.
     pub speech: Speech,
-    /// The address, as `Consumer::open` takes it.
+    /// The address, as `Consumer::open` takes it, or Kafka's list of servers.
     pub endpoint: String,
     /// The name of the topic.
     pub topic: String,
@@ -107,6 +111,8 @@ pub struct BrokerJob {
     pub listen: String,
     /// Where clients reach it, which is a proxy in front of that address.
     pub advertise: String,
+    /// Where it serves clients of Kafka, if it does.
+    pub kafka: Option<SocketAddr>,
     /// For how long a silent broker keeps its partitions, milliseconds.
     pub lease_ms: u64,
 }

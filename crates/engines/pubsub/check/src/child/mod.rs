@@ -7,6 +7,7 @@
 mod broker;
 mod events;
 mod job;
+pub mod kafka;
 mod library;
 mod process;
 mod queue;
@@ -39,6 +40,9 @@ pub enum ChildError {
         /// What the refusal said.
         reason: String,
     },
+    /// The job is one for [`kafka::SCRIPT`].
+    #[error("this program does not speak Kafka's protocol; the check's script for Python does")]
+    Foreign,
     /// A message that is not one of the check's came out.
     #[error("damaged message: {0}")]
     Damaged(String),
@@ -64,10 +68,12 @@ pub fn run(argument: &str) -> Result<(), ChildError> {
         Job::Produce(job) => match job.speech {
             Speech::Library => library::produce(&job, events),
             Speech::Sql => sql::produce(&job, events),
+            Speech::Kafka => Err(ChildError::Foreign),
         },
         Job::Consume(job) => match job.speech {
             Speech::Library => library::consume(&job, events),
             Speech::Sql => sql::consume(&job, events),
+            Speech::Kafka => Err(ChildError::Foreign),
         },
         Job::Send(job) => queue::send(&job, events),
         Job::Work(job) => queue::work(&job, events),

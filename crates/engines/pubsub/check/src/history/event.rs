@@ -34,7 +34,7 @@ pub enum What {
         /// The message that was sent before under this identity.
         #[serde(flatten)]
         identity: Identity,
-        /// Its place in its partition; in queue mode its number.
+        /// Its place in its partition, negative if that was not told; in queue mode its number.
         #[serde(rename = "o")]
         offset: i64,
     },

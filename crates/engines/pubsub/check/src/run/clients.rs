@@ -1,13 +1,16 @@
 //! The processes of a run, and the replacement of those that are killed.
 
+use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::servers::{self, NAME};
 use super::{Mode, Options, Recorder, RunError};
 use crate::child::{
-    BrokerJob, ConsumeJob, Ended, Job, Process, ProduceJob, SendJob, Speech, WorkJob,
+    BrokerJob, ConsumeJob, Ended, Job, Process, ProduceJob, SendJob, Speech, WorkJob, kafka,
 };
 
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -16,6 +19,8 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Clients {
     program: Vec<String>,
+    /// What producers and consumers run, which for Kafka is not our program.
+    client: Vec<String>,
     dir: PathBuf,
     recorder: Arc<Recorder>,
     template: Template,
@@ -38,6 +43,8 @@ struct Template {
     lease_ms: u64,
     brokers: usize,
     careless: bool,
+    /// Where each broker serves clients of Kafka, if that is judged.
+    kafka: Vec<SocketAddr>,
 }
 
 impl Clients {
@@ -47,8 +54,13 @@ impl Clients {
         server: &str,
         recorder: &Arc<Recorder>,
     ) -> Result<Self, RunError> {
+        let (client, kafka) = match options.mode {
+            Mode::Kafka => (kafka_client(options)?, kafka_addresses(options)?),
+            _ => (options.program.clone(), Vec::new()),
+        };
         let mut clients = Self {
             program: options.program.clone(),
+            client,
             dir: options.dir.clone(),
             recorder: recorder.clone(),
             template: Template {
@@ -61,13 +73,14 @@ impl Clients {
                 lease_ms: options.lease_ms,
                 brokers: options.brokers,
                 careless: options.careless,
+                kafka,
             },
             lives: 0,
             brokers: Vec::new(),
             producers: Vec::new(),
             consumers: Vec::new(),
         };
-        if options.mode == Mode::Broker {
+        if options.mode.has_brokers() {
             for at in 0..options.brokers {
                 let broker = clients.broker(at)?;
                 clients.brokers.push(broker);
@@ -146,7 +159,11 @@ impl Clients {
     }
 
     fn spawn(&self, name: &str, job: &Job) -> Result<Process, RunError> {
-        let started = Process::start(&self.program, job, name, &self.dir, &self.recorder);
+        let program = match job {
+            Job::Broker(_) => &self.program,
+            _ => &self.client,
+        };
+        let started = Process::start(program, job, name, &self.dir, &self.recorder);
         Ok(started?)
     }
 
@@ -160,6 +177,10 @@ impl Clients {
             }
             Mode::Sql | Mode::Queue => (template.server.clone(), Speech::Sql),
             Mode::Direct => (template.server.clone(), Speech::Library),
+            Mode::Kafka => {
+                let all: Vec<String> = template.kafka.iter().map(ToString::to_string).collect();
+                (all.join(","), Speech::Kafka)
+            }
         }
     }
 
@@ -224,8 +245,35 @@ impl Clients {
             dsn: self.template.server.clone(),
             listen: unix(servers::behind_front(&self.dir, at)),
             advertise: unix(servers::broker_socket(&self.dir, at)),
+            kafka: self.template.kafka.get(at).copied(),
             lease_ms: self.template.lease_ms,
         });
         self.spawn(&format!("broker{life}"), &job)
     }
+}
+
+/// The program that is a client of Kafka.
+fn kafka_client(options: &Options) -> Result<Vec<String>, RunError> {
+    let python = &options.python;
+    let failed = |reason: String| {
+        let text = format!("{} is not a client of Kafka: {reason}", python.display());
+        RunError::Options(text)
+    };
+    // Without the package every client would end by itself, each with a trace instead of a reason.
+    let imported = Command::new(python)
+        .args(["-c", "import confluent_kafka"])
+        .output()
+        .map_err(|error| failed(error.to_string()))?;
+    if !imported.status.success() {
+        return Err(failed("it has no package confluent-kafka".to_owned()));
+    }
+    kafka::program(python, &options.dir).map_err(|error| failed(error.to_string()))
+}
+
+/// An address for each broker, which it keeps over its lives, as the clients are told all of them
+/// at the beginning.
+fn kafka_addresses(options: &Options) -> Result<Vec<SocketAddr>, RunError> {
+    let address = |_| Ok(SocketAddr::from(([127, 0, 0, 1], dyno_ports::free()?)));
+    let all: io::Result<Vec<SocketAddr>> = (0..options.brokers).map(address).collect();
+    all.map_err(|error| RunError::Options(format!("no port for a broker: {error}")))
 }

@@ -138,7 +138,7 @@ impl Run<'_> {
         let mut drain = Drain::new(Instant::now());
         let mut client = self.servers.connect()?;
         loop {
-            let left = judge::undone(&mut client, self.options.mode, NAME)?;
+            let left = judge::undone(&mut client, self.options, NAME)?;
             if left == 0 {
                 break;
             }
@@ -204,7 +204,7 @@ fn check(options: &Options) -> Result<(), RunError> {
     if options.producers == 0 || options.consumers == 0 || options.partitions == 0 {
         return wrong("it needs a producer, a consumer and a partition");
     }
-    if options.mode == Mode::Broker && options.brokers == 0 {
+    if options.mode.has_brokers() && options.brokers == 0 {
         return wrong("it needs a broker");
     }
     if options.mode != Mode::Queue && options.groups == 0 {

@@ -39,6 +39,13 @@ pub fn outcome(
         Mode::Queue => queue(options, servers, recorder, crashes == 0, drained)?,
         _ => log(options, servers, recorder, crashes, drained)?,
     };
+    if options.mode == Mode::Kafka {
+        left_out.push(
+            "how often Kafka's groups are given a message again, which they do not count, and \
+             commits of outdated generations, which librdkafka does not tell"
+                .to_owned(),
+        );
+    }
     if soak.as_ref().is_some_and(|soak| !soak.is_long()) {
         left_out.push("flatness: a soak is judged from ten minutes on".to_owned());
     }
@@ -63,9 +70,9 @@ pub fn outcome(
         faults,
         cut_in_commit: cuts(&mut servers.proxies()),
         cut_at_brokers: cuts(&mut servers.fronts.iter()),
-        lease_changes: match options.mode {
-            Mode::Broker => servers.lease_changes()?,
-            _ => 0,
+        lease_changes: match options.mode.has_brokers() {
+            true => servers.lease_changes()?,
+            false => 0,
         },
         verdict,
         seconds,
@@ -91,7 +98,10 @@ fn log(
         readings::through_view(&mut client, NAME)?,
         readings::through_library(&mut library, NAME).map_err(RunError::log("read the log"))?,
     ];
-    let cursors = readings::cursors(&mut client, NAME)?;
+    let cursors = match options.mode {
+        Mode::Kafka => readings::kafka_cursors(&mut client, NAME)?,
+        _ => readings::cursors(&mut client, NAME)?,
+    };
     // The SQL functions commit as the session says, which is synchronously, so a killed server
     // forgets nothing there.
     let forgetful = if options.mode == Mode::Sql {
@@ -138,9 +148,10 @@ fn cuts(proxies: &mut dyn Iterator<Item = &Proxy>) -> u64 {
 }
 
 /// How many messages are left to be processed, over all groups.
-pub fn undone(client: &mut Client, mode: Mode, name: &str) -> Result<i64, RunError> {
-    Ok(match mode {
+pub fn undone(client: &mut Client, options: &Options, name: &str) -> Result<i64, RunError> {
+    Ok(match options.mode {
         Mode::Queue => readings::queue_waiting(client, name)?,
+        Mode::Kafka => readings::kafka_lag(client, name, options.groups)?,
         _ => readings::lag(client, name)?,
     })
 }

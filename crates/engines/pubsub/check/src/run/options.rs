@@ -21,6 +21,15 @@ pub enum Mode {
     Broker,
     /// Senders and workers of a queue.
     Queue,
+    /// Clients of Kafka, over librdkafka, that speak with brokers.
+    Kafka,
+}
+
+impl Mode {
+    /// Whether clients speak with brokers, which can be killed.
+    pub fn has_brokers(self) -> bool {
+        matches!(self, Mode::Broker | Mode::Kafka)
+    }
 }
 
 /// The settings of a run. The rates are modest on purpose, because correctness is judged and not
@@ -48,8 +57,10 @@ pub struct Options {
     pub producers: usize,
     /// How many processes of each group consume, or work on the queue.
     pub consumers: usize,
-    /// How many brokers run, in broker mode.
+    /// How many brokers run, for clients of brokers.
     pub brokers: usize,
+    /// The interpreter of Python with confluent-kafka, for clients of Kafka.
+    pub python: PathBuf,
     /// How many messages each producer sends a second.
     pub rate: u32,
     /// Length of a message, bytes.
@@ -88,6 +99,7 @@ impl Options {
             producers: 3,
             consumers: 2,
             brokers: 2,
+            python: PathBuf::from("python3"),
             rate: 300,
             value_bytes: 120,
             lease_ms: 1500,
@@ -114,7 +126,7 @@ impl Options {
     pub fn kinds(&self) -> Vec<Fault> {
         let mut kinds = vec![Fault::Producer, Fault::Consumer, Fault::Stall, Fault::Cut];
         kinds.push(Fault::CutInCommit);
-        if self.mode == Mode::Broker {
+        if self.mode.has_brokers() {
             kinds.push(Fault::Broker);
         }
         if self.nodes > 1 {

@@ -130,6 +130,45 @@ pub fn cursors(client: &mut Client, topic: &str) -> Result<Vec<Cursor>, PgError>
         .collect())
 }
 
+/// The offsets that groups of Kafka have committed. They do not count what they are given again, so
+/// that is not bounded.
+pub fn kafka_cursors(client: &mut Client, topic: &str) -> Result<Vec<Cursor>, PgError> {
+    let rows = client
+        .query(
+            "SELECT substring(o.group_name FROM 2)::int, o.partition, o.committed \
+             FROM pubsub.kafka_offsets AS o JOIN pubsub.topics AS t USING (topic_id) \
+             WHERE t.name = $1",
+            &[&topic],
+        )
+        .map_err(failed("read the offsets of Kafka's groups"))?;
+    Ok(rows
+        .iter()
+        .map(|row| Cursor {
+            group: row.get::<_, i32>(0).unsigned_abs(),
+            partition: row.get::<_, i32>(1).unsigned_abs(),
+            committed: row.get(2),
+            redelivered: u64::MAX,
+            lost: 0,
+        })
+        .collect())
+}
+
+/// How many messages the groups of Kafka, `g0` and so on, have not committed.
+pub fn kafka_lag(client: &mut Client, topic: &str, groups: u32) -> Result<i64, PgError> {
+    let row = client
+        .query_one(
+            "SELECT coalesce(sum(p.next_offset - coalesce(o.committed, 0)), 0)::bigint \
+             FROM generate_series(0, $2::int - 1) AS n CROSS JOIN pubsub.topics AS t \
+             JOIN pubsub.partitions AS p USING (topic_id) \
+             LEFT JOIN pubsub.kafka_offsets AS o ON o.group_name = 'g' || n \
+                  AND o.topic_id = t.topic_id AND o.partition = p.partition \
+             WHERE t.name = $1",
+            &[&topic, &(groups as i32)],
+        )
+        .map_err(failed("read the lag of Kafka's groups"))?;
+    Ok(row.get(0))
+}
+
 /// How many messages groups have not committed, over all groups.
 pub fn lag(client: &mut Client, topic: &str) -> Result<i64, PgError> {
     let row = client

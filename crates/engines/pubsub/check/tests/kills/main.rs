@@ -200,6 +200,53 @@ fn brokers_survive_fifty_faults() {
     check("broker50", 50, |options| options.mode = Mode::Broker);
 }
 
+/// The interpreter that `scripts/test` makes for clients of Kafka.
+fn kafka_python() -> Option<PathBuf> {
+    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share"));
+    let python = data
+        .or_else(home)?
+        .join("dynolab/peers/kafka-clients/venv/bin/python");
+    if !python.exists() {
+        println!(
+            "skipped: clients of Kafka: {} is not there",
+            python.display()
+        );
+        return None;
+    }
+    Some(python)
+}
+
+#[test]
+fn clients_of_kafka_survive_a_few_faults() {
+    let Some(python) = kafka_python() else {
+        return;
+    };
+    check("kafka", 6, |options| {
+        options.mode = Mode::Kafka;
+        options.python = python;
+        options.only = vec![
+            Fault::CutInCommit,
+            Fault::Broker,
+            Fault::Server,
+            Fault::Producer,
+            Fault::Consumer,
+        ];
+    });
+}
+
+#[test]
+#[ignore = "about ten minutes of kills"]
+fn clients_of_kafka_survive_two_hundred_faults() {
+    let Some(python) = kafka_python() else {
+        return;
+    };
+    check("kafka200", 200, |options| {
+        options.mode = Mode::Kafka;
+        options.python = python;
+    });
+}
+
 #[test]
 #[ignore = "about a minute of takeovers"]
 fn two_nodes_lose_nothing_when_the_primary_is_killed() {
