@@ -82,7 +82,7 @@ fn send(args: &PubsubQueueSendArgs) -> anyhow::Result<()> {
         if together.is_empty() {
             break;
         }
-        // Sending is not idempotent, so nothing is sent again here: the user is told how far it came.
+        // Sending is not idempotent, so nothing is sent again: the user is told how far it came.
         let payloads: Vec<&[u8]> = together.iter().map(Vec::as_slice).collect();
         queue.send(&payloads, args.delay).map_err(|error| {
             let first = sent + 1;
@@ -137,7 +137,7 @@ fn named(input: impl BufRead) -> anyhow::Result<Vec<Claimed>> {
 
 /// Says how many messages were settled, and which were not: their claims had run out.
 fn told(what: &str, claimed: &[Claimed], late: &[i64]) -> anyhow::Result<Exit> {
-    // Settling a message twice is no error of the queue, but another worker may have it by now.
+    // Settling a message twice is not an error, but another worker may have it by now.
     let settled = claimed.len() - late.len();
     terminal::print(&format!("{settled} messages {what}"))?;
     if late.is_empty() {
