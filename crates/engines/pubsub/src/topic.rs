@@ -1,5 +1,7 @@
 //! Topics, their settings, and their partitions.
 
+use std::fmt;
+
 use dyno_postgres::postgres::{Client, Row};
 
 use crate::error::{Code, Error, Result};
@@ -82,6 +84,13 @@ pub struct TopicPartition {
     pub topic_id: i32,
     /// The number of the partition, from 0.
     pub partition: i32,
+}
+
+/// Writes `partition 3 of topic 7`, as messages name it.
+impl fmt::Display for TopicPartition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "partition {} of topic {}", self.partition, self.topic_id)
+    }
 }
 
 /// A partition as the server has it.
