@@ -15,7 +15,7 @@ use crate::listening::Listening;
 use crate::record::Batch;
 use crate::schema::{self, Installed};
 use crate::start::Start;
-use crate::topic::{self, Partition, Topic, TopicChanges, TopicOptions, TopicPartition};
+use crate::topic::{self, Partition, Position, Topic, TopicChanges, TopicOptions, TopicPartition};
 
 /// Settings for plans. Plans are made while tables are empty and used when they are large, so none
 /// may go by a table's size. A plan that is made for each call would copy the bodies into itself as
@@ -270,9 +270,9 @@ impl Connection {
             .fetch(&mut self.client, key, offset, most_bytes)
     }
 
-    /// Listens to appends to these partitions, and to no others.
-    pub(crate) fn listen(&mut self, topic_id: i32, places: &[(i32, i64)]) -> Result<()> {
-        let partitions = places.iter().map(|(partition, _)| *partition).collect();
+    /// Listens to appends to the partitions of these positions, and to no others.
+    pub(crate) fn listen(&mut self, topic_id: i32, positions: &[Position]) -> Result<()> {
+        let partitions = positions.iter().map(|at| at.partition).collect();
         self.listening
             .listen(&mut self.client, topic_id, partitions)
     }

@@ -61,8 +61,7 @@ pub mod wire;
 pub use append::Appended;
 pub use client::{
     Acknowledge, Address, Change, Consumer, ConsumerOptions, FetchError, Joined, Message,
-    PartitionEnds, Producer, ProducerOptions, Reader, Receipt, RecordPosition, SealedBatch,
-    SendQueues, Source,
+    PartitionEnds, Producer, ProducerOptions, Reader, Receipt, SealedBatch, SendQueues, Source,
 };
 pub use connection::Connection;
 pub use epoch::{EPOCH_SHIFT, begins_epoch, epoch};
@@ -77,6 +76,6 @@ pub use queue::{Claimed, Queue, QueueOptions, QueueStats};
 pub use record::Record;
 pub use retention::Maintained;
 pub use start::Start;
-pub use topic::{Partition, Topic, TopicChanges, TopicOptions, TopicPartition};
+pub use topic::{Partition, Position, Topic, TopicChanges, TopicOptions, TopicPartition};
 
 pub use dyno_postgres::Dsn;

@@ -93,6 +93,16 @@ impl fmt::Display for TopicPartition {
     }
 }
 
+/// A place in the log of a topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// The number of the partition, from 0.
+    pub partition: i32,
+    /// The number of a record in its partition, from 0. Where reading goes on, or what is committed
+    /// ends, it is the next record, which need not be written yet.
+    pub offset: i64,
+}
+
 /// A partition as the server has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {

@@ -3,6 +3,7 @@
 
 use super::options::Acknowledge;
 use crate::group::{Assigned, Cursor};
+use crate::topic::Position;
 
 /// An assigned partition. Offsets are ordered `committed <= position <= claimed_to`, so the server
 /// always knows of every record that may have been processed.
@@ -26,6 +27,14 @@ impl Owned {
             committed: assigned.committed,
             claimed_to: assigned.committed,
             wanted: assigned.wanted,
+        }
+    }
+
+    /// Where the next fetch begins.
+    pub fn next(&self) -> Position {
+        Position {
+            partition: self.partition,
+            offset: self.position,
         }
     }
 
