@@ -67,7 +67,7 @@ pub use connection::Connection;
 pub use epoch::{EPOCH_SHIFT, begins_epoch, epoch};
 pub use error::{Code, Error, Result, Retry};
 pub use fetch::{Fetched, StoredRow};
-pub use group::{Assigned, Cursor, Lag, Membership, WhenLost};
+pub use group::{Assigned, Cursor, Lag, Membership, Ownership, WhenLost};
 pub use group_admin::{Moved, Reset};
 pub use key::Partitioner;
 pub use overview::{GroupState, Kept, PartitionState, QueueState, TopicState};

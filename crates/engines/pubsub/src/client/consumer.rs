@@ -12,7 +12,7 @@ use super::reader;
 use super::source::{FetchError, Source};
 use crate::error::{Code, Error, Result, Retry};
 use crate::fetch::Fetched;
-use crate::group::{Assigned, Membership};
+use crate::group::{Assigned, Membership, Ownership};
 use crate::topic::Position;
 
 /// What happened to a consumer's partitions.
@@ -138,13 +138,9 @@ impl Consumer {
         &self.membership.member
     }
 
-    /// The partitions that are assigned to this consumer, each with the generation of the
-    /// assignment.
-    pub fn assigned(&self) -> Vec<(i32, i64)> {
-        self.owned
-            .iter()
-            .map(|owned| (owned.partition, owned.generation))
-            .collect()
+    /// The partitions that are assigned to this consumer.
+    pub fn assigned(&self) -> Vec<Ownership> {
+        self.owned.iter().map(Owned::ownership).collect()
     }
 
     /// Returns the next messages, in order within each partition. It waits for them up to `wait`,

@@ -2,7 +2,7 @@
 //! committed.
 
 use super::options::Acknowledge;
-use crate::group::{Assigned, Cursor};
+use crate::group::{Assigned, Cursor, Ownership};
 use crate::topic::Position;
 
 /// An assigned partition. Offsets are ordered `committed <= position <= claimed_to`, so the server
@@ -27,6 +27,13 @@ impl Owned {
             committed: assigned.committed,
             claimed_to: assigned.committed,
             wanted: assigned.wanted,
+        }
+    }
+
+    pub fn ownership(&self) -> Ownership {
+        Ownership {
+            partition: self.partition,
+            generation: self.generation,
         }
     }
 

@@ -362,7 +362,7 @@ fn a_dead_cluster_fails_its_own_partitions_alone() {
         lapsed = reader
             .assigned()
             .iter()
-            .all(|(partition, _)| partition % 2 == 0);
+            .all(|owned| owned.partition % 2 == 0);
     }
     assert_eq!(reader.assigned().len(), 2);
     reader.commit().unwrap();
