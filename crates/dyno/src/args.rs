@@ -14,6 +14,7 @@ mod pages;
 mod pubsub;
 mod pubsub_bench;
 mod pubsub_check;
+mod pubsub_queue;
 mod records;
 mod tpcc;
 mod tpch;
@@ -60,6 +61,10 @@ pub use pubsub::{
 };
 pub use pubsub_bench::{BenchMode, PubsubBenchArgs};
 pub use pubsub_check::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
+pub use pubsub_queue::{
+    PubsubQueueArgs, PubsubQueueCommand, PubsubQueueCreateArgs, PubsubQueueDeadArgs,
+    PubsubQueueNameArgs, PubsubQueueSendArgs,
+};
 pub use records::{ClaimsArgs, Format, LintArgs, RankArgs, ReportArgs, SelfcheckArgs, SiteArgs};
 pub use tpcc::{FormArg, MixArg, TpccArgs, TpccCheckArgs, TpccCommand, TpccLoadArgs, TpccRunArgs};
 pub use tpch::{

@@ -9,7 +9,7 @@ use dyno_pubsub::record::Codec;
 use dyno_pubsub::{NamedCluster, Partitioner, Start};
 
 use super::log_start::start;
-use super::{LogArgs, PubsubBenchArgs, PubsubCheckArgs, PubsubCheckJobArgs};
+use super::{LogArgs, PubsubBenchArgs, PubsubCheckArgs, PubsubCheckJobArgs, PubsubQueueArgs};
 use crate::units::{bytes, count, duration};
 
 #[derive(Debug, ClapArgs)]
@@ -40,6 +40,8 @@ pub enum PubsubCommand {
     Consume(PubsubConsumeArgs),
     /// Show groups and their lag; reset or delete a group
     Group(PubsubGroupArgs),
+    /// Send, claim and acknowledge the messages of a queue
+    Queue(PubsubQueueArgs),
     /// Show topics, partitions, queues, sizes and brokers
     #[command(after_help = "Examples:
   dyno pubsub status

@@ -1,11 +1,11 @@
-//! Queues as `status` shows them.
+//! Queues as `status` shows them, and as a worker uses them on the command line.
 
 use std::time::Duration;
 
 use dyno_pubsub::{Connection, Dsn, Queue, QueueOptions};
 use serde_json::Value;
 
-use crate::served::{Log, has_server, ok};
+use crate::served::{Log, has_server, ok, pubsub, with_input};
 
 #[test]
 fn status_counts_what_is_in_queues() {
@@ -60,5 +60,71 @@ fn status_counts_what_is_in_queues() {
         shown.contains("| queue | ready |") && shown.contains("| mail "),
         "{shown}"
     );
+    log.stop();
+}
+
+#[test]
+fn a_worker_claims_acknowledges_and_gives_back() {
+    if !has_server() {
+        return;
+    }
+    let mut log = Log::start();
+    let queue = |args: &[&str], input: &str| {
+        let mut command = pubsub(&["queue"]);
+        command.args(args).args(["--dsn", &log.dsn]);
+        let output = with_input(&mut command, input);
+        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (
+            output.status.code(),
+            said(&output.stdout),
+            said(&output.stderr),
+        )
+    };
+    let done = |args: &[&str], input: &str| {
+        let (code, out, err) = queue(args, input);
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{args:?}: {out}");
+        out
+    };
+    let said = done(&["create", "mails", "--max-attempts", "2"], "");
+    assert_eq!(said, "queue mails is there\n");
+    assert_eq!(
+        done(&["send", "mails"], "ann\nbob\neve\n"),
+        "3 messages sent\n"
+    );
+
+    let claimed = done(&["claim", "mails", "--count", "2"], "");
+    let payloads: Vec<String> = claimed
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["payload"].to_string())
+        .collect();
+    assert_eq!(payloads, ["\"ann\"", "\"bob\""]);
+    let (ann, bob) = claimed.split_once('\n').unwrap();
+    assert_eq!(done(&["ack", "mails"], ann), "1 messages acknowledged\n");
+    // Its claim is over, so the message is not this worker's any more.
+    assert_eq!(done(&["nack", "mails"], bob), "1 messages given back\n");
+    let (code, out, err) = queue(&["ack", "mails"], bob);
+    assert_eq!((code, out.as_str()), (Some(1), "0 messages acknowledged\n"));
+    assert!(err.starts_with("too late for 2: "), "{err}");
+
+    // Given back a second time it has been claimed as often as the queue allows.
+    let again = done(&["claim", "mails", "--count", "10"], "");
+    let bob = again.lines().find(|line| line.contains("bob")).unwrap();
+    let nack = ["nack", "mails", "--reason", "no such address"];
+    assert_eq!(done(&nack, bob), "1 messages given back\n");
+    assert_eq!(done(&["claim", "mails"], ""), "");
+    let dead: Value = serde_json::from_str(&done(&["dead", "mails"], "")).unwrap();
+    assert_eq!(dead["payload"], "bob");
+    assert_eq!(dead["reason"], "no such address");
+    let risen = done(&["dead", "mails", "--redrive"], "");
+    assert_eq!(risen, "1 dead letters are messages again\n");
+    assert_eq!(done(&["dead", "mails"], ""), "");
+
+    let (code, _, err) = queue(&["ack", "mails"], "bob\n");
+    assert_eq!(code, Some(2));
+    assert!(err.contains("line 1 is not what"), "{err}");
+    assert_eq!(done(&["drop", "mails"], ""), "queue mails is gone\n");
+    let (code, _, err) = queue(&["claim", "mails"], "");
+    assert_eq!(code, Some(2));
+    assert!(err.contains("there is no queue \"mails\""), "{err}");
     log.stop();
 }

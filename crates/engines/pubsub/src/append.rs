@@ -9,6 +9,7 @@ use crate::client::Chain;
 use crate::error::{Code, Error, Result};
 use crate::fetch::micros;
 use crate::record::Batch;
+use crate::topic::TopicPartition;
 
 /// The two outcomes of an append that the server has answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,9 +34,9 @@ pub enum Appended {
 /// The prepared statements of one connection, one for each partition that it appends to.
 #[derive(Default)]
 pub(crate) struct Appends {
-    statements: HashMap<(i32, i32), Statement>,
+    statements: HashMap<TopicPartition, Statement>,
     /// The statements that store a chain as well.
-    chained: HashMap<(i32, i32), Statement>,
+    chained: HashMap<TopicPartition, Statement>,
 }
 
 impl Appends {
@@ -44,7 +45,7 @@ impl Appends {
     pub(crate) fn append(
         &mut self,
         client: &mut impl GenericClient,
-        (topic_id, partition): (i32, i32),
+        key: TopicPartition,
         epoch: i64,
         batch: &mut Batch,
     ) -> Result<Appended> {
@@ -52,15 +53,9 @@ impl Appends {
             return Err(Error::bad_argument("an empty batch cannot be appended"));
         }
         batch.seal()?;
-        let place = (topic_id, partition);
-        let statement = prepared(&mut self.statements, client, place, &query(place), &TYPES)?;
+        let statement = prepared(&mut self.statements, client, key, &query(key), &TYPES)?;
         let bodies = batch.joined();
-        run(
-            client,
-            &statement,
-            &parameters(&epoch, batch, &bodies),
-            place,
-        )
+        run(client, &statement, &parameters(&epoch, batch, &bodies), key)
     }
 
     /// Appends a batch and stores the producer's chain in the same statement. If the batch is in
@@ -68,14 +63,14 @@ impl Appends {
     pub(crate) fn append_chained(
         &mut self,
         client: &mut impl GenericClient,
-        place: (i32, i32),
+        key: TopicPartition,
         batch: &mut Batch,
         chain: &Chain,
     ) -> Result<Appended> {
         batch.seal()?;
         let types: Vec<Type> = TYPES.iter().chain(&CHAIN_TYPES).cloned().collect();
-        let query = query_chained(place);
-        let statement = prepared(&mut self.chained, client, place, &query, &types)?;
+        let query = query_chained(key);
+        let statement = prepared(&mut self.chained, client, key, &query, &types)?;
         let bodies = batch.joined();
         let Some(producer) = batch.producers.first() else {
             return Err(Error::bad_argument("a chain needs a producer"));
@@ -88,24 +83,24 @@ impl Appends {
             &chain.hash,
             &chain.marks,
         ]);
-        run(client, &statement, &all, place)
+        run(client, &statement, &all, key)
     }
 }
 
 fn prepared(
-    known: &mut HashMap<(i32, i32), Statement>,
+    known: &mut HashMap<TopicPartition, Statement>,
     client: &mut impl GenericClient,
-    place: (i32, i32),
+    key: TopicPartition,
     query: &str,
     types: &[Type],
 ) -> Result<Statement> {
-    if let Some(statement) = known.get(&place) {
+    if let Some(statement) = known.get(&key) {
         return Ok(statement.clone());
     }
     let made = client
         .prepare_typed(query, types)
-        .map_err(|e| refused(e, place))?;
-    known.insert(place, made.clone());
+        .map_err(|e| refused(e, key))?;
+    known.insert(key, made.clone());
     Ok(made)
 }
 
@@ -138,11 +133,11 @@ fn run(
     client: &mut impl GenericClient,
     statement: &Statement,
     parameters: &[&(dyn ToSql + Sync)],
-    place: (i32, i32),
+    key: TopicPartition,
 ) -> Result<Appended> {
     let row = client
         .query_one(statement, parameters)
-        .map_err(|e| refused(e, place))?;
+        .map_err(|e| refused(e, key))?;
     Ok(match row.get::<_, Option<i64>>(0) {
         Some(base_offset) => Appended::New {
             base_offset,
@@ -180,9 +175,12 @@ const CHAIN_TYPES: [Type; 4] = [Type::INT8, Type::INT8, Type::INT8, Type::INT8_A
 
 /// The append is a materialized query within the statement, so it runs exactly once, and before the
 /// chain is stored.
-fn query_chained(place: (i32, i32)) -> String {
-    let (topic_id, partition) = place;
-    let append = query(place);
+fn query_chained(key: TopicPartition) -> String {
+    let append = query(key);
+    let TopicPartition {
+        topic_id,
+        partition,
+    } = key;
     format!(
         "WITH done AS MATERIALIZED ({append}), stored AS ( \
            INSERT INTO pubsub.chains (topic_id, partition, producer_id, records, chain, marks) \
@@ -193,7 +191,11 @@ fn query_chained(place: (i32, i32)) -> String {
     )
 }
 
-fn query((topic_id, partition): (i32, i32)) -> String {
+fn query(key: TopicPartition) -> String {
+    let TopicPartition {
+        topic_id,
+        partition,
+    } = key;
     format!(
         "SELECT base_offset, known, appended_at FROM pubsub.append_{topic_id}_{partition}\
          ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
@@ -202,14 +204,13 @@ fn query((topic_id, partition): (i32, i32)) -> String {
 
 /// Turns the error of an append into ours. Each partition has a function of its own, which is
 /// dropped with the topic, so an unknown function means an unknown topic.
-fn refused(error: dyno_postgres::postgres::Error, (topic_id, partition): (i32, i32)) -> Error {
+fn refused(error: dyno_postgres::postgres::Error, key: TopicPartition) -> Error {
     if error.code().is_some_and(|state| state.code() == "42883") {
         let text = format_args!(
-            "there is no topic {topic_id} with partition {partition}, or the schema is not installed"
+            "there is no topic {} with partition {}, or the schema is not installed",
+            key.topic_id, key.partition
         );
         return Error::new(Code::UnknownTopic, text);
     }
-    Error::statement(format_args!(
-        "append to partition {partition} of topic {topic_id}"
-    ))(error)
+    Error::statement(format_args!("append to {key}"))(error)
 }

@@ -15,7 +15,7 @@ use crate::listening::Listening;
 use crate::record::Batch;
 use crate::schema::{self, Installed};
 use crate::start::Start;
-use crate::topic::{self, Partition, Topic, TopicChanges, TopicOptions, TopicPartition};
+use crate::topic::{self, Partition, Position, Topic, TopicChanges, TopicOptions, TopicPartition};
 
 /// Settings for plans. Plans are made while tables are empty and used when they are large, so none
 /// may go by a table's size. A plan that is made for each call would copy the bodies into itself as
@@ -196,9 +196,11 @@ impl Connection {
         batch: &mut Batch,
     ) -> Result<Appended> {
         let alone = self.notices.unreplicated();
-        let done = self
-            .appends
-            .append(&mut self.client, (topic_id, partition), epoch, batch)?;
+        let key = TopicPartition {
+            topic_id,
+            partition,
+        };
+        let done = self.appends.append(&mut self.client, key, epoch, batch)?;
         self.was_replicated(alone)?;
         Ok(done)
     }
@@ -207,7 +209,7 @@ impl Connection {
     /// the batch or not at all.
     pub(crate) fn append_chained(
         &mut self,
-        place: (i32, i32),
+        key: TopicPartition,
         batch: &mut Batch,
         chain: Option<&Chain>,
     ) -> Result<Appended> {
@@ -215,33 +217,29 @@ impl Connection {
         let done = match chain {
             Some(chain) => self
                 .appends
-                .append_chained(&mut self.client, place, batch, chain)?,
-            None => self.appends.append(&mut self.client, place, 0, batch)?,
+                .append_chained(&mut self.client, key, batch, chain)?,
+            None => self.appends.append(&mut self.client, key, 0, batch)?,
         };
         self.was_replicated(alone)?;
         Ok(done)
     }
 
-    /// Appends to several partitions in one transaction, all of them or none. The batches must be
-    /// ordered by partition, or two writers may wait for each other.
+    /// Appends to several partitions in one transaction, all of them or none, each with its epoch.
+    /// The batches must be ordered by partition, or two writers may wait for each other.
     ///
     /// # Errors
     /// As [`Self::append`].
     pub fn append_all(
         &mut self,
-        epoch_batches: &mut [(i32, i32, i64, &mut Batch)],
+        epoch_batches: &mut [(TopicPartition, i64, &mut Batch)],
     ) -> Result<Vec<Appended>> {
         let alone = self.notices.unreplicated();
         let failed = || Error::statement("append to several partitions");
         let mut transaction = self.client.transaction().map_err(failed())?;
         let mut done = Vec::with_capacity(epoch_batches.len());
-        for (topic_id, partition, epoch, batch) in epoch_batches {
-            done.push(self.appends.append(
-                &mut transaction,
-                (*topic_id, *partition),
-                *epoch,
-                batch,
-            )?);
+        for (key, epoch, batch) in epoch_batches {
+            let appended = self.appends.append(&mut transaction, *key, *epoch, batch)?;
+            done.push(appended);
         }
         // An error of a commit leaves the outcome unknown, which the class of the error says. Each
         // partition recognises its records when the caller sends them again.
@@ -272,9 +270,9 @@ impl Connection {
             .fetch(&mut self.client, key, offset, most_bytes)
     }
 
-    /// Listens to appends to these partitions, and to no others.
-    pub(crate) fn listen(&mut self, topic_id: i32, places: &[(i32, i64)]) -> Result<()> {
-        let partitions = places.iter().map(|(partition, _)| *partition).collect();
+    /// Listens to appends to the partitions of these positions, and to no others.
+    pub(crate) fn listen(&mut self, topic_id: i32, positions: &[Position]) -> Result<()> {
+        let partitions = positions.iter().map(|at| at.partition).collect();
         self.listening
             .listen(&mut self.client, topic_id, partitions)
     }

@@ -272,8 +272,8 @@ impl Fetches {
             // records by counting from here, so a reader that went on would hand out wrong ones.
             if row.base_offset != next_offset {
                 let text = format_args!(
-                    "partition {} of topic {}: a row begins at offset {}, not at {next_offset}",
-                    key.partition, key.topic_id, row.base_offset
+                    "{key}: a row begins at offset {}, not at {next_offset}",
+                    row.base_offset
                 );
                 return Err(Error::new(Code::Damaged, text).into());
             }
@@ -452,21 +452,11 @@ pub(crate) fn micros(time: SystemTime) -> i64 {
 }
 
 fn failed(key: TopicPartition) -> impl FnOnce(dyno_postgres::postgres::Error) -> Error {
-    let TopicPartition {
-        topic_id,
-        partition,
-    } = key;
-    Error::statement(format!("read partition {partition} of topic {topic_id}"))
+    Error::statement(format!("read {key}"))
 }
 
 fn out_of_range(key: TopicPartition, offset: i64, reason: impl std::fmt::Display) -> Error {
-    let TopicPartition {
-        topic_id,
-        partition,
-    } = key;
-    let text = format_args!(
-        "offset {offset} of partition {partition} of topic {topic_id} cannot be read: {reason}"
-    );
+    let text = format_args!("offset {offset} of {key} cannot be read: {reason}");
     Error::new(Code::OffsetOutOfRange, text)
 }
 

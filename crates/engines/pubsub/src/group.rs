@@ -34,6 +34,16 @@ pub struct Membership {
     pub when_lost: WhenLost,
 }
 
+/// A partition while one member owns it. Another owner, or the same one after it lost the
+/// partition, has it in another generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ownership {
+    /// The number of the partition, from 0.
+    pub partition: i32,
+    /// Changes of ownership up to this one.
+    pub generation: i64,
+}
+
 /// A partition that a member owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assigned {

@@ -61,22 +61,21 @@ pub mod wire;
 pub use append::Appended;
 pub use client::{
     Acknowledge, Address, Change, Consumer, ConsumerOptions, FetchError, Joined, Message,
-    PartitionEnds, Producer, ProducerOptions, Reader, Receipt, RecordPosition, SealedBatch,
-    SendQueues, Source,
+    PartitionEnds, Producer, ProducerOptions, Reader, Receipt, SealedBatch, SendQueues, Source,
 };
 pub use connection::Connection;
 pub use epoch::{EPOCH_SHIFT, begins_epoch, epoch};
 pub use error::{Code, Error, Result, Retry};
 pub use fetch::{Fetched, StoredRow};
-pub use group::{Assigned, Cursor, Lag, Membership, WhenLost};
+pub use group::{Assigned, Cursor, Lag, Membership, Ownership, WhenLost};
 pub use group_admin::{Moved, Reset};
 pub use key::Partitioner;
 pub use overview::{GroupState, Kept, PartitionState, QueueState, TopicState};
 pub use placement::{HOME, NamedCluster, Placement, Share};
-pub use queue::{Claimed, Queue, QueueOptions, QueueStats};
+pub use queue::{Claimed, DeadLetter, Queue, QueueOptions, QueueStats};
 pub use record::Record;
 pub use retention::Maintained;
 pub use start::Start;
-pub use topic::{Partition, Topic, TopicChanges, TopicOptions, TopicPartition};
+pub use topic::{Partition, Position, Topic, TopicChanges, TopicOptions, TopicPartition};
 
 pub use dyno_postgres::Dsn;

@@ -47,6 +47,23 @@ pub struct Claimed {
     pub payload: Vec<u8>,
 }
 
+/// A message that was claimed as often as the queue allows, and is kept aside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// The number that it had as a message.
+    pub message_id: i64,
+    /// How often it was claimed.
+    pub attempts: i32,
+    /// Why the last worker gave it back; `None` when it did not come back.
+    pub reason: Option<String>,
+    /// When it was sent, by the server's clock.
+    pub sent_at: SystemTime,
+    /// When it became a dead letter.
+    pub died_at: SystemTime,
+    /// What the sender put in.
+    pub payload: Vec<u8>,
+}
+
 /// What is in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueStats {
@@ -231,6 +248,32 @@ impl Queue {
     /// Whatever the server says.
     pub fn extend(&mut self, claimed: &[Claimed], visibility: Duration) -> Result<Vec<i64>> {
         self.move_to(claimed, visibility, None)
+    }
+
+    /// Returns up to `most` of the oldest dead letters, which stay where they are.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn dead_letters(&mut self, most: u32) -> Result<Vec<DeadLetter>> {
+        let query = "SELECT message_id, attempts, reason, sent_at, died_at, payload \
+                     FROM pubsub.queue_dead($1) LIMIT $2";
+        let rows = self
+            .connection
+            .client()
+            .query(query, &[&self.name, &i64::from(most)])
+            .map_err(Error::statement(format_args!(
+                "read the dead letters of queue {:?}",
+                self.name
+            )))?;
+        let letters = rows.iter().map(|row| DeadLetter {
+            message_id: row.get(0),
+            attempts: row.get(1),
+            reason: row.get(2),
+            sent_at: row.get(3),
+            died_at: row.get(4),
+            payload: row.get(5),
+        });
+        Ok(letters.collect())
     }
 
     /// Makes up to `most` of the oldest dead letters messages again, and returns how many it made.

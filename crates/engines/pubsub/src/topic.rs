@@ -1,5 +1,7 @@
 //! Topics, their settings, and their partitions.
 
+use std::fmt;
+
 use dyno_postgres::postgres::{Client, Row};
 
 use crate::error::{Code, Error, Result};
@@ -82,6 +84,23 @@ pub struct TopicPartition {
     pub topic_id: i32,
     /// The number of the partition, from 0.
     pub partition: i32,
+}
+
+/// Writes `partition 3 of topic 7`, as messages name it.
+impl fmt::Display for TopicPartition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "partition {} of topic {}", self.partition, self.topic_id)
+    }
+}
+
+/// A place in the log of a topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// The number of the partition, from 0.
+    pub partition: i32,
+    /// The number of a record in its partition, from 0. Where reading goes on, or what is committed
+    /// ends, it is the next record, which need not be written yet.
+    pub offset: i64,
 }
 
 /// A partition as the server has it.

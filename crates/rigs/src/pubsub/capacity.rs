@@ -43,9 +43,12 @@ pub(crate) fn capacity(
             return Err(params.wrong("mode", reason));
         }
     };
+    let default = CapacityOptions::default();
+    let probes = params.count_or("probes", u64::from(default.probes_max))?;
     let options = CapacityOptions {
         first: params.number("first-rate")?,
-        ..CapacityOptions::default()
+        probes_max: u32::try_from(probes).unwrap_or(u32::MAX),
+        ..default
     };
     let mut search = CapacitySearch::new(options).map_err(FlowError::from)?;
     let mut best = None;

@@ -25,7 +25,11 @@ const TOPIC: &str = "flow";
 /// The consumers' lease. Members hear of each other every third of it, so it decides how soon a new
 /// group is settled.
 const LEASE: Duration = Duration::from_secs(3);
-const SETTLE_MAX: Duration = Duration::from_secs(30);
+/// The same with more readers in a group than [`FEW`]. They wait for the processor in turn, and a
+/// member that is silent for its lease would lose its partitions in the middle of a flow.
+const LEASE_OF_MANY: Duration = Duration::from_secs(10);
+const FEW: usize = 16;
+const SETTLE_MAX: Duration = Duration::from_secs(60);
 /// How often a reader with relaxed cursors commits.
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
 /// How long a reader waits for messages before it checks whether the flow has ended.
@@ -183,7 +187,10 @@ impl Way for Library {
         let options = ConsumerOptions {
             member: Some(format!("reader-{reader}")),
             start: Start::Earliest,
-            lease: LEASE,
+            lease: match self.readers {
+                ..=FEW => LEASE,
+                _ => LEASE_OF_MANY,
+            },
             fetch_bytes: self.read_bytes,
             commits: match self.cursors {
                 Cursors::EveryPoll => Acknowledge::Committed,

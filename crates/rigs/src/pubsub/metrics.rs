@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dyno_measure::Latencies;
 
 use super::backlog::Backlog;
-use super::flow::Flow;
+use super::flow::{Flow, Flowed};
 use super::params::Measured;
 use crate::quantiles;
 
@@ -37,6 +37,10 @@ pub(super) fn from_flow(flow: &Flow, measured: &Measured) -> BTreeMap<String, f6
         ("server-cpu-us", used.server_cpu_s),
         ("cpu-us", used.cpu_s()),
     ];
+    if let Some(seconds) = used.server_cpu_s {
+        let percent = 100.0 * seconds / flow_s(flowed);
+        metrics.insert("server-cpu-percent".to_string(), percent);
+    }
     for (name, seconds) in of_server {
         if let Some(seconds) = seconds {
             metrics.insert(name.to_string(), seconds * 1e6 / messages);
@@ -61,11 +65,15 @@ pub(super) fn bottleneck(flow: &Flow, measured: &Measured, cores: usize) -> Opti
     if flow.rate.is_some() {
         return None;
     }
-    let begun_ns = flowed.writes.started_ns;
-    let ended_ns = flowed.writes.ended_ns.max(flowed.read.last_ns);
-    let seconds = ended_ns.saturating_sub(begun_ns) as f64 / 1e9;
+    let seconds = flow_s(flowed);
     let (server, client) = (used.server_cpu_s? / seconds, used.client_cpu_s / seconds);
     Some(told(server, client, cores))
+}
+
+/// Seconds from the first message to the last acknowledgement or delivery, whichever came later.
+fn flow_s(flowed: &Flowed) -> f64 {
+    let ended_ns = flowed.writes.ended_ns.max(flowed.read.last_ns);
+    ended_ns.saturating_sub(flowed.writes.started_ns) as f64 / 1e9
 }
 
 /// The bottleneck by the cores that server and clients kept busy.

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use dyno_pubsub::{Code, Consumer, ConsumerOptions, Error, Message, Result, Retry};
+use dyno_pubsub::{Code, Consumer, ConsumerOptions, Error, Message, Position, Result, Retry};
 use dyno_suite::Stop;
 
 use super::log::{self, Log};
@@ -96,7 +96,10 @@ impl Reading<'_> {
         if self.written.is_empty() {
             return Ok(());
         }
-        let upto: Vec<(i32, i64)> = self.written.iter().map(|(p, o)| (*p, *o)).collect();
+        let written = self.written.iter();
+        let upto: Vec<Position> = written
+            .map(|(&partition, &offset)| Position { partition, offset })
+            .collect();
         match self.consumer.commit_upto(&upto) {
             // Another member owns these partitions now and reads the records again. The lines were
             // written, so this is a repetition and not a loss, and the command goes on with its

@@ -23,7 +23,7 @@ pub struct Outgoing {
 const OF_THE_LOG: [&str; 3] = ["offset", "time_us", "appended_at_us"];
 
 /// Bytes as text, or as `{"base64": ...}` if they are not UTF-8.
-fn shown(bytes: &[u8]) -> Value {
+pub fn shown(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => json!(text),
         Err(_) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),

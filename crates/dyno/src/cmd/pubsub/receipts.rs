@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dyno_pubsub::{Error, Receipt, RecordPosition, Result};
+use dyno_pubsub::{Error, Position, Receipt, Result};
 
 /// Lines whose outcome is not known yet, and counts of those whose outcome is.
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl Receipts {
         }
     }
 
-    fn front(&self) -> Option<(u64, Result<RecordPosition>)> {
+    fn front(&self) -> Option<(u64, Result<Position>)> {
         let (line, receipt) = self.waiting.front()?;
         Some((*line, receipt.outcome()?))
     }
@@ -44,7 +44,7 @@ impl Receipts {
         }
     }
 
-    fn count(&mut self, line: u64, outcome: Result<RecordPosition>) {
+    fn count(&mut self, line: u64, outcome: Result<Position>) {
         match outcome {
             Ok(position) => {
                 self.acknowledged += 1;

@@ -195,13 +195,7 @@ impl Appender {
         let done = self.link.run(|connection| {
             let mut batches: Vec<_> = prepared
                 .iter_mut()
-                .map(|(partition, append)| {
-                    let TopicPartition {
-                        topic_id,
-                        partition: number,
-                    } = partition.key;
-                    (topic_id, number, partition.epoch, &mut append.rows)
-                })
+                .map(|(partition, append)| (partition.key, partition.epoch, &mut append.rows))
                 .collect();
             connection.append_all(&mut batches)
         });

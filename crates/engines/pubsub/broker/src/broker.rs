@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dyno_net::{Address, Listener, ServeOptions, Server};
 use dyno_pubsub::wire::Counter;
-use dyno_pubsub::{Connection, Dsn};
+use dyno_pubsub::{Connection, Dsn, TopicPartition};
 
 use crate::append_queue::AppendQueue;
 use crate::appender::Appender;
@@ -229,13 +229,10 @@ impl Broker {
         self.front.status().counters
     }
 
-    /// The partitions that it holds, as (topic, partition, epoch).
-    pub fn partitions(&self) -> Vec<(i32, i32, i64)> {
+    /// The partitions that it holds, each with the epoch of its lease.
+    pub fn partitions(&self) -> Vec<(TopicPartition, i64)> {
         let hosted = self.front.hosted.all();
-        let keys = hosted
-            .iter()
-            .map(|p| (p.key.topic_id, p.key.partition, p.epoch));
-        keys.collect()
+        hosted.iter().map(|held| (held.key, held.epoch)).collect()
     }
 
     /// Refuses further records, appends and acknowledges what it has, releases its leases, and ends

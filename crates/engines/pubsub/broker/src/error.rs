@@ -33,11 +33,7 @@ pub fn bad(text: impl std::fmt::Display) -> Error {
 
 /// Another broker has the partition, or none has it yet: ask for metadata and send it again.
 pub fn not_mine(key: TopicPartition) -> Error {
-    let TopicPartition {
-        topic_id,
-        partition,
-    } = key;
-    let text = format_args!("partition {partition} of topic {topic_id} is not with this broker");
+    let text = format_args!("{key} is not with this broker");
     Error::with_retry(Code::Fenced, Retry::Safe, text)
 }
 

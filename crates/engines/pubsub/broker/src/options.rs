@@ -66,7 +66,8 @@ impl Options {
             appenders: 16,
             readers: 2,
             most_connections: 1024,
-            most_unadmitted: 64,
+            // All clients of an application start at once, and a busy machine admits them late.
+            most_unadmitted: 256,
             hello_wait: Duration::from_secs(10),
             outbox_bytes: 4 << 20,
             write_wait: Duration::from_secs(15),

@@ -61,12 +61,7 @@ fn a_producer_and_a_consumer_find_each_other() {
     producer.flush().unwrap();
     let places: HashSet<_> = receipts
         .iter()
-        .map(|receipt| {
-            receipt
-                .wait()
-                .map(|place| (place.partition, place.offset))
-                .unwrap()
-        })
+        .map(|receipt| receipt.wait().unwrap())
         .collect();
     assert_eq!(places.len(), 2000);
     let (found, all) = consume(&mut consumer(&broker, "g").unwrap(), 2000);

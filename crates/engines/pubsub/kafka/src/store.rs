@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dyno_pubsub::{
-    Connection, Dsn, Error, Result, Retry, Start, Topic, TopicChanges, TopicOptions,
+    Connection, Dsn, Error, Result, Retry, Start, Topic, TopicChanges, TopicOptions, TopicPartition,
 };
 use parking_lot::{Condvar, Mutex};
 
@@ -261,7 +261,7 @@ impl Store {
     /// was made at this time or later.
     pub fn row_from_time(
         &self,
-        (topic_id, partition): (i32, i32),
+        key: TopicPartition,
         time_us: i64,
         from: i64,
     ) -> Result<Option<i64>> {
@@ -269,7 +269,7 @@ impl Store {
             let query = "SELECT pubsub.row_from_time($1, $2, $3, $4)";
             let row = session
                 .client()
-                .query_one(query, &[&topic_id, &partition, &time_us, &from]);
+                .query_one(query, &[&key.topic_id, &key.partition, &time_us, &from]);
             let row = row.map_err(Error::statement("find a record by its time"))?;
             Ok(row.get(0))
         })

@@ -11,7 +11,9 @@ use super::owned::Owned;
 use super::reader;
 use super::source::{FetchError, Source};
 use crate::error::{Code, Error, Result, Retry};
-use crate::group::{Assigned, Membership};
+use crate::fetch::Fetched;
+use crate::group::{Assigned, Membership, Ownership};
+use crate::topic::Position;
 
 /// What happened to a consumer's partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,13 +138,9 @@ impl Consumer {
         &self.membership.member
     }
 
-    /// The partitions that are assigned to this consumer, each with the generation of the
-    /// assignment.
-    pub fn assigned(&self) -> Vec<(i32, i64)> {
-        self.owned
-            .iter()
-            .map(|owned| (owned.partition, owned.generation))
-            .collect()
+    /// The partitions that are assigned to this consumer.
+    pub fn assigned(&self) -> Vec<Ownership> {
+        self.owned.iter().map(Owned::ownership).collect()
     }
 
     /// Returns the next messages, in order within each partition. It waits for them up to `wait`,
@@ -175,21 +173,18 @@ impl Consumer {
     /// `outcome-unknown` the call may be repeated.
     pub fn commit(&mut self) -> Result<()> {
         let open = self.owned.iter().filter(|owned| !owned.is_settled());
-        let upto: Vec<(i32, i64)> = open
-            .map(|owned| (owned.partition, owned.position))
-            .collect();
+        let upto: Vec<Position> = open.map(Owned::next).collect();
         self.commit_upto(&upto)
     }
 
-    /// Stores that the messages before these offsets are processed. `upto` holds pairs of a
-    /// partition and an offset.
+    /// Stores that the messages before these positions are processed.
     ///
     /// # Errors
     /// As [`Self::commit`]; `bad-argument` for an offset that was not handed out.
-    pub fn commit_upto(&mut self, upto: &[(i32, i64)]) -> Result<()> {
+    pub fn commit_upto(&mut self, upto: &[Position]) -> Result<()> {
         let mut refused = Vec::new();
         let mut cursors = Vec::with_capacity(upto.len());
-        for (partition, offset) in upto {
+        for Position { partition, offset } in upto {
             match self
                 .owned
                 .iter()
@@ -208,7 +203,7 @@ impl Consumer {
         if !cursors.is_empty() {
             refused.extend(self.source.commit(&cursors)?);
         }
-        for (partition, offset) in upto {
+        for Position { partition, offset } in upto {
             if let Some(owned) = self
                 .owned
                 .iter_mut()
@@ -250,9 +245,7 @@ impl Consumer {
     fn poll_once(&mut self, until: Instant) -> Result<Vec<Message>> {
         self.keep_alive()?;
         let open = self.owned.iter().filter(|owned| !owned.wanted);
-        let positions: Vec<(i32, i64)> = open
-            .map(|owned| (owned.partition, owned.position))
-            .collect();
+        let positions: Vec<Position> = open.map(Owned::next).collect();
         let wait = until
             .saturating_duration_since(Instant::now())
             .min(self.options.lease / 4);
@@ -286,11 +279,7 @@ impl Consumer {
         if self.renewed_at.elapsed() >= self.options.lease {
             return Ok(Vec::new());
         }
-        self.claim(
-            fetched
-                .iter()
-                .map(|(partition, fetched)| (*partition, fetched.next_offset)),
-        )?;
+        self.claim(&fetched)?;
         let mut messages = Vec::new();
         for (partition, fetched) in &fetched {
             // `claim` removes the partitions for which the server refused it, and their records
@@ -313,10 +302,12 @@ impl Consumer {
     /// Stores how far messages may have been handed out, before they are. After a crash the next
     /// owner can tell messages that may have been processed before from those that cannot have
     /// been. The claim runs ahead by `window_records`, so that most calls need no round trip.
-    fn claim(&mut self, upto: impl Iterator<Item = (i32, i64)>) -> Result<()> {
+    fn claim(&mut self, fetched: &[(i32, Fetched)]) -> Result<()> {
         let mut cursors = Vec::new();
-        for (partition, next_offset) in upto {
-            let owned = self.owned.iter().find(|owned| owned.partition == partition);
+        for (partition, fetched) in fetched {
+            let next_offset = fetched.next_offset;
+            let mut owned = self.owned.iter();
+            let owned = owned.find(|owned| owned.partition == *partition);
             if let Some(owned) = owned.filter(|owned| owned.claimed_to < next_offset) {
                 cursors.push(owned.claims(next_offset + self.options.window_records));
             }

@@ -18,6 +18,7 @@ use crate::connection::Connection;
 use crate::error::{Code, Error, Result, Retry};
 use crate::placement::at_cluster;
 use crate::record::{Batch, Codec, Run};
+use crate::topic::TopicPartition;
 
 /// Appends the batches of some partitions to one server, one batch of each partition at a time.
 pub(super) struct Transport {
@@ -188,8 +189,11 @@ impl Transport {
         };
         let mut batch = Batch::new();
         batch.push_compressing(run, self.codec, &sealed.body)?;
-        let place = (topic_id, sealed.partition);
-        let appended = connection.append_chained(place, &mut batch, sealed.chain.as_ref())?;
+        let key = TopicPartition {
+            topic_id,
+            partition: sealed.partition,
+        };
+        let appended = connection.append_chained(key, &mut batch, sealed.chain.as_ref())?;
         identity.next_sequence += sealed.records;
         Ok(match appended {
             Appended::New { base_offset, .. } => base_offset,

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::error::Result;
 use crate::fetch::StoredRow;
 use crate::record::Headers;
+use crate::topic::Position;
 
 /// A record with its partition and offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,16 @@ pub struct Message {
     pub headers: Headers,
     /// What the producer sent.
     pub value: Bytes,
+}
+
+impl Message {
+    /// The position of the record, which no other record of the topic has.
+    pub fn position(&self) -> Position {
+        Position {
+            partition: self.partition,
+            offset: self.offset,
+        }
+    }
 }
 
 /// Adds the records of a row to `messages`, from an offset on.

@@ -26,6 +26,6 @@ pub use message::Message;
 pub use options::{Acknowledge, ConsumerOptions, ProducerOptions};
 pub use producer::Producer;
 pub use reader::Reader;
-pub use receipt::{Receipt, RecordPosition};
+pub use receipt::Receipt;
 pub use send_queues::{SealedBatch, SendQueues};
 pub use source::{FetchError, Joined, PartitionEnds, Source};

@@ -2,7 +2,8 @@
 //! committed.
 
 use super::options::Acknowledge;
-use crate::group::{Assigned, Cursor};
+use crate::group::{Assigned, Cursor, Ownership};
+use crate::topic::Position;
 
 /// An assigned partition. Offsets are ordered `committed <= position <= claimed_to`, so the server
 /// always knows of every record that may have been processed.
@@ -26,6 +27,21 @@ impl Owned {
             committed: assigned.committed,
             claimed_to: assigned.committed,
             wanted: assigned.wanted,
+        }
+    }
+
+    pub fn ownership(&self) -> Ownership {
+        Ownership {
+            partition: self.partition,
+            generation: self.generation,
+        }
+    }
+
+    /// Where the next fetch begins.
+    pub fn next(&self) -> Position {
+        Position {
+            partition: self.partition,
+            offset: self.position,
         }
     }
 

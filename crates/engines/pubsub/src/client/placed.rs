@@ -16,6 +16,7 @@ use crate::error::{Code, Error, Result, Retry};
 use crate::fetch::Fetched;
 use crate::group::{Assigned, Cursor, Membership};
 use crate::placement::at_cluster;
+use crate::topic::Position;
 
 /// The first and the longest pause before a cluster that failed is asked for records again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
@@ -194,7 +195,7 @@ impl Placed {
     /// failure.
     fn read_once(
         &mut self,
-        positions: &[(i32, i64)],
+        positions: &[Position],
         most_bytes: usize,
         lease: Duration,
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
@@ -207,7 +208,7 @@ impl Placed {
         for at in 0..count {
             let share = &mut self.shares[(self.turn + at) % count];
             let mut own = positions.to_vec();
-            own.retain(|(partition, _)| share.partitions.contains(partition));
+            own.retain(|at| share.partitions.contains(&at.partition));
             if own.is_empty() || left < most_bytes / 8 || share.is_paused() {
                 continue;
             }
@@ -362,7 +363,7 @@ impl Source for Placed {
 
     fn fetch(
         &mut self,
-        positions: &[(i32, i64)],
+        positions: &[Position],
         most_bytes: usize,
         wait: Duration,
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {

@@ -9,6 +9,7 @@ use super::message::{self, Message};
 use super::options::ConsumerOptions;
 use super::source::{self, FetchError, PartitionEnds, Source};
 use crate::error::{Error, Result};
+use crate::topic::Position;
 use crate::wire::ClientOptions;
 
 /// Reads partitions of a topic from offsets that the caller gives. It does not join a group and
@@ -62,24 +63,23 @@ impl Reader {
         Ok(ends)
     }
 
-    /// Reads records from these positions on, which are pairs of a partition and an offset. It
-    /// returns `most_bytes` of rows in all at most, but always the first row, and comes back as
-    /// soon as there are records, or empty when `wait` is over. The records of a partition come in
-    /// the order of their offsets, without gaps.
+    /// Reads records from these positions on. It returns `most_bytes` of rows in all at most, but
+    /// always the first row, and comes back as soon as there are records, or empty when `wait` is
+    /// over. The records of a partition come in the order of their offsets, without gaps.
     ///
     /// # Errors
     /// `offset-out-of-range` with the partition, for an offset that retention has removed or that
     /// was not written yet; `damaged`.
     pub fn read(
         &mut self,
-        positions: &[(i32, i64)],
+        positions: &[Position],
         most_bytes: usize,
         wait: Duration,
     ) -> std::result::Result<Vec<Message>, FetchError> {
         let mut messages = Vec::new();
         for (partition, fetched) in self.source.fetch(positions, most_bytes, wait)? {
-            let position = positions.iter().find(|(at, _)| *at == partition);
-            let from = position.map_or(i64::MAX, |(_, offset)| *offset);
+            let position = positions.iter().find(|at| at.partition == partition);
+            let from = position.map_or(i64::MAX, |at| at.offset);
             for row in &fetched.rows {
                 message::unpack(partition, row, from, &mut messages)?;
             }

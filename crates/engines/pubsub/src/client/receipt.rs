@@ -6,16 +6,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Code, Error, Result};
-
-/// The position of a record in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecordPosition {
-    /// The number of the partition.
-    pub partition: i32,
-    /// The offset. It is -1 if the record was in the log already, from an attempt so long ago that
-    /// the server does not know its offset any more.
-    pub offset: i64,
-}
+use crate::topic::Position;
 
 /// The outcome of all records of one batch.
 #[derive(Default)]
@@ -32,8 +23,10 @@ impl Outcome {
     }
 }
 
-/// Becomes the record's position when the record is acknowledged, or the reason why it was not. A
-/// receipt may be dropped: the record is sent all the same, and `flush` reports failures.
+/// Becomes the record's position when the record is acknowledged, or the reason why it was not. The
+/// offset is -1 if the record was in the log already, from an attempt so long ago that the server
+/// does not know its offset any more. A receipt may be dropped: the record is sent all the same,
+/// and `flush` reports failures.
 #[derive(Clone)]
 pub struct Receipt {
     pub(super) outcome: Arc<Outcome>,
@@ -46,7 +39,7 @@ impl Receipt {
     ///
     /// # Errors
     /// The reason why it was not. The error's `retry` says whether the record may be in the log.
-    pub fn wait(&self) -> Result<RecordPosition> {
+    pub fn wait(&self) -> Result<Position> {
         let mut outcome = self.outcome.base_offset.lock();
         loop {
             if let Some(done) = &*outcome {
@@ -60,7 +53,7 @@ impl Receipt {
     ///
     /// # Errors
     /// As [`Self::wait`], and `timed-out` if the record is still under way.
-    pub fn wait_for(&self, longest: Duration) -> Result<RecordPosition> {
+    pub fn wait_for(&self, longest: Duration) -> Result<Position> {
         let until = Instant::now() + longest;
         let mut outcome = self.outcome.base_offset.lock();
         loop {
@@ -84,14 +77,14 @@ impl Receipt {
     }
 
     /// The outcome, or `None` while the record is under way.
-    pub fn outcome(&self) -> Option<Result<RecordPosition>> {
+    pub fn outcome(&self) -> Option<Result<Position>> {
         let outcome = self.outcome.base_offset.lock();
         outcome.as_ref().map(|done| self.position(done))
     }
 
-    fn position(&self, done: &Result<i64>) -> Result<RecordPosition> {
+    fn position(&self, done: &Result<i64>) -> Result<Position> {
         let base = done.clone()?;
-        Ok(RecordPosition {
+        Ok(Position {
             partition: self.partition,
             offset: if base < 0 { -1 } else { base + self.index },
         })

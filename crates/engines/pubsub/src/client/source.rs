@@ -13,6 +13,7 @@ use crate::error::{Code, Error, Result, Retry};
 use crate::fetch::Fetched;
 use crate::group::{Assigned, Cursor, Membership};
 use crate::placement::HOME;
+use crate::topic::Position;
 
 /// What the server answers to a member that joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,16 +86,15 @@ pub trait Source: Send {
     /// See [`Connection::group_skip_lost`].
     fn skip_lost(&mut self, partition: i32, generation: i64) -> Result<i64>;
 
-    /// Reads at these positions, which are pairs of a partition and an offset. It returns
-    /// `most_bytes` in all at most, but always the first row, and comes back as soon as there are
-    /// records, or empty when `wait` is over.
+    /// Reads at these positions. It returns `most_bytes` in all at most, but always the first row,
+    /// and comes back as soon as there are records, or empty when `wait` is over.
     ///
     /// # Errors
     /// See [`Connection::fetch`]. The partition of `offset-out-of-range` is in
     /// [`FetchError::partition`] alone.
     fn fetch(
         &mut self,
-        positions: &[(i32, i64)],
+        positions: &[Position],
         most_bytes: usize,
         wait: Duration,
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError>;
@@ -164,7 +164,7 @@ pub(super) struct Direct {
     turn: usize,
     pace: Pace,
     /// The positions for which it has requested a notice of the next append, and when.
-    awaited: Option<(Vec<(i32, i64)>, Instant)>,
+    awaited: Option<(Vec<Position>, Instant)>,
 }
 
 /// How long it waits for a notice before it reads without one. A notice may never come: a
@@ -216,7 +216,7 @@ impl Direct {
     }
 
     /// Keeps the positions at which there are records to read.
-    fn with_records(&mut self, topic_id: i32, positions: &[(i32, i64)]) -> Result<Vec<(i32, i64)>> {
+    fn with_records(&mut self, topic_id: i32, positions: &[Position]) -> Result<Vec<Position>> {
         // A single position is read at once: asking first for its end would cost a round trip more.
         if let [only] = positions {
             return Ok(vec![*only]);
@@ -234,8 +234,8 @@ impl Direct {
                 .find(|row| row.get::<_, i32>(0) == partition)
                 .map(|row| row.get(1))
         };
-        let mut news: Vec<(i32, i64)> = positions.to_vec();
-        news.retain(|(partition, offset)| end(*partition).is_none_or(|end: i64| end != *offset));
+        let mut news: Vec<Position> = positions.to_vec();
+        news.retain(|at| end(at.partition).is_none_or(|end: i64| end != at.offset));
         if !news.is_empty() {
             let first = self.turn % news.len();
             news.rotate_left(first);
@@ -245,9 +245,9 @@ impl Direct {
 
     /// Requests a notice of the next append at these positions. Returns false if there are records
     /// already, so that a notice would come too late.
-    fn request_notice(&mut self, topic_id: i32, positions: &[(i32, i64)]) -> Result<bool> {
+    fn request_notice(&mut self, topic_id: i32, positions: &[Position]) -> Result<bool> {
         self.with_reading(|connection| connection.listen(topic_id, positions))?;
-        for (partition, offset) in positions {
+        for Position { partition, offset } in positions {
             // A crash of the server ends this session too, so the request need not survive it.
             let ask = |connection: &mut Connection| {
                 connection.request_notice(topic_id, *partition, *offset)
@@ -261,7 +261,7 @@ impl Direct {
     }
 
     /// Whether a notice is requested for these positions and has not come yet.
-    fn awaits(&self, positions: &[(i32, i64)]) -> bool {
+    fn awaits(&self, positions: &[Position]) -> bool {
         let awaited = self.awaited.as_ref();
         awaited.is_some_and(|(awaited, _)| awaited == positions)
     }
@@ -287,12 +287,12 @@ impl Direct {
     fn read_available(
         &mut self,
         topic_id: i32,
-        positions: &[(i32, i64)],
+        positions: &[Position],
         most_bytes: usize,
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
         let mut fetched = Vec::new();
         let mut left = most_bytes;
-        for (partition, offset) in self.with_records(topic_id, positions)? {
+        for Position { partition, offset } in self.with_records(topic_id, positions)? {
             let read =
                 self.with_reading(|connection| connection.fetch(topic_id, partition, offset, left));
             let read = read.map_err(|error| FetchError {
@@ -413,7 +413,7 @@ impl Source for Direct {
 
     fn fetch(
         &mut self,
-        positions: &[(i32, i64)],
+        positions: &[Position],
         most_bytes: usize,
         wait: Duration,
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {

@@ -1,6 +1,6 @@
 use std::thread;
 
-use dyno_pubsub::{Appended, Retry, TopicOptions};
+use dyno_pubsub::{Appended, Retry, TopicOptions, TopicPartition};
 
 use super::server::Server;
 use super::{base, batch, read_all};
@@ -197,11 +197,12 @@ fn several_partitions_in_one_transaction() {
     });
     let mut connection = server.connect();
     let mut batches = (batch(0, 0, &[b"a"]), batch(0, 0, &[b"b", b"c"]));
+    let key = |partition| TopicPartition {
+        topic_id,
+        partition,
+    };
     let done = connection
-        .append_all(&mut [
-            (topic_id, 0, 0, &mut batches.0),
-            (topic_id, 1, 0, &mut batches.1),
-        ])
+        .append_all(&mut [(key(0), 0, &mut batches.0), (key(1), 0, &mut batches.1)])
         .unwrap();
     let new = |done: &Appended| matches!(done, Appended::New { base_offset: 0, .. });
     assert!(done.len() == 2 && done.iter().all(new), "{done:?}");

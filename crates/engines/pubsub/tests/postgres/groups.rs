@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_pubsub::{
-    Change, Connection, Consumer, ConsumerOptions, Membership, Message, Producer, ProducerOptions,
-    Start, TopicOptions, WhenLost,
+    Change, Connection, Consumer, ConsumerOptions, Membership, Message, Ownership, Producer,
+    ProducerOptions, Start, TopicOptions, WhenLost,
 };
 
 use super::server::Server;
@@ -114,17 +114,14 @@ fn groups_begin_where_they_are_told() {
     }
 }
 
-/// (partition, generation) of every ownership that somebody saw, with who saw it.
-type Owners = Arc<Mutex<HashMap<(i32, i64), String>>>;
+/// Every ownership that a member saw, and that member.
+type Owners = Arc<Mutex<HashMap<Ownership, String>>>;
 
-fn note(owners: &Owners, member: &str, assigned: &[(i32, i64)]) {
+fn note(owners: &Owners, member: &str, assigned: &[Ownership]) {
     let mut owners = owners.lock().unwrap();
     for owned in assigned {
         let owner = owners.entry(*owned).or_insert_with(|| member.to_owned());
-        assert_eq!(
-            owner, member,
-            "two owners of (partition, generation) {owned:?}"
-        );
+        assert_eq!(owner, member, "two owners of {owned:?}");
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use dyno_postgres::Retry;
 use dyno_pubsub::{
-    Consumer, ConsumerOptions, NamedCluster, Partitioner, Producer, ProducerOptions, Reset, Start,
-    TopicChanges, TopicOptions,
+    Consumer, ConsumerOptions, NamedCluster, Partitioner, Position, Producer, ProducerOptions,
+    Reset, Start, TopicChanges, TopicOptions,
 };
 
 use super::read_all;
@@ -117,7 +117,7 @@ fn a_topic_lies_on_two_servers() {
         assert!(Instant::now() < until, "{} of 2000 came", seen.len());
         for member in [&mut one, &mut other] {
             for message in member.poll(Duration::from_millis(50)).unwrap() {
-                *seen.entry((message.partition, message.offset)).or_insert(0) += 1;
+                *seen.entry(message.position()).or_insert(0) += 1;
             }
             member.commit().unwrap();
         }
@@ -362,7 +362,7 @@ fn a_dead_cluster_fails_its_own_partitions_alone() {
         lapsed = reader
             .assigned()
             .iter()
-            .all(|(partition, _)| partition % 2 == 0);
+            .all(|owned| owned.partition % 2 == 0);
     }
     assert_eq!(reader.assigned().len(), 2);
     reader.commit().unwrap();
@@ -429,13 +429,13 @@ fn nothing_is_lost_or_doubled_when_a_cluster_is_killed_in_mid_run() {
 /// group counts as redelivered.
 fn read_until_end(two: &Two, done: &AtomicBool) -> u64 {
     let mut reader = consumer(two, Duration::from_millis(1500));
-    let mut seen: HashMap<(i32, i64), u32> = HashMap::new();
+    let mut seen: HashMap<Position, u32> = HashMap::new();
     let until = Instant::now() + Duration::from_secs(120);
     loop {
         assert!(Instant::now() < until, "{} came", seen.len());
         if let Ok(messages) = reader.poll(Duration::from_millis(50)) {
             for message in messages {
-                *seen.entry((message.partition, message.offset)).or_insert(0) += 1;
+                *seen.entry(message.position()).or_insert(0) += 1;
             }
         }
         // What cannot be committed now is committed by a later call, or comes again.

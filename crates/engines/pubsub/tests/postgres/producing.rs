@@ -3,7 +3,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_pubsub::record::Codec;
-use dyno_pubsub::{Partitioner, Producer, ProducerOptions, TopicOptions};
+use dyno_pubsub::{Partitioner, Position, Producer, ProducerOptions, TopicOptions};
 
 use super::read_all;
 use super::server::Server;
@@ -32,18 +32,18 @@ fn receipts_lead_to_the_records() {
             .collect();
         producer.flush().unwrap();
         let mut connection = server.connect();
-        let mut log: HashMap<(i32, i64), _> = HashMap::new();
+        let mut log: HashMap<Position, _> = HashMap::new();
         for partition in 0..3 {
             let read = read_all(&mut connection, topic_id, partition, 0);
             log.extend(
                 read.into_iter()
-                    .map(|(offset, record)| ((partition, offset), record)),
+                    .map(|(offset, record)| (Position { partition, offset }, record)),
             );
         }
         assert_eq!(log.len(), 5000);
         for (receipt, value, key) in sent {
             let place = receipt.wait().unwrap();
-            let record = &log[&(place.partition, place.offset)];
+            let record = &log[&place];
             assert_eq!(
                 (&record.value[..], record.key.as_deref()),
                 (value.as_bytes(), key.as_deref())

@@ -4,7 +4,7 @@ use dyno_postgres::postgres::Client;
 use dyno_postgres::postgres::fallible_iterator::FallibleIterator;
 use dyno_pubsub::record::{self, Batch, Codec, Run};
 use dyno_pubsub::{
-    Connection, ConsumerOptions, Producer, ProducerOptions, Reader, Start, TopicOptions,
+    Connection, ConsumerOptions, Position, Producer, ProducerOptions, Reader, Start, TopicOptions,
 };
 
 use super::server::Server;
@@ -361,11 +361,12 @@ fn a_reader_without_a_group_reads_by_offset_and_says_how_far_partitions_reach() 
         ends.iter()
             .all(|is| (is.first_offset, is.next_offset) == (0, 500))
     );
+    let at = |partition, offset| Position { partition, offset };
     let mut next = [490, 7];
     while next != [500, 500] {
-        let places = [(0, next[0]), (1, next[1])];
+        let positions = [at(0, next[0]), at(1, next[1])];
         for message in reader
-            .read(&places, 1 << 10, Duration::from_secs(5))
+            .read(&positions, 1 << 10, Duration::from_secs(5))
             .unwrap()
         {
             let at = &mut next[message.partition as usize];
@@ -378,7 +379,7 @@ fn a_reader_without_a_group_reads_by_offset_and_says_how_far_partitions_reach() 
             *at += 1;
         }
     }
-    let beyond = reader.read(&[(0, 501)], 1 << 10, Duration::ZERO);
+    let beyond = reader.read(&[at(0, 501)], 1 << 10, Duration::ZERO);
     assert_eq!(beyond.unwrap_err().error.code(), "offset-out-of-range");
     assert!(server.connect().group_states(&name).unwrap().is_empty());
 }

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use dyno_pubsub::{
-    Connection, Consumer, ConsumerOptions, Dsn, Producer, ProducerOptions, Queue, QueueOptions,
-    Reader, TopicChanges, TopicOptions,
+    Connection, Consumer, ConsumerOptions, Dsn, Position, Producer, ProducerOptions, Queue,
+    QueueOptions, Reader, TopicChanges, TopicOptions,
 };
 
 use super::server::Server;
@@ -104,7 +104,11 @@ fn a_consumer_that_is_not_the_owner_reads_ranges_that_were_made_later() {
     }
     consumer.close().unwrap();
     let mut reader = Reader::open(&dsn, &name, &ConsumerOptions::default()).unwrap();
-    let read = reader.read(&[(0, 400)], 1 << 20, Duration::from_secs(5));
+    let from = Position {
+        partition: 0,
+        offset: 400,
+    };
+    let read = reader.read(&[from], 1 << 20, Duration::from_secs(5));
     assert_eq!(read.unwrap()[0].offset, 400);
     let mut connection = Connection::open(&dsn).unwrap();
     for statement in [

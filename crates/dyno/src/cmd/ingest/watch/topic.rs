@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dyno_ingest_watch::{Ends, Source, SourceError};
-use dyno_pubsub::{Address, Code, ConsumerOptions, Error, Reader, Retry};
+use dyno_pubsub::{Address, Code, ConsumerOptions, Error, Position, Reader, Retry};
 
 use crate::args::PubsubPlaceArgs;
 use crate::cmd::pubsub::log;
@@ -59,11 +59,14 @@ impl Source for Topic {
         wait: Duration,
         take: &mut dyn FnMut(i32, u64, &[u8]),
     ) -> Result<(), SourceError> {
-        let places: Vec<(i32, i64)> = places
+        let positions: Vec<Position> = places
             .iter()
-            .map(|(partition, offset)| (*partition, i64::try_from(*offset).unwrap_or(i64::MAX)))
+            .map(|(partition, offset)| Position {
+                partition: *partition,
+                offset: i64::try_from(*offset).unwrap_or(i64::MAX),
+            })
             .collect();
-        let messages = self.reader()?.read(&places, most_bytes, wait);
+        let messages = self.reader()?.read(&positions, most_bytes, wait);
         for message in messages.map_err(|failed| of_log(failed.error))? {
             let offset = message.offset.max(0).cast_unsigned();
             take(message.partition, offset, &message.value);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use dyno_pubsub::wire::{Client, Fetch, Fetched};
-use dyno_pubsub::{Code, Error, Record, Result, StoredRow};
+use dyno_pubsub::{Code, Error, Record, Result, StoredRow, TopicPartition};
 use parking_lot::{Condvar, Mutex};
 
 use super::{BrokerLink, Session};
@@ -42,15 +42,12 @@ const LOOK: Duration = Duration::from_millis(250);
 /// already come with it.
 const GATHER: Duration = Duration::from_micros(300);
 
-/// A partition: the number of its topic, and its own.
-type Place = (i32, i32);
-
 /// What the broker was asked for this connection.
 #[derive(Default)]
 pub struct Fetches {
-    under_way: HashMap<Place, UnderWay>,
+    under_way: HashMap<TopicPartition, UnderWay>,
     /// How far each partition goes, by the last answer.
-    ends: HashMap<Place, Ends>,
+    ends: HashMap<TopicPartition, Ends>,
     inbox: Arc<Inbox>,
     next_ticket: u64,
 }
@@ -76,13 +73,13 @@ struct UnderWay {
 /// Answers of the broker that the writing thread has not looked at yet.
 #[derive(Default)]
 struct Inbox {
-    arrived: Mutex<Vec<(Place, u64, Result<Fetched>)>>,
+    arrived: Mutex<Vec<(TopicPartition, u64, Result<Fetched>)>>,
     arrives: Condvar,
 }
 
 /// A partition that a request asks for.
 struct Wanted {
-    place: Result<Place>,
+    key: Result<TopicPartition>,
     ask: FetchPartition,
 }
 
@@ -115,7 +112,10 @@ impl Fetches {
             .map(|topic| {
                 let topic_id = shared.topic_id(&topic.topic);
                 let wanted = topic.partitions.iter().map(|ask| Wanted {
-                    place: topic_id.clone().map(|topic_id| (topic_id, ask.partition)),
+                    key: topic_id.clone().map(|topic_id| TopicPartition {
+                        topic_id,
+                        partition: ask.partition,
+                    }),
                     ask: ask.clone(),
                 });
                 (topic.topic.clone(), wanted.collect())
@@ -146,19 +146,16 @@ impl Fetches {
     /// Forgets partitions that the client does not read any more, with what came for them.
     fn forget_others(&mut self, wanted: &[(String, Vec<Wanted>)]) {
         let all = wanted.iter().flat_map(|(_, wanted)| wanted);
-        let asked: HashMap<Place, i64> = all
+        let asked: HashMap<TopicPartition, i64> = all
             .filter_map(|wanted| {
-                Some((
-                    wanted.place.as_ref().ok().copied()?,
-                    wanted.ask.fetch_offset,
-                ))
+                Some((wanted.key.as_ref().ok().copied()?, wanted.ask.fetch_offset))
             })
             .collect();
         // What is forgotten here still comes from the broker, but finds no ticket of its own and is
         // dropped. So a client that seeks cannot collect answers in memory.
         self.under_way
-            .retain(|place, fetch| asked.get(place) == Some(&fetch.offset));
-        self.ends.retain(|place, _| asked.contains_key(place));
+            .retain(|key, fetch| asked.get(key) == Some(&fetch.offset));
+        self.ends.retain(|key, _| asked.contains_key(key));
     }
 
     /// Waits until there are as many bytes as the request wants, a failure, or no more time.
@@ -181,9 +178,9 @@ impl Fetches {
             let now = Instant::now();
             let left = until.saturating_duration_since(now);
             for (_, wanted) in wanted {
-                for Wanted { place, ask } in wanted {
-                    if let Ok(place) = place {
-                        self.begin(&client, *place, ask, (left, most_bytes));
+                for Wanted { key, ask } in wanted {
+                    if let Ok(key) = key {
+                        self.begin(&client, *key, ask, (left, most_bytes));
                     }
                 }
             }
@@ -209,7 +206,7 @@ impl Fetches {
     fn begin(
         &mut self,
         client: &Client,
-        place: Place,
+        key: TopicPartition,
         ask: &FetchPartition,
         (left, most_bytes): (Duration, u32),
     ) {
@@ -217,29 +214,28 @@ impl Fetches {
             None | Some(Err(_)) => true,
             Some(Ok(fetched)) => has_rows(fetched) || left.is_zero(),
         };
-        let before = self.under_way.get(&place);
+        let before = self.under_way.get(&key);
         if before.is_some_and(has_something) {
             return;
         }
         // Waiting is for the end of the partition, which an answer without rows has shown, or the
         // answer whose rows end where the client is now.
-        let ends = self.ends.get(&place);
+        let ends = self.ends.get(&key);
         let is_at_end = ends.is_some_and(|ends| ends.next_offset == ask.fetch_offset);
         let waits = !left.is_zero() && (before.is_some() || is_at_end);
         let ticket = self.next_ticket;
         self.next_ticket += 1;
-        let (topic_id, partition) = place;
         let most = ask.partition_max_bytes.max(1).unsigned_abs();
         let request = Fetch {
-            topic_id,
-            partition,
+            topic_id: key.topic_id,
+            partition: key.partition,
             offset: ask.fetch_offset,
             most_bytes: most.min(most_bytes),
             least_bytes: 1,
             wait_ms: if waits { left.as_millis() as u32 } else { 0 },
         };
         self.under_way.insert(
-            place,
+            key,
             UnderWay {
                 offset: ask.fetch_offset,
                 waits,
@@ -251,7 +247,7 @@ impl Fetches {
         // The broker's client calls this on the thread that reads all its answers, so nothing here
         // may wait for the writing thread.
         client.send(&request, move |fetched| {
-            inbox.arrived.lock().push((place, ticket, fetched));
+            inbox.arrived.lock().push((key, ticket, fetched));
             inbox.arrives.notify_one();
         });
     }
@@ -265,17 +261,17 @@ impl Fetches {
 
     fn take_arrived(&mut self) {
         let arrived = std::mem::take(&mut *self.inbox.arrived.lock());
-        for (place, ticket, answer) in arrived {
+        for (key, ticket, answer) in arrived {
             if let Ok(fetched) = &answer {
                 let ends = Ends {
                     first_offset: fetched.first_offset,
                     next_offset: fetched.next_offset,
                 };
-                self.ends.insert(place, ends);
+                self.ends.insert(key, ends);
             }
             // The client may have moved to another offset since this was asked. The answer is then
             // not what it waits for, though the ends that it told are the latest.
-            if let Some(fetch) = self.under_way.get_mut(&place)
+            if let Some(fetch) = self.under_way.get_mut(&key)
                 && fetch.ticket == ticket
             {
                 fetch.answer = Some(answer);
@@ -286,9 +282,9 @@ impl Fetches {
     /// Whether the broker has yet to say what is there in any of the partitions.
     fn looks(&self, wanted: &[(String, Vec<Wanted>)]) -> bool {
         let all = wanted.iter().flat_map(|(_, wanted)| wanted);
-        let mut places = all.filter_map(|wanted| wanted.place.as_ref().ok());
-        places.any(|place| {
-            let fetch = self.under_way.get(place);
+        let mut keys = all.filter_map(|wanted| wanted.key.as_ref().ok());
+        keys.any(|key| {
+            let fetch = self.under_way.get(key);
             fetch.is_some_and(|fetch| !fetch.waits && fetch.answer.is_none())
         })
     }
@@ -296,12 +292,12 @@ impl Fetches {
     fn is_enough(&self, wanted: &[(String, Vec<Wanted>)], least_bytes: usize) -> bool {
         let mut bytes = 0;
         for wanted in wanted.iter().flat_map(|(_, wanted)| wanted) {
-            let Ok(place) = &wanted.place else {
+            let Ok(key) = &wanted.key else {
                 return true;
             };
             match self
                 .under_way
-                .get(place)
+                .get(key)
                 .and_then(|fetch| fetch.answer.as_ref())
             {
                 Some(Ok(fetched)) => bytes += fetched.rows.0.iter().map(Bytes::len).sum::<usize>(),
@@ -321,8 +317,8 @@ impl Fetches {
         bytes_left: &mut usize,
     ) -> FetchPartitionResponse {
         let offset = wanted.ask.fetch_offset;
-        let ends = wanted.place.as_ref().ok();
-        let ends = ends.and_then(|place| self.ends.get(place).copied());
+        let ends = wanted.key.as_ref().ok();
+        let ends = ends.and_then(|key| self.ends.get(key).copied());
         let next_offset = ends.map_or(-1, |ends| ends.next_offset);
         let none = FetchPartitionResponse {
             partition_index: wanted.ask.partition,
@@ -339,27 +335,27 @@ impl Fetches {
             last_stable_offset: -1,
             ..none.clone()
         };
-        let place = match &wanted.place {
-            Ok(place) => *place,
+        let key = match &wanted.key {
+            Ok(key) => *key,
             Err(error) => return refused(error),
         };
-        let fetch = self.under_way.get_mut(&place);
+        let fetch = self.under_way.get_mut(&key);
         let waits = fetch.as_ref().is_some_and(|fetch| fetch.waits);
         let answer = fetch.and_then(|fetch| fetch.answer.take());
         let fetched = match (answer, failed) {
             (None, None) if waits => return none,
             (None, failed) => {
-                self.under_way.remove(&place);
+                self.under_way.remove(&key);
                 let late = Error::new(Code::TimedOut, "the broker did not say what is there");
                 return refused(failed.unwrap_or(&late));
             }
             (Some(answer), _) if *bytes_left > 0 => {
-                self.under_way.remove(&place);
+                self.under_way.remove(&key);
                 answer
             }
             (Some(answer), _) => {
                 // There is no more room in this response: the rows wait for the next one.
-                if let Some(fetch) = self.under_way.get_mut(&place) {
+                if let Some(fetch) = self.under_way.get_mut(&key) {
                     fetch.answer = Some(answer);
                 }
                 return none;

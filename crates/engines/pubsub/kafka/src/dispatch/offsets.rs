@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dyno_pubsub::wire::Fetch;
-use dyno_pubsub::{Result, Start};
+use dyno_pubsub::{Result, Start, TopicPartition};
 
 use super::Session;
 use super::fetch::row_records;
@@ -76,20 +76,26 @@ impl Session {
             EARLIEST => Start::Earliest,
             time_ms => {
                 let time_us = time_ms.max(0).saturating_mul(MICROS);
-                return self.find_record((topic_id, ask.partition_index), time_us);
+                let partition = ask.partition_index;
+                return self.find_record(
+                    TopicPartition {
+                        topic_id,
+                        partition,
+                    },
+                    time_us,
+                );
             }
         };
         Ok((-1, store.offset_of(topic, ask.partition_index, start)?))
     }
 
-    fn find_record(&self, place: (i32, i32), time_us: i64) -> Result<(i64, i64)> {
-        let (topic_id, partition) = place;
+    fn find_record(&self, key: TopicPartition, time_us: i64) -> Result<(i64, i64)> {
         let store = &self.shared.store;
         let mut from = 0;
-        while let Some(offset) = store.row_from_time(place, time_us, from)? {
+        while let Some(offset) = store.row_from_time(key, time_us, from)? {
             let fetched = self.broker.client(&self.shared)?.ask(&Fetch {
-                topic_id,
-                partition,
+                topic_id: key.topic_id,
+                partition: key.partition,
                 offset,
                 most_bytes: 1,
                 least_bytes: 0,
@@ -168,7 +174,7 @@ impl Session {
         &self,
         topics: &[OffsetCommitTopic],
     ) -> (Vec<Commit>, BTreeMap<(String, i32), ErrorCode>) {
-        let mut commits: BTreeMap<(i32, i32), Commit> = BTreeMap::new();
+        let mut commits: BTreeMap<TopicPartition, Commit> = BTreeMap::new();
         let mut errors = BTreeMap::new();
         for topic in topics {
             let topic_id = self.shared.topic_id(&topic.name);
@@ -192,7 +198,13 @@ impl Session {
                             metadata,
                         };
                         // The last one of a partition counts, as if they had come one by one.
-                        commits.insert((topic_id, index), commit);
+                        commits.insert(
+                            TopicPartition {
+                                topic_id,
+                                partition: index,
+                            },
+                            commit,
+                        );
                     }
                     Err(error) => {
                         errors.insert((topic.name.clone(), index), error);

@@ -6,8 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use dyno_net::Charge;
+use dyno_pubsub::record::Run;
 use dyno_pubsub::wire::{Produce, Produced, Rest};
-use dyno_pubsub::{Code, Result};
+use dyno_pubsub::{Code, Result, TopicPartition};
 use parking_lot::Mutex;
 
 use super::Session;
@@ -28,17 +29,21 @@ const MOST_BODY_BYTES: usize = (12 << 20) - 1024;
 /// stand for many, and all bodies of a request are held until they are committed.
 const MOST_REQUEST_BYTES: usize = 2 * MOST_BODY_BYTES;
 
-/// The producers of this connection for batches whose clients are not idempotent, by topic and
-/// partition, each with its next sequence.
+/// The producers of this connection for batches whose clients are not idempotent: for each
+/// partition the run that the next batch begins.
 #[derive(Default)]
-pub struct OwnProducers(HashMap<(i32, i32), (i64, i64)>);
+pub struct OwnProducers(HashMap<TopicPartition, Run>);
 
 impl OwnProducers {
-    fn forget(&mut self, place: (i32, i32), producer_id: i64) {
+    fn forget(&mut self, key: TopicPartition, producer_id: i64) {
         // Several batches of a failed producer come here one after the other. A new producer that
         // began between them has no gap, and stays.
-        if self.0.get(&place).is_some_and(|(id, _)| *id == producer_id) {
-            self.0.remove(&place);
+        if self
+            .0
+            .get(&key)
+            .is_some_and(|next| next.producer_id == producer_id)
+        {
+            self.0.remove(&key);
         }
     }
 }
@@ -161,10 +166,13 @@ impl Session {
         body: Vec<u8>,
     ) -> Result<Awaited<Result<Produced>>> {
         let topic_id = self.shared.topic_id(topic)?;
-        let place = (topic_id, partition);
+        let key = TopicPartition {
+            topic_id,
+            partition,
+        };
         let is_own = head.producer_id < 0;
-        let (producer_id, first_sequence) = match is_own {
-            true => self.own_sequence(place, head.count)?,
+        let run = match is_own {
+            true => self.own_run(key, head.count)?,
             false => {
                 let writer = Writer {
                     topic_id,
@@ -173,18 +181,18 @@ impl Session {
                 };
                 let numbers = (head.base_sequence, head.count);
                 let (store, epoch) = (&self.shared.store, head.producer_epoch);
-                let first = self
-                    .shared
-                    .sequences
-                    .of_batch(store, writer, epoch, numbers)?;
-                (head.producer_id, first)
+                let sequences = &self.shared.sequences;
+                Run {
+                    producer_id: head.producer_id,
+                    first_sequence: sequences.of_batch(store, writer, epoch, numbers)?,
+                }
             }
         };
         let request = Produce {
             topic_id,
             partition,
-            producer_id,
-            first_sequence,
+            producer_id: run.producer_id,
+            first_sequence: run.first_sequence,
             count: head.count,
             crc: dyno_checksum::crc32c(&body),
             // The broker compresses by the topic's setting when it makes rows.
@@ -198,25 +206,32 @@ impl Session {
             .send(&request, move |done| {
                 if is_own && done.is_err() {
                     // What follows would leave a gap behind the records that are missing.
-                    own.lock().forget(place, producer_id);
+                    own.lock().forget(key, run.producer_id);
                 }
                 reply.send(done);
             });
         Ok(awaited)
     }
 
-    /// A producer of this connection and its next sequence, for a batch without one.
-    fn own_sequence(&mut self, place: (i32, i32), count: u32) -> Result<(i64, i64)> {
+    /// The run of a batch whose client is not idempotent, by a producer of this connection.
+    fn own_run(&mut self, key: TopicPartition, count: u32) -> Result<Run> {
         let mut own = self.own_producers.lock();
-        let (producer_id, next) = match own.0.get(&place) {
-            Some(known) => *known,
-            None => (self.shared.store.new_producer()?, 0),
+        let run = match own.0.get(&key) {
+            Some(next) => *next,
+            None => Run {
+                producer_id: self.shared.store.new_producer()?,
+                first_sequence: 0,
+            },
         };
         // Counted on before the batch is committed, because the next one follows without waiting.
         // If this one fails, those behind it are refused as a gap, and `forget` has the next begin
         // with a new producer.
-        own.0.insert(place, (producer_id, next + i64::from(count)));
-        Ok((producer_id, next))
+        let next = Run {
+            first_sequence: run.first_sequence + i64::from(count),
+            ..run
+        };
+        own.0.insert(key, next);
+        Ok(run)
     }
 
     pub(super) fn init_producer_id(

@@ -6,6 +6,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::Result;
+use crate::topic::Position;
 use crate::wire;
 
 /// The answer to a fetch.
@@ -35,25 +36,25 @@ struct Current {
 }
 
 impl Fetches {
-    /// Whether a fetch from this offset is under way, or its answer waits to be taken.
-    pub fn is_begun(&self, partition: i32, offset: i64) -> bool {
+    /// Whether a fetch from this position is under way, or its answer waits to be taken.
+    pub fn is_begun(&self, from: Position) -> bool {
         let state = self.state.lock();
-        let current = state.current.get(&partition);
-        current.is_some_and(|current| current.offset == offset)
+        let current = state.current.get(&from.partition);
+        current.is_some_and(|current| current.offset == from.offset)
     }
 
     /// Begins a fetch, in place of the one that the partition had. Its number goes to
     /// [`Self::arrive`].
-    pub fn begin(&self, partition: i32, offset: i64) -> u64 {
+    pub fn begin(&self, from: Position) -> u64 {
         let mut state = self.state.lock();
         state.begun += 1;
         let number = state.begun;
         let current = Current {
             number,
-            offset,
+            offset: from.offset,
             answer: None,
         };
-        state.current.insert(partition, current);
+        state.current.insert(from.partition, current);
         number
     }
 
@@ -71,17 +72,17 @@ impl Fetches {
     }
 
     /// Removes the answers that have come for these positions.
-    pub fn drain(&self, positions: &[(i32, i64)]) -> Vec<(i32, i64, Answer)> {
+    pub fn drain(&self, positions: &[Position]) -> Vec<(Position, Answer)> {
         let mut state = self.state.lock();
         let mut taken = Vec::new();
-        for (partition, offset) in positions {
-            let current = state.current.get_mut(partition);
+        for at in positions {
+            let current = state.current.get_mut(&at.partition);
             let answer = current
-                .filter(|current| current.offset == *offset)
+                .filter(|current| current.offset == at.offset)
                 .and_then(|current| current.answer.take());
             if let Some(answer) = answer {
-                state.current.remove(partition);
-                taken.push((*partition, *offset, answer));
+                state.current.remove(&at.partition);
+                taken.push((*at, answer));
             }
         }
         taken
@@ -94,13 +95,13 @@ impl Fetches {
     }
 
     /// Waits until an answer for one of these positions is there, for at most `wait`.
-    pub fn wait(&self, positions: &[(i32, i64)], wait: Duration) {
+    pub fn wait(&self, positions: &[Position], wait: Duration) {
         // An answer for a partition that the caller does not read now must not end the wait, or the
         // caller, which never takes it, would spin.
         let nothing = |state: &mut State| {
-            !positions.iter().any(|(partition, offset)| {
-                let current = state.current.get(partition);
-                current.is_some_and(|is| is.offset == *offset && is.answer.is_some())
+            !positions.iter().any(|at| {
+                let current = state.current.get(&at.partition);
+                current.is_some_and(|is| is.offset == at.offset && is.answer.is_some())
             })
         };
         let mut state = self.state.lock();

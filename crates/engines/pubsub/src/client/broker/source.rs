@@ -10,6 +10,7 @@ use super::fetches::Fetches;
 use crate::error::{Code, Error, Result};
 use crate::fetch::{Fetched, StoredRow};
 use crate::group::{Assigned, Cursor, Membership, WhenLost};
+use crate::topic::Position;
 use crate::wire::{self, Commit, Fetch, Heartbeat, JoinGroup, LeaveGroup, SkipLost};
 
 /// How long a fetch waits at the broker for records. A fetch that the broker has lost is noticed
@@ -42,12 +43,13 @@ impl Brokered {
     }
 
     /// Sends a fetch from this position unless one is under way.
-    fn ask(&mut self, topic_id: i32, partition: i32, offset: i64, most_bytes: usize) -> Result<()> {
-        if self.fetches.is_begun(partition, offset) {
+    fn ask(&mut self, topic_id: i32, from: Position, most_bytes: usize) -> Result<()> {
+        if self.fetches.is_begun(from) {
             return Ok(());
         }
+        let Position { partition, offset } = from;
         let client = self.brokers.of_partition(partition)?;
-        let number = self.fetches.begin(partition, offset);
+        let number = self.fetches.begin(from);
         let request = Fetch {
             topic_id,
             partition,
@@ -170,7 +172,7 @@ impl Source for Brokered {
 
     fn fetch(
         &mut self,
-        positions: &[(i32, i64)],
+        positions: &[Position],
         most_bytes: usize,
         wait: Duration,
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
@@ -179,13 +181,13 @@ impl Source for Brokered {
         let until = Instant::now() + wait;
         loop {
             let mut unreachable = None;
-            for (partition, offset) in positions {
-                if let Err(error) = self.ask(topic_id, *partition, *offset, share) {
+            for from in positions {
+                if let Err(error) = self.ask(topic_id, *from, share) {
                     unreachable = Some(error);
                 }
             }
             let mut fetched = Vec::new();
-            for (partition, offset, answer) in self.fetches.drain(positions) {
+            for (Position { partition, offset }, answer) in self.fetches.drain(positions) {
                 let rows = match answer.and_then(|answer| stored(&answer, offset)) {
                     Ok(rows) => rows,
                     Err(error) if moved(&error) => {
@@ -204,10 +206,13 @@ impl Source for Brokered {
                 };
                 if !rows.rows.is_empty() {
                     // The next rows of this partition come while these are worked on.
-                    let next = rows.next_offset;
+                    let next = Position {
+                        partition,
+                        offset: rows.next_offset,
+                    };
                     // An error is not reported, because it is met again when these records are
                     // wanted.
-                    self.ask(topic_id, partition, next, share).ok();
+                    self.ask(topic_id, next, share).ok();
                     fetched.push((partition, rows));
                 }
             }

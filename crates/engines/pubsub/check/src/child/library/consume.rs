@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dyno_pubsub::{Code, Consumer, ConsumerOptions, Error, Message, Retry, Start};
+use dyno_pubsub::{Code, Consumer, ConsumerOptions, Error, Message, Ownership, Retry, Start};
 
 use super::open;
 use crate::child::events::Events;
@@ -61,14 +61,18 @@ struct Member<'a> {
     consumer: Consumer,
     job: &'a ConsumeJob,
     /// What was delivered and not committed: for each partition its generation and the next offset.
-    open: BTreeMap<i32, (i64, i64)>,
+    open: BTreeMap<i32, (Ownership, i64)>,
 }
 
 impl Member<'_> {
-    fn generation(&self, partition: i32) -> i64 {
-        let assigned = self.consumer.assigned();
-        let found = assigned.iter().find(|(owned, _)| *owned == partition);
-        found.map_or(0, |(_, generation)| *generation)
+    /// The partition as it is owned, or in generation 0 if it was taken away.
+    fn ownership(&self, partition: i32) -> Ownership {
+        let mut assigned = self.consumer.assigned().into_iter();
+        let found = assigned.find(|owned| owned.partition == partition);
+        found.unwrap_or(Ownership {
+            partition,
+            generation: 0,
+        })
     }
 
     fn deliver(&mut self, messages: &[Message], events: &mut Events) -> Result<(), ChildError> {
@@ -79,17 +83,16 @@ impl Member<'_> {
                     one.offset, one.partition
                 ))
             })?;
-            let generation = self.generation(one.partition);
+            let ownership = self.ownership(one.partition);
             events.add(What::Delivered(Delivery {
                 group: self.job.group,
                 member: self.job.member,
-                generation,
+                generation: ownership.generation,
                 offset: one.offset,
                 partition: one.partition.unsigned_abs(),
                 fingerprint: content.fingerprint,
             }))?;
-            self.open
-                .insert(one.partition, (generation, one.offset + 1));
+            self.open.insert(one.partition, (ownership, one.offset + 1));
         }
         Ok(events.flush()?)
     }
@@ -99,7 +102,7 @@ impl Member<'_> {
         // member's to commit.
         let owned = self.consumer.assigned();
         self.open
-            .retain(|partition, (generation, _)| owned.contains(&(*partition, *generation)));
+            .retain(|_, (ownership, _)| owned.contains(ownership));
         if self.open.is_empty() {
             return Ok(());
         }
@@ -113,15 +116,15 @@ impl Member<'_> {
             Err(error) => return passing("commit", error),
         }
         let owned = self.consumer.assigned();
-        for (partition, (generation, next)) in std::mem::take(&mut self.open) {
+        for (ownership, next) in std::mem::take(&mut self.open).into_values() {
             events.add(What::Commit(Commit {
                 group: self.job.group,
                 member: self.job.member,
-                generation,
-                partition: partition.unsigned_abs(),
+                generation: ownership.generation,
+                partition: ownership.partition.unsigned_abs(),
                 next,
                 asked_us,
-                accepted: owned.contains(&(partition, generation)),
+                accepted: owned.contains(&ownership),
             }))?;
         }
         Ok(events.flush()?)

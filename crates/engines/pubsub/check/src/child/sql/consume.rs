@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use dyno_postgres::Retry;
+use dyno_pubsub::Ownership;
 
 use super::Link;
 use super::link::Refusal;
@@ -63,14 +64,13 @@ struct Member<'a> {
     job: &'a ConsumeJob,
     joined: bool,
     rounds: u64,
-    /// What was delivered and not committed: for each partition and generation the next offset.
-    open: BTreeMap<(i32, i64), i64>,
+    /// What was delivered and not committed: for each ownership the next offset.
+    open: BTreeMap<Ownership, i64>,
 }
 
 /// A message as `pubsub.poll` returns it.
 struct Polled {
-    partition: i32,
-    generation: i64,
+    owned: Ownership,
     offset: i64,
     value: Vec<u8>,
 }
@@ -94,18 +94,18 @@ impl Member<'_> {
             let content = message::read(&one.value).map_err(|error| {
                 ChildError::Damaged(format!(
                     "offset {} of partition {}: {error}",
-                    one.offset, one.partition
+                    one.offset, one.owned.partition
                 ))
             })?;
             events.add(What::Delivered(Delivery {
                 group: self.job.group,
                 member: self.job.member,
-                generation: one.generation,
+                generation: one.owned.generation,
                 offset: one.offset,
-                partition: one.partition.unsigned_abs(),
+                partition: one.owned.partition.unsigned_abs(),
                 fingerprint: content.fingerprint,
             }))?;
-            next.insert((one.partition, one.generation), one.offset + 1);
+            next.insert(one.owned, one.offset + 1);
         }
         events.flush()?;
         self.open.extend(next);
@@ -113,8 +113,8 @@ impl Member<'_> {
         if !polled.is_empty() && !self.rounds.is_multiple_of(ROUNDS) {
             return Ok(Some(polled.len()));
         }
-        while let Some(((partition, generation), next)) = self.open.pop_first() {
-            if !self.commit(partition, generation, next, events)? {
+        while let Some((owned, next)) = self.open.pop_first() {
+            if !self.commit(owned, next, events)? {
                 return Ok(None);
             }
         }
@@ -144,8 +144,10 @@ impl Member<'_> {
         Ok(rows
             .iter()
             .map(|row| Polled {
-                partition: row.get(0),
-                generation: row.get(1),
+                owned: Ownership {
+                    partition: row.get(0),
+                    generation: row.get(1),
+                },
                 offset: row.get(2),
                 value: row.get(3),
             })
@@ -155,8 +157,7 @@ impl Member<'_> {
     /// Commits one partition. Returns whether there was an answer; a refusal is one.
     fn commit(
         &mut self,
-        partition: i32,
-        generation: i64,
+        owned: Ownership,
         next: i64,
         events: &mut Events,
     ) -> Result<bool, ChildError> {
@@ -169,8 +170,8 @@ impl Member<'_> {
                     &job.topic,
                     &job.group_name,
                     name,
-                    &partition,
-                    &generation,
+                    &owned.partition,
+                    &owned.generation,
                     &next,
                 ],
             )
@@ -183,8 +184,8 @@ impl Member<'_> {
         events.add(What::Commit(Commit {
             group: job.group,
             member: job.member,
-            generation,
-            partition: partition.unsigned_abs(),
+            generation: owned.generation,
+            partition: owned.partition.unsigned_abs(),
             next,
             asked_us,
             accepted,
