@@ -49,7 +49,7 @@ pub(super) struct Served {
 /// What is below the process that clients connect to.
 enum Below {
     /// A private server, and the broker in front of it.
-    Postgres(Server, String),
+    Postgres(Box<Server>, String),
     /// Files of its own. `true` if each batch is synced before it is acknowledged.
     Files(bool),
 }
@@ -153,7 +153,7 @@ fn ours(scratch: &Path) -> Result<Served, RigError> {
     Ok(Served {
         port,
         process,
-        below: Below::Postgres(server, "dyno".to_owned()),
+        below: Below::Postgres(Box::new(server), "dyno".to_owned()),
     })
 }
 
@@ -178,7 +178,7 @@ fn nisshi(scratch: &Path) -> Result<Served, RigError> {
     Ok(Served {
         port,
         process,
-        below: Below::Postgres(server, format!("Nisshi {NISSHI_VERSION}")),
+        below: Below::Postgres(Box::new(server), format!("Nisshi {NISSHI_VERSION}")),
     })
 }
 
