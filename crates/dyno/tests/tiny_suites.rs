@@ -159,6 +159,35 @@ fn a_peer_that_is_a_server_is_started_and_measured() {
     }
 }
 
+/// Kafka's own clients write to our log and read from it, and every count is right.
+#[test]
+fn clients_of_kafka_are_measured_against_our_log() {
+    let none = std::collections::BTreeMap::new();
+    if let Some(missing) = dyno_rigs::workload_missing("kafka-produce", &none) {
+        println!("skipped: the suite kafka: {missing}");
+        return;
+    }
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path();
+    // PostgreSQL refuses to run as root, so another user has to get into the directory.
+    fs::set_permissions(home, fs::Permissions::from_mode(0o755)).expect("ours");
+    let peers = dyno_suite::peers_root().expect("the jars are below it");
+    let data = peers.ancestors().nth(2).expect("dynolab/peers");
+    let ran = dyno(home)
+        .env("XDG_DATA_HOME", data)
+        .args(["run", "kafka", "--tiny"])
+        .assert();
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    assert_eq!(ran.get_output().status.code(), Some(0), "{said}");
+    let stored = RunDir::open(&only_run(home)).expect("a record");
+    for case in ["kafka-produce", "kafka-consume"] {
+        let mut samples = stored.samples.iter().filter(|s| s.case == case);
+        let done = samples.any(|s| s.outcome == Outcome::Done && s.metrics["throughput"] > 0.0);
+        assert!(done, "{case}: {said}");
+    }
+    assert_eq!(scratch_directories(home), Vec::<String>::new());
+}
+
 #[test]
 fn a_missing_peer_is_named_with_how_to_install_it() {
     let home = tempfile::tempdir().expect("a directory");

@@ -10,6 +10,7 @@ mod chain;
 mod clickhouse;
 mod error;
 mod ingest;
+mod kafka;
 mod llm;
 mod missing;
 mod pages;
@@ -48,6 +49,7 @@ pub fn engine_of(workload: &str) -> &str {
         // Loading, queries in SQL and in plain words, training, and the whole way from a topic to a
         // table.
         "chain" | "clickhouse" | "llm" | "query" | "sage" => "ingest",
+        "kafka" => "pubsub",
         "tpcc" => "txn",
         other => other,
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use dyno_ingest_clickhouse::private_server::PrivateServer;
 use serde_json::Value;
 
-use crate::sage;
+use crate::{kafka, pubsub, sage};
 
 /// How long an endpoint may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(3);
@@ -19,6 +19,7 @@ const CONNECT: Duration = Duration::from_secs(3);
 pub fn workload_missing(workload: &str, params: &BTreeMap<String, Value>) -> Option<String> {
     match workload {
         "clickhouse-load" => PrivateServer::missing(),
+        "kafka-produce" | "kafka-consume" => kafka::missing().or_else(pubsub::server_missing),
         "pages-device" => device_missing(),
         "sage-train" => sage::missing(),
         "llm-beside" => {

@@ -3,7 +3,7 @@
 //! `run = ["dyno", "rig", "--speak-as", NAME]`.
 
 use crate::txn::EtcdNodes;
-use crate::{RigError, clickhouse, pages, pubsub};
+use crate::{RigError, clickhouse, kafka, pages, pubsub};
 
 /// A peer that a rig stands in for.
 pub(crate) struct Peer {
@@ -19,7 +19,7 @@ const AS_INSTALLED: &str = "as-installed";
 /// The version of a peer that is a part of the kernel.
 const AS_IN_KERNEL: &str = "as-in-kernel";
 
-const PEERS: [Peer; 9] = [
+const PEERS: [Peer; 13] = [
     Peer {
         name: "pg-msg-bench",
         version: "8164907",
@@ -44,6 +44,26 @@ const PEERS: [Peer; 9] = [
         name: "etcd",
         version: AS_INSTALLED,
         missing: EtcdNodes::missing,
+    },
+    Peer {
+        name: kafka::JARS,
+        version: kafka::VERSION,
+        missing: kafka::missing,
+    },
+    Peer {
+        name: kafka::FLUSH,
+        version: kafka::VERSION,
+        missing: kafka::missing,
+    },
+    Peer {
+        name: kafka::AS_INSTALLED,
+        version: kafka::VERSION,
+        missing: kafka::missing,
+    },
+    Peer {
+        name: kafka::NISSHI,
+        version: kafka::NISSHI_VERSION,
+        missing: kafka::nisshi_missing,
     },
     Peer {
         name: "clickhouse-client",

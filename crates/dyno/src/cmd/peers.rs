@@ -58,13 +58,21 @@ fn install(catalogue: &Catalogue, names: &[String], stop: &Stop) -> anyhow::Resu
     let mut exit = Exit::Done;
     for peer in chosen(catalogue, names)? {
         match systems::state(catalogue, peer) {
+            // A user who names no peer wants what is there in a moment, and so does a test of all.
+            PeerState::Missing(_) if names.is_empty() && peer.is_compiled() => {
+                eprintln!(
+                    "{} {} would be compiled, which takes minutes: install it by its name",
+                    peer.name, peer.version
+                );
+                continue;
+            }
             PeerState::Ready => {
                 eprintln!("{} {} is installed already", peer.name, peer.version);
                 continue;
             }
             // Its program comes with the operating system and is not ours to install. The user is
             // told its name, and the other peers are still installed.
-            PeerState::Missing(reason) if peer.install.is_empty() => {
+            PeerState::Missing(reason) if peer.requirements().is_empty() => {
                 eprintln!(
                     "{}: {reason}; it needs {}",
                     peer.name,

@@ -20,6 +20,7 @@ mod error;
 mod estimate;
 mod executor;
 mod expand;
+mod install;
 mod invoke;
 mod needs;
 mod order;

@@ -6,7 +6,6 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -33,6 +32,14 @@ pub struct Peer {
     pub data_version: String,
     /// Requirements for pip, all pinned; none for what needs no installation.
     pub install: Vec<String>,
+    /// Artifacts of Maven, `GROUP:ARTIFACT:VERSION`. They and what they depend on are copied below
+    /// the peer's directory.
+    #[serde(default)]
+    pub jars: Vec<String>,
+    /// Arguments of `cargo install --locked`: a crate with its version, and its features. Its
+    /// programs lie in `bin` below the peer's directory.
+    #[serde(default)]
+    pub cargo: Vec<String>,
     /// Command: `python` is that of its own environment, `dyno` is this program, which speaks some
     /// peers' protocols, and other words that name a script are found beside this file.
     pub run: Vec<String>,
@@ -142,48 +149,29 @@ impl Catalogue {
 
     /// Whether it is installed as declared; starts nothing.
     pub fn state(&self, peer: &Peer) -> PeerState {
-        if peer.install.is_empty() {
+        let declared = peer.requirements();
+        if declared.is_empty() {
             return PeerState::Ready;
         }
         let how = format!("install it with `dyno peers install {}`", peer.name);
         match fs::read_to_string(self.marker(peer)) {
-            Ok(there) if there.trim() == peer.install.join(" ") => PeerState::Ready,
+            Ok(there) if there.trim() == declared => PeerState::Ready,
             Ok(there) => PeerState::Missing(format!(
-                "{} is installed and {} is declared; {how}",
+                "{} is installed and {declared} is declared; {how}",
                 there.trim(),
-                peer.install.join(" ")
             )),
             Err(_) => PeerState::Missing(format!("not installed; {how}")),
         }
     }
 
-    /// Makes its environment anew and installs its requirements into it.
-    ///
-    /// # Errors
-    /// [`Error::Peer`] with what pip or Python said.
-    pub fn install(&self, peer: &Peer) -> Result<(), Error> {
-        let home = self.home(peer);
-        fs::create_dir_all(&home).map_err(|e| Error::io(&home, e))?;
-        // The marker goes first: an installation that is cut short must not look like a whole one.
-        // It need not be there, as in a first installation.
-        let _ = fs::remove_file(self.marker(peer));
-        for name in &peer.clean {
-            let dir = home.join(name);
-            if dir.exists() {
-                fs::remove_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
-            }
-        }
-        let venv = home.join("venv");
-        step(
-            peer,
-            Command::new("python3").args(["-m", "venv"]).arg(&venv),
-        )?;
-        let mut pip = Command::new(venv.join("bin/python"));
-        pip.args(["-m", "pip", "install", "--quiet", "--no-input"]);
-        pip.arg("--disable-pip-version-check").args(&peer.install);
-        step(peer, &mut pip)?;
-        let marker = self.marker(peer);
-        fs::write(&marker, peer.install.join(" ")).map_err(|e| Error::io(&marker, e))
+    /// The directory of the peer's jars, for a class path.
+    pub fn jars(&self, peer: &Peer) -> PathBuf {
+        self.home(peer).join("jars")
+    }
+
+    /// A program that `cargo install` made for the peer.
+    pub fn program(&self, peer: &Peer, name: &str) -> PathBuf {
+        self.home(peer).join("bin").join(name)
     }
 
     /// How to start a peer, or why it takes no part.
@@ -259,7 +247,7 @@ impl Catalogue {
     }
 
     /// Holds the requirements that are installed; written last.
-    fn marker(&self, peer: &Peer) -> PathBuf {
+    pub(crate) fn marker(&self, peer: &Peer) -> PathBuf {
         self.home(peer).join("installed")
     }
 }
@@ -286,26 +274,6 @@ fn parse(file: &str, text: &str) -> Result<Peer, Error> {
         line: line_at(text, e.span().map_or(0, |span| span.start)),
         reason: e.message().to_string(),
     })
-}
-
-fn step(peer: &Peer, command: &mut Command) -> Result<(), Error> {
-    let fail = |reason: String| Error::Peer {
-        name: peer.name.clone(),
-        reason: format!("{reason} (it needs {})", peer.needs.join(", ")),
-    };
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .output()
-        .map_err(|e| fail(format!("{program} could not be started: {e}")))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    // Python's venv module complains on stdout.
-    let said = [output.stdout, output.stderr].concat();
-    Err(fail(format!(
-        "{program} failed: {}",
-        String::from_utf8_lossy(&said).trim()
-    )))
 }
 
 #[cfg(test)]

@@ -38,6 +38,7 @@ pub use dsn::{Dsn, SslMode};
 pub use error::PgError;
 pub use installation::{Installation, Places, Version};
 pub use machine_size::MachineSize;
+pub use os::spawn_guarded;
 pub use pipelined::{Driver, connect_pipelined};
 pub use standby::Synchronous;
 

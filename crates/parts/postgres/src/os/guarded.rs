@@ -21,7 +21,7 @@ struct Start {
 /// The kernel means the thread that forked, not its process (prctl(2), `PR_SET_PDEATHSIG`), so a
 /// child that a passing thread started would end with that thread. All such children are therefore
 /// started by one thread that lives as long as the process.
-pub(crate) fn spawn(mut command: Command, signal: libc::c_int) -> io::Result<Child> {
+pub fn spawn(mut command: Command, signal: libc::c_int) -> io::Result<Child> {
     let parent = std::process::id();
     let guard = move || {
         // A change of user clears the setting, but the standard library changes it before it calls

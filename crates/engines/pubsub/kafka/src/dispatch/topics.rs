@@ -12,7 +12,7 @@ use crate::error::ErrorCode;
 use crate::wire::{
     AlterConfigsResource, AlterConfigsResult, AlterableConfig, CreatableTopic,
     CreatePartitionsRequest, CreatePartitionsResponse, CreatePartitionsResult,
-    CreatePartitionsTopic, CreateTopicsRequest, CreateTopicsResponse, CreatedTopic,
+    CreatePartitionsTopic, CreateTopicsRequest, CreateTopicsResponse, CreatedConfig, CreatedTopic,
     DeleteTopicsRequest, DeleteTopicsResponse, DeletedTopic, DescribeConfigsRequest,
     DescribeConfigsResource, DescribeConfigsResponse, DescribeConfigsResult, DescribedConfig,
     Header, IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, TOPIC_RESOURCE,
@@ -63,6 +63,8 @@ impl Session {
                 Ok(options) => CreatedTopic {
                     num_partitions: options.partitions.cast_signed(),
                     replication_factor: 1,
+                    // Kafka's Java client reads them without looking whether they are null.
+                    configs: Some(created_configs(&options)),
                     ..base
                 },
                 Err((error, text)) => CreatedTopic {
@@ -177,7 +179,7 @@ impl Session {
             .store
             .topic(&ask.resource_name)
             .map_err(refusal)?;
-        let mut configs = described(&topic);
+        let mut configs = described(&topic.options);
         if let Some(wanted) = &ask.configuration_keys {
             configs.retain(|config| wanted.contains(&config.name));
         }
@@ -355,8 +357,21 @@ fn change(changes: &mut TopicChanges, config: &AlterableConfig) -> Result<(), Re
     Ok(())
 }
 
+/// The settings of a topic that was created, as DescribeConfigs says them.
+fn created_configs(options: &TopicOptions) -> Vec<CreatedConfig> {
+    let configs = described(options).into_iter();
+    let created = configs.map(|config| CreatedConfig {
+        name: config.name,
+        value: config.value,
+        read_only: config.read_only,
+        config_source: config.config_source,
+        is_sensitive: config.is_sensitive,
+    });
+    created.collect()
+}
+
 /// The settings of a topic, as Kafka names them.
-fn described(topic: &Topic) -> Vec<DescribedConfig> {
+fn described(options: &TopicOptions) -> Vec<DescribedConfig> {
     const OF_TOPIC: i8 = 1;
     const DEFAULT: i8 = 5;
     const TEXT: i8 = 2;
@@ -373,7 +388,6 @@ fn described(topic: &Topic) -> Vec<DescribedConfig> {
             config_type: kind,
             documentation: Some(meaning.to_owned()),
         };
-    let options = &topic.options;
     let limit = |value: Option<i64>| value.unwrap_or(UNLIMITED).to_string();
     let codec = match options.compression {
         Codec::None => UNCOMPRESSED,

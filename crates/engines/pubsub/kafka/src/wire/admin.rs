@@ -65,7 +65,7 @@ structure! {
         /// How many partitions it has.
         num_partitions: i32, since 5;
         replication_factor: i16, since 5;
-        /// Null: DescribeConfigs says what they are.
+        /// Its settings; null for a topic that was not created.
         configs: Option<Vec<CreatedConfig>>, since 5;
     }
 }
