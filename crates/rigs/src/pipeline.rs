@@ -59,8 +59,7 @@ pub(crate) fn pipeline(params: &mut Params<'_>, scratch: &Path) -> Result<Reply,
     let table = scratch.join(TABLE);
     let mut steps = Steps::default();
     // The decompressor is a child, which the load that follows in this process is not.
-    let cpu_s = || used::cpu_s() + used::children_cpu_s();
-    let cpu_before_s = cpu_s();
+    let cpu_before_s = used::cpu_with_children_s();
     let report = match params.text("steps")? {
         "stream" => steps.run("load .csv.gz", || load_into(&files, workers, &table))?,
         "unpack" => {
@@ -80,7 +79,7 @@ pub(crate) fn pipeline(params: &mut Params<'_>, scratch: &Path) -> Result<Reply,
             return Err(params.wrong("steps", reason));
         }
     };
-    let cpu_s = cpu_s() - cpu_before_s;
+    let cpu_s = used::cpu_with_children_s() - cpu_before_s;
     let table_bytes = Snapshot::open(&table)?.manifest().bytes();
     let answer = table_checksum(&table)?;
     let seconds: f64 = steps.done.iter().map(|(_, seconds)| seconds).sum();

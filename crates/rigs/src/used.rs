@@ -18,6 +18,11 @@ pub(crate) fn cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
+/// Processor seconds of this process, and of its children that have ended and were waited for.
+pub(crate) fn cpu_with_children_s() -> f64 {
+    cpu_s() + children_cpu_s()
+}
+
 /// The kernel's high-water mark of this process's resident memory, in bytes.
 pub(crate) fn peak_bytes() -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;

@@ -38,8 +38,8 @@ pub use history::{
 pub use lint::{Finding, Severity, lint, lint_markdown, lint_scope, lint_text};
 pub use model::{
     Amount, CaseReport, Cause, Cell, Dot, Figure, FilledTable, KeptLatencies, LatencyAt, Noise,
-    OURS, Ratio, Report, Series, Steady, TargetOutcome, Trial, Trouble, build, build_stored,
-    figures_of, shell_word,
+    OURS, Ratio, Report, Roofline, RooflinePoint, Series, Steady, TargetOutcome, Trial, Trouble,
+    build, build_stored, figures_of, shell_word,
 };
 pub use rank::{RankedCase, RankedRecord, RankedRow, Ranking, rank};
 pub use reproduction::{Agreement, Claim, Reproduction, reproduce};

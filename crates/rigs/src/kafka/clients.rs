@@ -221,7 +221,7 @@ fn not_figures(client: &'static str, said: &str) -> KafkaError {
     KafkaError::NotFigures { client, said }
 }
 
-/// The sum of lines `TOPIC:PARTITION:OFFSET`; `None` if there is none, or one of another form.
+/// The sum of lines `TOPIC:PARTITION:OFFSET`; `None` without any, or if one has another form.
 fn summed_offsets(said: &str) -> Option<u64> {
     let offsets = said
         .lines()

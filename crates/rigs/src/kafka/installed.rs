@@ -35,7 +35,7 @@ pub(super) fn nisshi() -> Result<PathBuf, KafkaError> {
 }
 
 /// Why the clients and servers of Apache Kafka cannot run on this machine; `None` if they can.
-pub(super) fn jars_missing() -> Option<String> {
+pub(crate) fn jars_missing() -> Option<String> {
     missing(JARS).or_else(|| {
         let java = Command::new("java").arg("-version").output();
         let text = "java: it is not installed (Debian: openjdk-17-jre-headless)";
@@ -43,12 +43,8 @@ pub(super) fn jars_missing() -> Option<String> {
     })
 }
 
-/// Why Nisshi cannot run on this machine; `None` if it can.
-pub(super) fn nisshi_missing() -> Option<String> {
-    missing(NISSHI)
-}
-
-fn missing(name: &str) -> Option<String> {
+/// Why a peer that has to be installed is not there; `None` if it is.
+pub(super) fn missing(name: &str) -> Option<String> {
     match declared(name) {
         Ok((catalogue, peer)) => match catalogue.state(&peer) {
             PeerState::Missing(reason) => Some(format!("{name}: {reason}")),

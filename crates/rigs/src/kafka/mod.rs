@@ -18,6 +18,7 @@ use dyno_suite::protocol::{Phase, Reply, Request};
 
 use crate::{Params, RigError};
 use clients::Tools;
+pub(crate) use installed::jars_missing as missing;
 use servers::{Kind, Served};
 
 /// The peer that has the jars of Kafka, of which both its broker and the clients are made.
@@ -223,12 +224,7 @@ fn reply(
     })
 }
 
-/// Why Kafka's clients and servers cannot run on this machine; `None` if they can.
-pub(crate) fn missing() -> Option<String> {
-    installed::jars_missing()
-}
-
 /// Why Nisshi cannot run on this machine; `None` if it can. The clients are not a part of it.
 pub(crate) fn nisshi_missing() -> Option<String> {
-    installed::nisshi_missing().or_else(crate::pubsub::server_missing)
+    installed::missing(NISSHI).or_else(crate::pubsub::server_missing)
 }

@@ -98,6 +98,14 @@ impl Served {
         }
     }
 
+    fn on_postgres(port: u16, process: Process, server: Server, broker: String) -> Served {
+        Served {
+            port,
+            process,
+            below: Below::Postgres(Box::new(server), broker),
+        }
+    }
+
     /// `HOST:PORT`, where clients begin.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
@@ -143,18 +151,14 @@ fn ours(scratch: &Path) -> Result<Served, RigError> {
         .arg(format!("127.0.0.1:{}", free_port()?))
         .arg("--kafka")
         .arg(format!("127.0.0.1:{port}"));
-    let process = Process::start(
-        "the broker",
-        command,
-        scratch.join("broker.log"),
-        port,
-        Ending::Asked,
-    )?;
-    Ok(Served {
+    let log = scratch.join("broker.log");
+    let process = Process::start("the broker", command, log, port, Ending::Asked)?;
+    Ok(Served::on_postgres(
         port,
         process,
-        below: Below::Postgres(Box::new(server), "dyno".to_owned()),
-    })
+        server,
+        "dyno".to_owned(),
+    ))
 }
 
 /// Nisshi on a private server with the same settings, which makes its own tables there.
@@ -168,18 +172,10 @@ fn nisshi(scratch: &Path) -> Result<Served, RigError> {
         .args(["--advertised-listener-url", &address])
         .args(["--storage-engine", &url(&server.dsn())])
         .current_dir(scratch);
-    let process = Process::start(
-        NISSHI,
-        command,
-        scratch.join("nisshi.log"),
-        port,
-        Ending::Killed,
-    )?;
-    Ok(Served {
-        port,
-        process,
-        below: Below::Postgres(Box::new(server), format!("Nisshi {NISSHI_VERSION}")),
-    })
+    let log = scratch.join("nisshi.log");
+    let process = Process::start(NISSHI, command, log, port, Ending::Killed)?;
+    let broker = format!("Nisshi {NISSHI_VERSION}");
+    Ok(Served::on_postgres(port, process, server, broker))
 }
 
 /// The address of a private server as a URL, in which a path must not look like one.
@@ -210,13 +206,8 @@ fn apache(scratch: &Path, flush: bool) -> Result<Served, KafkaError> {
         .arg(&settings);
     // It writes other logs into its working directory if it is told to write any.
     command.current_dir(&folder);
-    let process = Process::start(
-        "Apache Kafka",
-        command,
-        folder.join("log"),
-        port,
-        Ending::Killed,
-    )?;
+    let log = folder.join("log");
+    let process = Process::start("Apache Kafka", command, log, port, Ending::Killed)?;
     Ok(Served {
         port,
         process,

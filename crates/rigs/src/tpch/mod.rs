@@ -37,7 +37,7 @@ pub(crate) fn write(params: &mut Params<'_>, request: &Request) -> Result<Reply,
     let each_table = params.count_or("each-table", 0)? > 0;
     let job = job(params, &ground)?;
     let elsewhere = job.is_of_another_program();
-    let cpu_at_s = used::cpu_s() + used::children_cpu_s();
+    let cpu_at_s = used::cpu_with_children_s();
     let report = if elsewhere {
         let mut program = sql_engine()?;
         program.args(["tpch", "write"]);
@@ -45,7 +45,7 @@ pub(crate) fn write(params: &mut Params<'_>, request: &Request) -> Result<Reply,
     } else {
         run(&job, &Progress::default())?
     };
-    let cpu_s = used::cpu_s() + used::children_cpu_s() - cpu_at_s;
+    let cpu_s = used::cpu_with_children_s() - cpu_at_s;
     // No child has run before, so the largest child is the one that wrote.
     let peak_bytes = if elsewhere {
         used::children_peak_bytes()

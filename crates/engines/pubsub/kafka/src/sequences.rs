@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use dyno_pubsub::{EPOCH_SHIFT, Result, epoch};
+use dyno_pubsub::{EPOCH_SHIFT, Result, TopicPartition, epoch};
 use parking_lot::Mutex;
 
 use crate::store::Store;
@@ -21,8 +21,7 @@ const MOST: usize = 100_000;
 /// A producer in a partition of a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Writer {
-    pub topic_id: i32,
-    pub partition: i32,
+    pub key: TopicPartition,
     pub producer_id: i64,
 }
 
@@ -49,7 +48,7 @@ impl Sequences {
         let known = self.0.lock().get(&writer).copied();
         let last = match known {
             Some(last) => last,
-            None => store.last_sequence(writer.topic_id, writer.partition, writer.producer_id)?,
+            None => store.last_sequence(writer.key, writer.producer_id)?,
         };
         let first = unrolled(last, producer_epoch, base);
         let mut sequences = self.0.lock();

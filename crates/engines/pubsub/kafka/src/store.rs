@@ -52,15 +52,6 @@ pub struct Committed {
     pub metadata: String,
 }
 
-/// An offset to store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Commit {
-    pub topic_id: i32,
-    pub partition: i32,
-    pub offset: i64,
-    pub metadata: String,
-}
-
 impl Store {
     pub fn new(dsn: &Dsn) -> Store {
         Store {
@@ -281,13 +272,13 @@ impl Store {
     }
 
     /// The sequence of the last record of a producer in a partition; -1 if it has none.
-    pub fn last_sequence(&self, topic_id: i32, partition: i32, producer: i64) -> Result<i64> {
+    pub fn last_sequence(&self, key: TopicPartition, producer: i64) -> Result<i64> {
         let query = "SELECT sequence FROM pubsub.producers \
                       WHERE topic_id = $1 AND partition = $2 AND producer_id = $3";
         self.run(|session| {
             let row = session
                 .client()
-                .query_opt(query, &[&topic_id, &partition, &producer]);
+                .query_opt(query, &[&key.topic_id, &key.partition, &producer]);
             let row = row.map_err(Error::statement("look a producer up"))?;
             Ok(row.map_or(-1, |row| row.get(0)))
         })
@@ -304,11 +295,16 @@ impl Store {
     }
 
     /// Stores offsets of a group that this server, `node`, coordinates.
-    pub fn commit(&self, group: &str, node: i32, commits: &[Commit]) -> Result<()> {
-        let topics: Vec<i32> = commits.iter().map(|commit| commit.topic_id).collect();
-        let partitions: Vec<i32> = commits.iter().map(|commit| commit.partition).collect();
-        let offsets: Vec<i64> = commits.iter().map(|commit| commit.offset).collect();
-        let metadata = commits.iter().map(|commit| commit.metadata.as_bytes());
+    pub fn commit(
+        &self,
+        group: &str,
+        node: i32,
+        commits: &BTreeMap<TopicPartition, Committed>,
+    ) -> Result<()> {
+        let topics: Vec<i32> = commits.keys().map(|key| key.topic_id).collect();
+        let partitions: Vec<i32> = commits.keys().map(|key| key.partition).collect();
+        let offsets: Vec<i64> = commits.values().map(|commit| commit.offset).collect();
+        let metadata = commits.values().map(|commit| commit.metadata.as_bytes());
         let metadata: Vec<&[u8]> = metadata.collect();
         self.run(|session| {
             let query = "SELECT pubsub.kafka_commit($1, $2, $3, $4, $5, $6)";

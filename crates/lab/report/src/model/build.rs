@@ -10,7 +10,7 @@ use super::pairing::{band_of, ratio_to};
 use super::report::{CaseReport, Report, Trouble};
 use super::table::fill;
 use super::why::cause_of;
-use super::{beside, flame, latencies, target, variants, why};
+use super::{beside, flame, latencies, roofline, target, variants, why};
 use crate::lint::{Finding, Severity, lint};
 
 /// Computes everything that a report of this run says. The same run gives the same report: the
@@ -37,14 +37,18 @@ pub fn build(run: &Run, samples: &[Sample]) -> Report {
         warnings: strays(run, samples),
         withdrawn: None,
     };
-    // A target is a share of a peer or a limit, so it is judged once all figures are there.
-    let targets: Vec<_> = report
+    // These hold figures against each other and against limits, so all figures have to be there.
+    let held_against: Vec<_> = report
         .cases
         .iter()
-        .map(|case| target::outcome_of(&report, &case.plan))
+        .map(|case| {
+            let target = target::outcome_of(&report, &case.plan);
+            (target, roofline::of_case(&report, &case.plan))
+        })
         .collect();
-    for (case, target) in report.cases.iter_mut().zip(targets) {
+    for (case, (target, roofline)) in report.cases.iter_mut().zip(held_against) {
         case.target = target;
+        case.roofline = roofline;
     }
     report.tables = run
         .plan
@@ -129,6 +133,7 @@ fn case_report(run: &Run, case: &CasePlan, samples: &[Sample]) -> CaseReport {
         series: series_of(run, case, samples),
         latencies: Vec::new(),
         flames: Vec::new(),
+        roofline: None,
         cause: cause_of(case, samples),
         target: None,
     }

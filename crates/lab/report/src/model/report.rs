@@ -9,6 +9,7 @@ use super::chart::Series;
 use super::figure::Figure;
 use super::flame::Flame;
 use super::latencies::KeptLatencies;
+use super::roofline::Roofline;
 use super::target::TargetOutcome;
 use super::why::Cause;
 use crate::lint::Finding;
@@ -51,6 +52,9 @@ pub struct CaseReport {
     pub latencies: Vec<KeptLatencies>,
     /// Where systems spend their processor time, of those that were profiled.
     pub flames: Vec<Flame>,
+    /// The systems below the roofs of the machine, where the case ranks by a rate and a system
+    /// tells the processor time of its work.
+    pub roofline: Option<Roofline>,
     /// What bounds the figure, where experiments were made to find out.
     pub cause: Option<Cause>,
     /// Whether the figure reaches its target, where the suite states one.

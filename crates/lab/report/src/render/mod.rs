@@ -8,7 +8,6 @@ mod markdown;
 mod plots;
 mod raw;
 mod rich_text;
-mod roofline;
 mod view;
 mod xlsx;
 

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use dyno_record::{Better, CasePlan};
 use serde::Serialize;
 
-use super::roofline::{Roofline, roofline};
-use crate::model::{CaseReport, Figure, Flame, KeptLatencies, Report, Series, percentiles};
+use crate::model::{
+    CaseReport, Figure, Flame, KeptLatencies, Report, Roofline, Series, percentiles,
+};
 
 /// Beyond this many dots a strip is a smear and the file grows without telling more.
 const DOTS_MAX: usize = 100;
@@ -102,7 +103,7 @@ impl Plots {
             rooflines: report
                 .cases
                 .iter()
-                .map(|case| roofline(report, case))
+                .map(|case| case.roofline.clone())
                 .collect(),
             flames: report
                 .cases

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use super::plots::{Plots, parameter, stage_of};
 use super::raw::{RawRow, raw_row};
-use super::roofline::roofline;
 use crate::headline::{Headline, HeadlineRow, headline};
 use crate::lint::{Finding, lint_scope};
 use crate::model::{
@@ -379,7 +378,7 @@ fn case_view(
             || !case.latencies.is_empty(),
         has_time: !case.latencies.is_empty(),
         has_stages: figures().any(|f| stage_of(&f.metric).is_some()),
-        has_roofline: roofline(report, case).is_some(),
+        has_roofline: case.roofline.is_some(),
         flames: flame_views(report, index, case),
         figures: figures().map(figure_row).collect(),
     }

@@ -11,7 +11,7 @@ use dyno_pubsub_broker::{Broker, BrokerError, Options};
 use dyno_pubsub_kafka::{KafkaError, KafkaServer, Options as KafkaOptions};
 
 use super::events::Events;
-use super::{BrokerJob, ChildError};
+use super::{BrokerJob, ChildError, insist};
 
 const POLL: Duration = Duration::from_millis(20);
 
@@ -22,32 +22,30 @@ pub fn serve(job: &BrokerJob, events: &Events) -> Result<(), ChildError> {
     let advertise = job.advertise.parse();
     options.advertise = Some(advertise.map_err(ChildError::refused("advertise"))?);
     options.lease = Duration::from_millis(job.lease_ms);
+    let is_passing =
+        |error: &BrokerError| matches!(error, BrokerError::Log(e) if e.retry() != Retry::Never);
+    let started = insist(events, "start a broker", is_passing, || {
+        Broker::start(options.clone())
+    })?;
+    let Some(mut broker) = started else {
+        return Ok(());
+    };
+    let mut kafka = match job.kafka {
+        Some(listen) => serve_kafka(job, listen, events)?,
+        None => None,
+    };
     while !events.stopping() {
-        match Broker::start(options.clone()) {
-            Ok(mut broker) => {
-                let mut kafka = match job.kafka {
-                    Some(listen) => serve_kafka(job, listen, events)?,
-                    None => None,
-                };
-                while !events.stopping() {
-                    thread::sleep(POLL);
-                }
-                // Before the broker, which it needs to answer what it has taken.
-                if let Some(kafka) = &mut kafka {
-                    kafka.stop();
-                }
-                broker.stop();
-            }
-            // The server is away for a moment.
-            Err(BrokerError::Log(error)) if error.retry() != Retry::Never => thread::sleep(POLL),
-            Err(error) => return Err(ChildError::refused("start a broker")(error)),
-        }
+        thread::sleep(POLL);
     }
+    // Before the broker, which it needs to answer what it has taken.
+    if let Some(kafka) = &mut kafka {
+        kafka.stop();
+    }
+    broker.stop();
     Ok(())
 }
 
-/// Serves clients of Kafka, however long the server is away; `None` if the checker asks to stop
-/// before.
+/// Serves clients of Kafka; `None` if the checker asks to stop before it can.
 fn serve_kafka(
     job: &BrokerJob,
     listen: SocketAddr,
@@ -60,12 +58,9 @@ fn serve_kafka(
         .map_err(ChildError::refused("advertise"))?;
     let mut options = KafkaOptions::new(Dsn::parse(&job.dsn)?, broker, listen);
     options.lease = Duration::from_millis(job.lease_ms);
-    while !events.stopping() {
-        match KafkaServer::start(options.clone()) {
-            Ok(server) => return Ok(Some(server)),
-            Err(KafkaError::Log(error)) if error.retry() != Retry::Never => thread::sleep(POLL),
-            Err(error) => return Err(ChildError::refused("serve clients of Kafka")(error)),
-        }
-    }
-    Ok(None)
+    let is_passing =
+        |error: &KafkaError| matches!(error, KafkaError::Log(e) if e.retry() != Retry::Never);
+    insist(events, "serve clients of Kafka", is_passing, || {
+        KafkaServer::start(options.clone())
+    })
 }

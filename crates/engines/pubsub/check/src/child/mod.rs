@@ -17,6 +17,10 @@ mod sql;
 pub use job::{BrokerJob, ConsumeJob, Job, ProduceJob, SendJob, Speech, WorkJob};
 pub use process::{Ended, Process, SpawnError};
 
+use std::fmt::Display;
+use std::thread;
+use std::time::Duration;
+
 use dyno_postgres::PgError;
 use events::Events;
 
@@ -55,6 +59,27 @@ impl ChildError {
             reason: refusal.to_string(),
         }
     }
+}
+
+/// Pause before a client or broker that could not start is started again.
+const RETRY_PAUSE: Duration = Duration::from_millis(30);
+
+/// Starts a client or a broker, however long the server is away; `is_passing` says whether an error
+/// is only that. Returns `None` if the checker asks to stop before.
+fn insist<T, E: Display>(
+    events: &Events,
+    action: &'static str,
+    is_passing: impl Fn(&E) -> bool,
+    mut start: impl FnMut() -> Result<T, E>,
+) -> Result<Option<T>, ChildError> {
+    while !events.stopping() {
+        match start() {
+            Ok(started) => return Ok(Some(started)),
+            Err(error) if is_passing(&error) => thread::sleep(RETRY_PAUSE),
+            Err(error) => return Err(ChildError::refused(action)(error)),
+        }
+    }
+    Ok(None)
 }
 
 /// Does the job in `argument`, which is JSON, until standard input ends.

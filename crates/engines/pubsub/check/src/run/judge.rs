@@ -98,10 +98,7 @@ fn log(
         readings::through_view(&mut client, NAME)?,
         readings::through_library(&mut library, NAME).map_err(RunError::log("read the log"))?,
     ];
-    let cursors = match options.mode {
-        Mode::Kafka => readings::kafka_cursors(&mut client, NAME)?,
-        _ => readings::cursors(&mut client, NAME)?,
-    };
+    let cursors = readings::cursors(&mut client, options.mode, NAME)?;
     // The SQL functions commit as the session says, which is synchronously, so a killed server
     // forgets nothing there.
     let forgetful = if options.mode == Mode::Sql {
@@ -151,8 +148,7 @@ fn cuts(proxies: &mut dyn Iterator<Item = &Proxy>) -> u64 {
 pub fn undone(client: &mut Client, options: &Options, name: &str) -> Result<i64, RunError> {
     Ok(match options.mode {
         Mode::Queue => readings::queue_waiting(client, name)?,
-        Mode::Kafka => readings::kafka_lag(client, name, options.groups)?,
-        _ => readings::lag(client, name)?,
+        mode => readings::lag(client, mode, name, options.groups)?,
     })
 }
 

@@ -4,6 +4,7 @@ use dyno_postgres::postgres::{Client, Row};
 use dyno_postgres::{Class, PgError};
 use dyno_pubsub::Connection;
 
+use super::Mode;
 use crate::checker::{Cursor, Entry, PartitionLog, QueueLeft, Reading};
 use crate::message::{self, Fingerprint};
 
@@ -109,14 +110,23 @@ pub fn through_library(
 }
 
 /// The cursors of all groups in all partitions. Groups are named g0, g1 and so on.
-pub fn cursors(client: &mut Client, topic: &str) -> Result<Vec<Cursor>, PgError> {
-    let rows = client
-        .query(
+pub fn cursors(client: &mut Client, mode: Mode, topic: &str) -> Result<Vec<Cursor>, PgError> {
+    let query = match mode {
+        // Groups of Kafka do not count what they are given again, so that is not bounded.
+        Mode::Kafka => {
+            "SELECT substring(o.group_name FROM 2)::int, o.partition, o.committed, \
+                    9223372036854775807::bigint, 0::bigint \
+             FROM pubsub.kafka_offsets AS o JOIN pubsub.topics AS t USING (topic_id) \
+             WHERE t.name = $1"
+        }
+        _ => {
             "SELECT substring(g.name FROM 2)::int, a.partition, a.committed, a.redelivered, a.lost \
              FROM pubsub.assignments AS a JOIN pubsub.groups AS g USING (group_id) \
-             JOIN pubsub.topics AS t USING (topic_id) WHERE t.name = $1",
-            &[&topic],
-        )
+             JOIN pubsub.topics AS t USING (topic_id) WHERE t.name = $1"
+        }
+    };
+    let rows = client
+        .query(query, &[&topic])
         .map_err(failed("read the cursors"))?;
     Ok(rows
         .iter()
@@ -130,56 +140,28 @@ pub fn cursors(client: &mut Client, topic: &str) -> Result<Vec<Cursor>, PgError>
         .collect())
 }
 
-/// The offsets that groups of Kafka have committed. They do not count what they are given again, so
-/// that is not bounded.
-pub fn kafka_cursors(client: &mut Client, topic: &str) -> Result<Vec<Cursor>, PgError> {
-    let rows = client
-        .query(
-            "SELECT substring(o.group_name FROM 2)::int, o.partition, o.committed \
-             FROM pubsub.kafka_offsets AS o JOIN pubsub.topics AS t USING (topic_id) \
-             WHERE t.name = $1",
-            &[&topic],
-        )
-        .map_err(failed("read the offsets of Kafka's groups"))?;
-    Ok(rows
-        .iter()
-        .map(|row| Cursor {
-            group: row.get::<_, i32>(0).unsigned_abs(),
-            partition: row.get::<_, i32>(1).unsigned_abs(),
-            committed: row.get(2),
-            redelivered: u64::MAX,
-            lost: 0,
-        })
-        .collect())
-}
-
-/// How many messages the groups of Kafka, `g0` and so on, have not committed.
-pub fn kafka_lag(client: &mut Client, topic: &str, groups: u32) -> Result<i64, PgError> {
+/// How many messages groups have not committed, over all `groups`. A group that has committed
+/// nothing lacks all of them.
+pub fn lag(client: &mut Client, mode: Mode, topic: &str, groups: u32) -> Result<i64, PgError> {
+    let committed = match mode {
+        Mode::Kafka => {
+            "SELECT group_name AS name, topic_id, partition, committed FROM pubsub.kafka_offsets"
+        }
+        _ => {
+            "SELECT g.name, g.topic_id, a.partition, a.committed \
+             FROM pubsub.groups AS g JOIN pubsub.assignments AS a USING (group_id)"
+        }
+    };
+    let query = format!(
+        "SELECT coalesce(sum(p.next_offset - coalesce(c.committed, 0)), 0)::bigint \
+         FROM generate_series(0, $2::int - 1) AS n CROSS JOIN pubsub.topics AS t \
+         JOIN pubsub.partitions AS p USING (topic_id) \
+         LEFT JOIN ({committed}) AS c ON c.name = 'g' || n \
+              AND c.topic_id = t.topic_id AND c.partition = p.partition \
+         WHERE t.name = $1"
+    );
     let row = client
-        .query_one(
-            "SELECT coalesce(sum(p.next_offset - coalesce(o.committed, 0)), 0)::bigint \
-             FROM generate_series(0, $2::int - 1) AS n CROSS JOIN pubsub.topics AS t \
-             JOIN pubsub.partitions AS p USING (topic_id) \
-             LEFT JOIN pubsub.kafka_offsets AS o ON o.group_name = 'g' || n \
-                  AND o.topic_id = t.topic_id AND o.partition = p.partition \
-             WHERE t.name = $1",
-            &[&topic, &(groups as i32)],
-        )
-        .map_err(failed("read the lag of Kafka's groups"))?;
-    Ok(row.get(0))
-}
-
-/// How many messages groups have not committed, over all groups.
-pub fn lag(client: &mut Client, topic: &str) -> Result<i64, PgError> {
-    let row = client
-        .query_one(
-            "SELECT coalesce(sum(p.next_offset - coalesce(a.committed, 0)), 0)::bigint \
-             FROM pubsub.topics AS t JOIN pubsub.partitions AS p USING (topic_id) \
-             LEFT JOIN pubsub.groups AS g USING (topic_id) \
-             LEFT JOIN pubsub.assignments AS a ON a.group_id = g.group_id AND a.partition = p.partition \
-             WHERE t.name = $1",
-            &[&topic],
-        )
+        .query_one(&query, &[&topic, &groups.cast_signed()])
         .map_err(failed("read the groups' lag"))?;
     Ok(row.get(0))
 }

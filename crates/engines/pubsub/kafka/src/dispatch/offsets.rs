@@ -8,7 +8,7 @@ use dyno_pubsub::{Result, Start, TopicPartition};
 use super::Session;
 use super::fetch::row_records;
 use crate::error::ErrorCode;
-use crate::store::Commit;
+use crate::store::Committed;
 use crate::wire::{
     Header, ListOffsetsPartition, ListOffsetsPartitionResponse, ListOffsetsRequest,
     ListOffsetsResponse, ListOffsetsTopicResponse, OffsetCommitPartitionResponse,
@@ -76,14 +76,11 @@ impl Session {
             EARLIEST => Start::Earliest,
             time_ms => {
                 let time_us = time_ms.max(0).saturating_mul(MICROS);
-                let partition = ask.partition_index;
-                return self.find_record(
-                    TopicPartition {
-                        topic_id,
-                        partition,
-                    },
-                    time_us,
-                );
+                let key = TopicPartition {
+                    topic_id,
+                    partition: ask.partition_index,
+                };
+                return self.find_record(key, time_us);
             }
         };
         Ok((-1, store.offset_of(topic, ask.partition_index, start)?))
@@ -135,7 +132,7 @@ impl Session {
             .and_then(|()| coordinator.may_commit(group, member, request.generation_id));
         let (commits, errors) = match admitted {
             Ok(()) => self.commits(&request.topics),
-            Err(error) => (Vec::new(), every_partition(&request.topics, error)),
+            Err(error) => (BTreeMap::new(), every_partition(&request.topics, error)),
         };
         let mut errors = errors;
         if !commits.is_empty() {
@@ -173,8 +170,11 @@ impl Session {
     fn commits(
         &self,
         topics: &[OffsetCommitTopic],
-    ) -> (Vec<Commit>, BTreeMap<(String, i32), ErrorCode>) {
-        let mut commits: BTreeMap<TopicPartition, Commit> = BTreeMap::new();
+    ) -> (
+        BTreeMap<TopicPartition, Committed>,
+        BTreeMap<(String, i32), ErrorCode>,
+    ) {
+        let mut commits = BTreeMap::new();
         let mut errors = BTreeMap::new();
         for topic in topics {
             let topic_id = self.shared.topic_id(&topic.name);
@@ -191,20 +191,16 @@ impl Session {
                 };
                 match checked {
                     Ok(topic_id) => {
-                        let commit = Commit {
+                        let key = TopicPartition {
                             topic_id,
                             partition: index,
+                        };
+                        let commit = Committed {
                             offset: partition.committed_offset,
                             metadata,
                         };
                         // The last one of a partition counts, as if they had come one by one.
-                        commits.insert(
-                            TopicPartition {
-                                topic_id,
-                                partition: index,
-                            },
-                            commit,
-                        );
+                        commits.insert(key, commit);
                     }
                     Err(error) => {
                         errors.insert((topic.name.clone(), index), error);
@@ -212,7 +208,7 @@ impl Session {
                 }
             }
         }
-        (commits.into_values().collect(), errors)
+        (commits, errors)
     }
 
     pub(super) fn offset_fetch(

@@ -175,8 +175,7 @@ impl Session {
             true => self.own_run(key, head.count)?,
             false => {
                 let writer = Writer {
-                    topic_id,
-                    partition,
+                    key,
                     producer_id: head.producer_id,
                 };
                 let numbers = (head.base_sequence, head.count);

@@ -3,33 +3,20 @@
 mod consume;
 mod produce;
 
-use std::thread;
-use std::time::Duration;
-
 pub use consume::consume;
 use dyno_pubsub::{Error, Retry};
 pub use produce::produce;
 
-use super::ChildError;
 use super::events::Events;
-
-const RETRY_PAUSE: Duration = Duration::from_millis(30);
+use super::{ChildError, insist};
 
 /// Opens a client, however long the server is away. Returns `None` if the checker asks to stop
 /// before.
 fn open<T>(
     events: &Events,
     action: &'static str,
-    mut open: impl FnMut() -> Result<T, Error>,
+    open: impl FnMut() -> Result<T, Error>,
 ) -> Result<Option<T>, ChildError> {
-    while !events.stopping() {
-        match open() {
-            Ok(client) => return Ok(Some(client)),
-            Err(error) if error.retry() == Retry::Never => {
-                return Err(ChildError::refused(action)(error));
-            }
-            Err(_) => thread::sleep(RETRY_PAUSE),
-        }
-    }
-    Ok(None)
+    let is_passing = |error: &Error| error.retry() != Retry::Never;
+    insist(events, action, is_passing, open)
 }

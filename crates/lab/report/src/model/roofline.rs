@@ -6,48 +6,51 @@
 use dyno_record::{Arm, Better, CasePlan, Outcome};
 use serde::Serialize;
 
-use crate::model::{CaseReport, Report};
+use super::report::Report;
+use super::samples::group;
 
 /// The roofs of one case and the systems below them.
-#[derive(Serialize)]
-pub(super) struct Roofline {
-    unit: String,
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Roofline {
+    /// Unit of the rates and of the limit.
+    pub unit: String,
     /// Logical processors of the machine: the slope of the first roof.
-    processors: f64,
+    pub processors: f64,
     /// The machine's limit in the unit of the metric: the second roof.
-    limit: Option<f64>,
+    pub limit: Option<f64>,
     /// Systems of which both numbers are known.
-    points: Vec<Point>,
+    pub points: Vec<RooflinePoint>,
 }
 
 /// One system below the roofs; all numbers are medians.
-#[derive(Serialize)]
-struct Point {
-    system: String,
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RooflinePoint {
+    /// `dyno`, a variant or a peer.
+    pub system: String,
     /// Work in one processor second, in the unit of the rate without its time.
-    per_cpu_s: f64,
-    rate: f64,
+    pub per_cpu_s: f64,
+    /// The rate that ranks the case.
+    pub rate: f64,
     /// Processors that were busy with the work on average.
-    busy: f64,
+    pub busy: f64,
 }
 
 /// The roofline of a case; nothing where its metric is not a rate, or where no system tells the
 /// processor time of its work.
-pub(super) fn roofline(report: &Report, case: &CaseReport) -> Option<Roofline> {
-    let plan = &case.plan;
+pub(crate) fn of_case(report: &Report, plan: &CasePlan) -> Option<Roofline> {
     if plan.better != Better::Higher || !plan.unit.ends_with("/s") {
         return None;
     }
     let facts = &report.run.machine.facts;
     let (_, processors) = facts.iter().find(|(name, _)| name == "logical cpus")?;
     let mut limit = None;
-    let points: Vec<Point> = plan
+    let points: Vec<RooflinePoint> = plan
         .compared()
         .filter_map(|system| {
             let figure = report.figure(&plan.name, system, &plan.metric)?;
             limit = limit.or(figure.limit);
             let busy = busy_processors(report, plan, system)?;
-            Some(Point {
+            Some(RooflinePoint {
                 system: system.clone(),
                 per_cpu_s: figure.median / busy,
                 rate: figure.median,
@@ -67,10 +70,8 @@ pub(super) fn roofline(report: &Report, case: &CaseReport) -> Option<Roofline> {
 /// `time` of the same clock. What the runner sees from outside covers the checks before and after
 /// the work too.
 fn busy_processors(report: &Report, plan: &CasePlan, system: &str) -> Option<f64> {
-    let done = report.samples.iter().filter(|sample| {
-        let own = sample.case == plan.name && sample.system == system;
-        own && sample.arm == Arm::Main && sample.outcome == Outcome::Done
-    });
+    let done = group(&report.samples, &plan.name, system, Arm::Main).into_iter();
+    let done = done.filter(|sample| sample.outcome == Outcome::Done);
     let busy: Vec<f64> = done
         .filter_map(|sample| Some(sample.metrics.get("cpu")? / sample.metrics.get("time")?))
         .collect();
