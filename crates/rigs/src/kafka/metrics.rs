@@ -51,7 +51,7 @@ fn rates(
     [
         ("throughput", rate),
         ("io-rate", rate * payload as f64),
-        ("load-s", seconds),
+        ("time", seconds),
         ("server-cpu-us", each_us(used.server_s)),
         ("client-cpu-us", each_us(used.clients_s)),
         ("cpu-us", each_us(used.server_s + used.clients_s)),
