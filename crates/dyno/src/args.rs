@@ -78,8 +78,8 @@ pub use txn::{
 };
 pub use txn_bench::{KeysArg, TransportArg, TxnBenchArgs};
 pub use txn_check::{
-    TxnBackupArgs, TxnCheckArgs, TxnCheckCommand, TxnCheckKillArgs, TxnCheckRecoveryArgs,
-    TxnCheckSimArgs, TxnCheckSoakArgs,
+    ExportFormat, ExportPart, TxnBackupArgs, TxnCheckArgs, TxnCheckCommand, TxnCheckExportArgs,
+    TxnCheckKillArgs, TxnCheckRecoveryArgs, TxnCheckSimArgs, TxnCheckSoakArgs,
 };
 pub use watch::WatchArgs;
 

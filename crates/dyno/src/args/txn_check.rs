@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args as ClapArgs, Subcommand};
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
 use super::database::OnArgs;
 use crate::units::{bytes, duration};
@@ -14,6 +14,7 @@ use crate::units::{bytes, duration};
   dyno txn check kill --rounds 50 --seed 1
   dyno txn check soak --duration 30m
   dyno txn check recovery --log 1GiB --within 10s
+  dyno txn check export kills.ndjson --part lists
 
 Exits 1, and prints the seed, when a rule is broken.")]
 pub struct TxnCheckArgs {
@@ -31,6 +32,8 @@ pub enum TxnCheckCommand {
     Soak(TxnCheckSoakArgs),
     /// Kill a server with a long log, and time its recovery
     Recovery(TxnCheckRecoveryArgs),
+    /// Print a history in the form that Elle and other checkers read
+    Export(TxnCheckExportArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -60,11 +63,13 @@ pub struct TxnCheckSimArgs {
 #[command(after_help = "Examples:
   dyno txn check kill --rounds 50
   dyno txn check kill --rounds 500 --seed 7 --json
+  dyno txn check kill --rounds 20 --history kills.ndjson
 
 Each round starts `dyno txn serve`, lets clients transfer money, append to lists and change \
 registers over TCP and shared memory, and kills the server at a random moment; in a third of the \
 rounds it is killed again while it recovers. Then everything is read. One history covers all \
-rounds; it is kept, with the server's files, when a rule is broken.")]
+rounds; it is kept, with the server's files, when a rule is broken, and written into the file of \
+--history in any case.")]
 pub struct TxnCheckKillArgs {
     /// Kill the server under load N times
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -76,9 +81,48 @@ pub struct TxnCheckKillArgs {
     #[arg(long, value_name = "N", default_value_t = 4,
         value_parser = clap::value_parser!(u32).range(1..=256))]
     pub clients: u32,
+    /// Write what the clients did and saw into FILE, also when every rule holds
+    #[arg(long, value_name = "FILE")]
+    pub history: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  dyno txn check export kills.ndjson --part lists > lists.json
+  dyno txn check export kills.ndjson --part registers --format edn > registers.edn
+
+The file comes from `dyno txn check kill --history` or from a check that found a broken rule. Elle \
+judges `lists` as list-append and `registers` as rw-register, both for strict serializability: \
+elle-cli --model list-append --format json lists.json. A version of a register is named by the \
+transaction that wrote it; registers that were deleted are left out, since Elle has no word for \
+them.")]
+pub struct TxnCheckExportArgs {
+    /// Read the history in FILE
+    #[arg(value_name = "FILE")]
+    pub history: PathBuf,
+    /// Print the lists or the registers
+    #[arg(long, value_enum, value_name = "PART", default_value_t = ExportPart::Lists)]
+    pub part: ExportPart,
+    /// Print this form: JSON as elle-cli reads it, or EDN as Jepsen writes it
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ExportFormat::ElleJson)]
+    pub format: ExportFormat,
+}
+
+/// The rows of a history that one checker judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportPart {
+    Lists,
+    Registers,
+}
+
+/// The languages in which a history is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    ElleJson,
+    Edn,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -15,7 +15,7 @@ use dyno_sim::Random;
 use dyno_txn_api::Options as HowToRun;
 
 use crate::drive::{Drive, Judgement, Plan};
-use crate::history::HistoryError;
+use crate::history::{History, HistoryError};
 use crate::server::{Connect, Server, ServerError, Start};
 use crate::workload::{Shape, Tables};
 
@@ -44,6 +44,8 @@ pub struct Options<'a> {
     pub seed: u64,
     /// Clients, each in a thread. Every second one uses shared memory.
     pub clients: u32,
+    /// Write the history of all rounds into this file, even if no rule is broken.
+    pub history: Option<&'a Path>,
     /// Ends the check after the current round when it is set.
     pub stop: &'a AtomicBool,
     /// Called after each round with its number, counted from 1, and the transactions that were
@@ -64,7 +66,7 @@ pub struct Outcome {
     pub recovery_longest: Duration,
     /// The judgement of the history of all rounds.
     pub judgement: Judgement,
-    /// The file with the history, if a rule was broken.
+    /// The file with the history, if a rule was broken or it was to be kept.
     pub history: Option<PathBuf>,
 }
 
@@ -105,10 +107,11 @@ pub enum KillError {
 ///
 /// See [`KillError`]. A broken rule is not an error; it is part of the outcome.
 pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
-    let shape = Shape {
-        lists: Shape::default().lists.max(options.rounds / ROUNDS_PER_LIST),
-        ..Shape::default()
-    };
+    if let Some(path) = options.history {
+        // A file that cannot be written is an error of the first second and not of the last one.
+        History::default().save(path, "kills, under way")?;
+    }
+    let shape = shape(options.rounds);
     let mut drive = Drive::new(Plan {
         seed: options.seed,
         clients: options.clients,
@@ -167,10 +170,18 @@ pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
         (options.after_round)(round, committed);
     }
     outcome.judgement = drive.judge();
-    if !outcome.holds() {
+    if options.history.is_some() || !outcome.holds() {
         outcome.history = Some(keep(&drive, options)?);
     }
     Ok(outcome)
+}
+
+/// The rows of a check of so many rounds.
+fn shape(rounds: u64) -> Shape {
+    Shape {
+        lists: Shape::default().lists.max(rounds / ROUNDS_PER_LIST),
+        ..Shape::default()
+    }
 }
 
 /// Lets clients work, and kills the server at a random moment.
@@ -206,7 +217,8 @@ fn work_until_killed(
 }
 
 fn keep(drive: &Drive, options: &Options<'_>) -> Result<PathBuf, KillError> {
-    let path = options.folder.join("history.ndjson");
+    let in_folder = options.folder.join("history.ndjson");
+    let path = options.history.map_or(in_folder, Path::to_path_buf);
     let about = format!("kills, seed {}", options.seed);
     drive.history().save(&path, &about)?;
     Ok(path)

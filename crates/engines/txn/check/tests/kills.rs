@@ -67,6 +67,7 @@ fn rounds_hold(rounds: u64) {
         rounds: number("DYNO_KILL_ROUNDS", rounds),
         seed,
         clients: 4,
+        history: None,
         stop: &AtomicBool::new(false),
         after_round: &|_, _| {},
     });

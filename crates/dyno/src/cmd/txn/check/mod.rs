@@ -1,5 +1,6 @@
 //! `dyno txn check`: simulated clusters, and real servers that are killed or watched.
 
+mod export;
 mod recovery;
 mod soak;
 
@@ -36,6 +37,7 @@ pub fn run(args: &TxnCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
         TxnCheckCommand::Kill(args) => kills(args, stop),
         TxnCheckCommand::Soak(args) => soak::run(args, stop),
         TxnCheckCommand::Recovery(args) => recovery::run(args, stop),
+        TxnCheckCommand::Export(args) => export::run(args),
     }
 }
 
@@ -123,6 +125,7 @@ fn kills(args: &TxnCheckKillArgs, stop: &Stop) -> anyhow::Result<Exit> {
             rounds: args.rounds,
             seed,
             clients: args.clients,
+            history: args.history.as_deref(),
             stop,
             after_round: &|round, committed| {
                 if !args.json {

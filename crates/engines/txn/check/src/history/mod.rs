@@ -4,14 +4,15 @@
 //! reads once they are answered, and the outcome last. So a history never claims more than is
 //! known, whatever process dies.
 
+mod elle;
 mod event;
 mod file;
-mod jepsen;
 mod transaction;
 mod value;
 
 use std::collections::HashMap;
 
+pub use elle::{ElleHistory, Part};
 pub use event::{Event, Lookup, Op, Outcome, Scan, What};
 pub use transaction::Transaction;
 pub(crate) use value::shown;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::story;
 use dyno_sim::Random;
 use dyno_txn_check::cycles;
-use dyno_txn_check::history::{History, Op};
+use dyno_txn_check::history::{History, Op, Part};
 use dyno_txn_check::simulate::{Options, simulate};
 use dyno_txn_check::workload::LISTS;
 use dyno_txn_core::planted::{Bug, Planted};
@@ -15,12 +15,31 @@ fn folder() -> PathBuf {
 }
 
 fn opinion(history: &History) -> adya::Report {
-    let theirs = adya::History::from_json(&history.jepsen_lists()).expect("Jepsen's form");
-    adya::check(&theirs, adya::Workload::ListAppend, &adya::Opts::default())
+    opinion_of(history, Part::Lists, adya::Workload::ListAppend)
 }
 
-/// Bad histories of lists that lie beyond it: it believes no timestamps, and accepts a value that no
-/// transaction wrote.
+/// Its opinion of both forms of the history, which must be one.
+fn opinion_of(history: &History, part: Part, workload: adya::Workload) -> adya::Report {
+    let history = history.for_elle(part);
+    // It infers the order of versions of a register only from what it is told to believe. All three
+    // follow from strict serializability.
+    let options = adya::Opts {
+        wfr_keys: true,
+        sequential_keys: true,
+        linearizable_keys: true,
+        ..adya::Opts::default()
+    };
+    let json = adya::History::from_json(&history.to_json()).expect("Elle's form in JSON");
+    let edn = adya::History::from_edn(&history.to_edn()).expect("Elle's form in EDN");
+    let report = adya::check(&json, workload, &options);
+    let again = adya::check(&edn, workload, &options);
+    assert_eq!(report.valid, again.valid);
+    assert_eq!(report.anomaly_types, again.anomaly_types);
+    report
+}
+
+/// Bad histories of lists that lie beyond it: it believes no timestamps, and accepts a value that
+/// no transaction wrote.
 const BEYOND: [&str; 3] = ["bad-future-read", "bad-same-stamp", "bad-nobody"];
 
 #[test]
@@ -108,4 +127,38 @@ fn it_passes_simulated_clusters_and_rejects_one_with_a_planted_bug() {
     }
     let planted = Planted::one(Bug::ReadCache);
     assert!((1..=12).any(|seed| rejects(seed, planted).is_some()));
+}
+
+/// Bad histories of registers that lie beyond it, for the same reasons, and because a version is
+/// named by its writer: which of its own versions a transaction showed to others is not told.
+const REGISTERS_BEYOND: [&str; 2] = ["bad-register-future-read", "bad-register-intermediate-read"];
+
+#[test]
+fn it_passes_registers_of_simulated_clusters_and_rejects_bad_ones() {
+    let rejected = |history: &History| {
+        let report = opinion_of(history, Part::Registers, adya::Workload::RwRegister);
+        (report.valid == adya::Valid::False).then_some(report.anomaly_types)
+    };
+    for seed in 1..=12 {
+        let history = simulate(seed, &Options::default()).history;
+        assert_eq!(rejected(&history), None, "seed {seed}");
+    }
+    let mut judged = 0;
+    let mut wrong = Vec::new();
+    for entry in std::fs::read_dir(folder()).expect("the fixtures") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().and_then(|name| name.to_str());
+        let name = name.expect("a name");
+        if !name.starts_with("bad-register") && name != "good-registers" {
+            continue;
+        }
+        judged += 1;
+        let expected = name.starts_with("bad") && !REGISTERS_BEYOND.contains(&name);
+        let found = rejected(&load(&path));
+        if found.is_some() != expected {
+            wrong.push(format!("{name}: {found:?}"));
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+    assert_eq!(judged, 9);
 }
