@@ -68,7 +68,7 @@ pub struct PubsubQueueCreateArgs {
     #[arg(long, value_name = "N", default_value_t = 5,
         value_parser = clap::value_parser!(i32).range(1..))]
     pub max_attempts: i32,
-    /// Keep acknowledged messages in a table of their own
+    /// Keep acknowledged messages, which pubsub.queue_done returns
     #[arg(long)]
     pub keep_done: bool,
 }

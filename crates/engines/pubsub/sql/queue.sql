@@ -38,35 +38,43 @@ BEGIN
     RETURN sent;
 END $queue$;
 
--- Messages that were tried too often go to the dead letters; the others come back as a claim.
+-- Messages that were tried too often go to the dead letters; the others come back as a claim. Both are found by one
+-- walk from the oldest visible message: a search for those that were tried too often would read all that wait.
 CREATE OR REPLACE FUNCTION pubsub.queue_claim_{q}(most int, claim_ms bigint)
 RETURNS TABLE (message_id bigint, claim bigint, attempts int, sent_at timestamptz, headers jsonb, payload bytea)
 LANGUAGE plpgsql AS $queue$
 DECLARE
     settings pubsub.queues;
     number bigint;
+    found_ids bigint[];
     tried_out bigint[];
 BEGIN
     SELECT * INTO settings FROM pubsub.queues AS q WHERE q.queue_id = {q};
-    SELECT array_agg(d.message_id) INTO tried_out FROM (
-        SELECT s.message_id FROM pubsub.queue_{q}_state AS s
-         WHERE s.visible_at <= statement_timestamp() AND s.attempts >= settings.max_attempts
-         ORDER BY s.visible_at LIMIT most FOR UPDATE SKIP LOCKED) AS d;
+    LOOP
+        SELECT array_agg(p.message_id) FILTER (WHERE p.attempts < settings.max_attempts),
+               array_agg(p.message_id) FILTER (WHERE p.attempts >= settings.max_attempts)
+          INTO found_ids, tried_out FROM (
+            SELECT s.message_id, s.attempts FROM pubsub.queue_{q}_state AS s
+             WHERE s.visible_at <= statement_timestamp()
+             ORDER BY s.visible_at, s.message_id LIMIT most FOR UPDATE SKIP LOCKED) AS p;
+        -- Nothing but dead letters at the front: behind them may be messages.
+        EXIT WHEN found_ids IS NOT NULL OR tried_out IS NULL;
+        PERFORM pubsub.queue_bury_{q}(tried_out, NULL);
+    END LOOP;
+    IF found_ids IS NULL THEN
+        RETURN;
+    END IF;
     IF tried_out IS NOT NULL THEN
         PERFORM pubsub.queue_bury_{q}(tried_out, NULL);
     END IF;
     number := nextval('pubsub.claim_ids');
     RETURN QUERY
-        WITH picked AS MATERIALIZED (
-            SELECT s.message_id FROM pubsub.queue_{q}_state AS s
-             WHERE s.visible_at <= statement_timestamp() AND s.attempts < settings.max_attempts
-             ORDER BY s.visible_at, s.message_id LIMIT most FOR UPDATE SKIP LOCKED
-        ), claimed AS (
+        WITH claimed AS (
             UPDATE pubsub.queue_{q}_state AS s
                SET visible_at = statement_timestamp()
                        + coalesce(claim_ms, settings.visibility_ms) * interval '1 millisecond',
                    attempts = s.attempts + 1, claim = number
-              FROM picked WHERE s.message_id = picked.message_id
+             WHERE s.message_id = ANY (found_ids)
             RETURNING s.message_id, s.attempts
         )
         SELECT c.message_id, number, c.attempts, m.sent_at, m.headers, m.payload
@@ -88,10 +96,11 @@ BEGIN
       FROM messages AS m JOIN states AS s USING (message_id);
 END $queue$;
 
--- Done: gone, or kept aside where the queue says so. Returns what was refused.
+-- Done: gone, or noted as done where the queue keeps such messages. Returns what was refused.
 CREATE OR REPLACE FUNCTION pubsub.queue_ack_{q}(ids bigint[], claims bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql AS $queue$
 DECLARE
+    keep CONSTANT boolean := (SELECT q.keep_done FROM pubsub.queues AS q WHERE q.queue_id = {q});
     refused bigint[];
 BEGIN
     WITH given AS (
@@ -100,13 +109,11 @@ BEGIN
         DELETE FROM pubsub.queue_{q}_state AS s USING given AS g
          WHERE s.message_id = g.id AND s.claim = g.claim AND s.visible_at > statement_timestamp()
         RETURNING s.message_id, s.attempts
-    ), messages AS (
-        DELETE FROM pubsub.queue_{q} AS m USING states AS s WHERE m.message_id = s.message_id
-        RETURNING m.message_id, m.sent_at, m.headers, m.payload, s.attempts
+    ), gone AS (
+        DELETE FROM pubsub.queue_{q} AS m USING states AS s WHERE NOT keep AND m.message_id = s.message_id
     ), kept AS (
-        INSERT INTO pubsub.queue_{q}_done (message_id, sent_at, headers, payload, attempts)
-        SELECT m.* FROM messages AS m
-         WHERE (SELECT q.keep_done FROM pubsub.queues AS q WHERE q.queue_id = {q})
+        INSERT INTO pubsub.queue_{q}_done (message_id, attempts)
+        SELECT s.message_id, s.attempts FROM states AS s WHERE keep
     )
     SELECT coalesce(array_agg(g.id ORDER BY g.id), '{}') INTO refused FROM given AS g
      WHERE g.id NOT IN (SELECT s.message_id FROM states AS s);
@@ -199,8 +206,7 @@ BEGIN
             message_id bigint PRIMARY KEY, sent_at timestamptz NOT NULL, headers jsonb, payload bytea NOT NULL,
             attempts int NOT NULL, reason text NOT NULL, died_at timestamptz NOT NULL DEFAULT clock_timestamp());
         CREATE TABLE pubsub.queue_{q}_done (
-            message_id bigint PRIMARY KEY, sent_at timestamptz NOT NULL, headers jsonb, payload bytea NOT NULL,
-            attempts int NOT NULL, done_at timestamptz NOT NULL DEFAULT clock_timestamp());
+            message_id bigint PRIMARY KEY, attempts int NOT NULL, done_at timestamptz NOT NULL DEFAULT clock_timestamp());
     $queue$, '{q}', made::text);
     PERFORM pubsub.make_queue_functions(made);
     RETURN made;

@@ -104,6 +104,29 @@ BEGIN
         (pubsub.queue_named(queue)).queue_id);
 END $$;
 
+-- What is done, if the queue keeps it, the oldest first.
+CREATE OR REPLACE FUNCTION pubsub.queue_done(queue text)
+RETURNS TABLE (message_id bigint, sent_at timestamptz, headers jsonb, payload bytea, attempts int, done_at timestamptz)
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY EXECUTE format('SELECT d.message_id, m.sent_at, m.headers, m.payload, d.attempts, d.done_at '
+        'FROM pubsub.queue_%1$s_done AS d JOIN pubsub.queue_%1$s AS m USING (message_id) ORDER BY d.message_id',
+        (pubsub.queue_named(queue)).queue_id);
+END $$;
+
+-- Deletes what was done before a moment. Returns how many messages.
+CREATE OR REPLACE FUNCTION pubsub.queue_forget_done(queue text, done_before timestamptz DEFAULT now()) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    forgotten bigint;
+BEGIN
+    EXECUTE format('WITH notes AS (DELETE FROM pubsub.queue_%1$s_done WHERE done_at < $1 RETURNING message_id), '
+        'messages AS (DELETE FROM pubsub.queue_%1$s AS m USING notes AS n WHERE m.message_id = n.message_id) '
+        'SELECT count(*) FROM notes', (pubsub.queue_named(queue)).queue_id)
+       INTO forgotten USING done_before;
+    RETURN forgotten;
+END $$;
+
 CREATE OR REPLACE FUNCTION pubsub.queue_redrive(queue text, most int DEFAULT 1000) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -125,7 +148,8 @@ BEGIN
         'count(*) FILTER (WHERE visible_at > statement_timestamp() AND claim IS NOT NULL), '
         'count(*) FILTER (WHERE visible_at <= statement_timestamp() AND attempts >= $1) '
         '+ (SELECT count(*) FROM pubsub.queue_%1$s_dead), (SELECT count(*) FROM pubsub.queue_%1$s_done), '
-        '(SELECT (extract(epoch FROM statement_timestamp() - min(sent_at)) * 1000)::bigint FROM pubsub.queue_%1$s) '
+        '(SELECT (extract(epoch FROM statement_timestamp() - sent_at) * 1000)::bigint FROM pubsub.queue_%1$s '
+        'WHERE message_id = (SELECT min(message_id) FROM pubsub.queue_%1$s_state)) '
         'FROM pubsub.queue_%1$s_state', id) USING (pubsub.queue_named(queue)).max_attempts
        INTO ready, delayed, claimed, dead, done, oldest_ms;
 END $$;

@@ -54,6 +54,7 @@ mod queue;
 pub mod record;
 mod retention;
 pub mod schema;
+mod staging;
 mod start;
 mod topic;
 pub mod wire;
@@ -75,6 +76,7 @@ pub use placement::{HOME, NamedCluster, Placement, Share};
 pub use queue::{Claimed, DeadLetter, Queue, QueueOptions, QueueStats};
 pub use record::Record;
 pub use retention::Maintained;
+pub use staging::TransactionalProducer;
 pub use start::Start;
 pub use topic::{Partition, Position, Topic, TopicChanges, TopicOptions, TopicPartition};
 

@@ -18,7 +18,7 @@ pub struct QueueOptions {
     pub visibility: Duration,
     /// How often a message is claimed before it becomes a dead letter.
     pub max_attempts: i32,
-    /// Whether acknowledged messages are kept in a table of their own.
+    /// Whether acknowledged messages are kept, for `pubsub.queue_done`.
     pub keep_done: bool,
 }
 

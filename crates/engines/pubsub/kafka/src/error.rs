@@ -39,14 +39,19 @@ impl ErrorCode {
     pub const UNSUPPORTED_FOR_MESSAGE_FORMAT: ErrorCode = ErrorCode(43);
     pub const OUT_OF_ORDER_SEQUENCE_NUMBER: ErrorCode = ErrorCode(45);
     pub const DUPLICATE_SEQUENCE_NUMBER: ErrorCode = ErrorCode(46);
-    pub const TRANSACTIONAL_ID_AUTHORIZATION_FAILED: ErrorCode = ErrorCode(53);
+    pub const INVALID_PRODUCER_EPOCH: ErrorCode = ErrorCode(47);
+    pub const INVALID_TXN_STATE: ErrorCode = ErrorCode(48);
+    pub const INVALID_TRANSACTION_TIMEOUT: ErrorCode = ErrorCode(50);
     pub const KAFKA_STORAGE_ERROR: ErrorCode = ErrorCode(56);
     pub const SASL_AUTHENTICATION_FAILED: ErrorCode = ErrorCode(58);
     pub const NON_EMPTY_GROUP: ErrorCode = ErrorCode(68);
     pub const GROUP_ID_NOT_FOUND: ErrorCode = ErrorCode(69);
     pub const MEMBER_ID_REQUIRED: ErrorCode = ErrorCode(79);
     pub const GROUP_MAX_SIZE_REACHED: ErrorCode = ErrorCode(81);
+    pub const FENCED_INSTANCE_ID: ErrorCode = ErrorCode(82);
     pub const INVALID_RECORD: ErrorCode = ErrorCode(87);
+    pub const UNSTABLE_OFFSET_COMMIT: ErrorCode = ErrorCode(88);
+    pub const PRODUCER_FENCED: ErrorCode = ErrorCode(90);
 
     /// What a failed append or read of a partition is to a client. Errors after which the same
     /// request may succeed become those that clients retry by themselves.

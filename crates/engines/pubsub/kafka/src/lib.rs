@@ -6,8 +6,8 @@
 //! the database, under a lease that fences off a server that was taken for dead.
 //!
 //! What it is not: a broker. It holds no records and no partitions, and asks the broker in its own
-//! process for everything that has to do with them. Transactions, static membership, fetch
-//! sessions, compaction and Kafka's access lists are not offered, and not advertised.
+//! process for everything that has to do with them. Fetch sessions, compaction and Kafka's access
+//! lists are not offered, and not advertised.
 //!
 //! A request is refused, and its connection ended, when it is not one of `wire::APIS` or not what
 //! its API says. Everything that a client can make the server hold is bounded.
@@ -21,6 +21,7 @@ mod sequences;
 mod server;
 mod shared;
 mod store;
+mod transactions;
 mod wire;
 
 pub use records::is_batch;

@@ -149,7 +149,7 @@ impl KafkaServer {
             frames: Share::new(options.memory_bytes),
             stopping: AtomicBool::new(false),
             counts,
-            topic_ids: Mutex::default(),
+            topics: Mutex::default(),
         });
         // A thread that cannot be started fails the start. The value is dropped then, which stops
         // the threads before it and gives the lease back.
@@ -256,11 +256,24 @@ fn renew(shared: &Shared, lease: Duration) {
                     shared.coordinator.forget_all();
                 }
                 shared.coordinator.lease_until(until);
+                expire_transactions(shared);
             }
             // Nothing has to be done about the groups: the coordinator looks at the clock itself,
             // and refuses to speak for them once the lease has lapsed.
             Err(error) => warn!("cannot renew the lease on groups of Kafka's clients: {error}"),
         }
+    }
+}
+
+/// Ends transactions whose producers have gone. The next one of the same name would end them, too,
+/// but it may never come, and what is kept aside takes room.
+fn expire_transactions(shared: &Shared) {
+    match shared.store.expire_transactions() {
+        Ok(0) => {}
+        Ok(ended) => {
+            warn!("{ended} transactions of Kafka's producers took too long and were aborted")
+        }
+        Err(error) => warn!("cannot end transactions that take too long: {error}"),
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dyno_net::Share;
+use dyno_pubsub::record::Codec;
 use dyno_pubsub::wire::{Client, ClientOptions};
 use dyno_pubsub::{Code, Error, Result};
 use dyno_serve::{Counter, Gauge, Registry, ServeError, Token};
@@ -35,7 +36,14 @@ pub struct Shared {
     pub frames: Arc<Share>,
     pub stopping: AtomicBool,
     pub counts: Counts,
-    pub topic_ids: Mutex<HashMap<String, (i32, Instant)>>,
+    pub topics: Mutex<HashMap<String, (KnownTopic, Instant)>>,
+}
+
+/// What a batch needs to know of its topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownTopic {
+    pub topic_id: i32,
+    pub compression: Codec,
 }
 
 /// What is counted, for the metrics.
@@ -97,30 +105,39 @@ impl Shared {
         Client::connect(&self.broker, &options)
     }
 
-    /// The number of a topic.
+    /// The number of a topic; see [`Shared::topic`].
+    pub fn topic_id(&self, name: &str) -> Result<i32> {
+        self.topic(name).map(|topic| topic.topic_id)
+    }
+
+    /// What is known of a topic.
     ///
     /// # Errors
     /// `unknown-topic`, also for a topic with partitions on other clusters.
-    pub fn topic_id(&self, name: &str) -> Result<i32> {
-        let known = self.topic_ids.lock().get(name).copied();
-        if let Some((topic_id, at)) = known
+    pub fn topic(&self, name: &str) -> Result<KnownTopic> {
+        let known = self.topics.lock().get(name).copied();
+        if let Some((topic, at)) = known
             && at.elapsed() < TOPIC_BELIEVED
         {
-            return Ok(topic_id);
+            return Ok(topic);
         }
         let topics = self.store.topics(Some(&[name.to_owned()]))?;
         let topic = topics.first().ok_or_else(|| {
             let text = format_args!("there is no topic {name:?} on this cluster alone");
             Error::new(Code::UnknownTopic, text)
         })?;
-        let mut topic_ids = self.topic_ids.lock();
-        topic_ids.retain(|_, (_, at)| at.elapsed() < TOPIC_BELIEVED);
-        topic_ids.insert(name.to_owned(), (topic.topic_id, Instant::now()));
-        Ok(topic.topic_id)
+        let known = KnownTopic {
+            topic_id: topic.topic_id,
+            compression: topic.compression,
+        };
+        let mut topics = self.topics.lock();
+        topics.retain(|_, (_, at)| at.elapsed() < TOPIC_BELIEVED);
+        topics.insert(name.to_owned(), (known, Instant::now()));
+        Ok(known)
     }
 
-    /// Looks the number of a topic up again at the next request.
+    /// Looks a topic up again at the next request.
     pub fn forget_topic(&self, name: &str) {
-        self.topic_ids.lock().remove(name);
+        self.topics.lock().remove(name);
     }
 }

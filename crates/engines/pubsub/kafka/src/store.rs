@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use dyno_pubsub::record::Codec;
 use dyno_pubsub::{
     Connection, Dsn, Error, Result, Retry, Start, Topic, TopicChanges, TopicOptions, TopicPartition,
 };
@@ -41,6 +42,8 @@ pub struct Node {
 pub struct PlacedTopic {
     pub topic_id: i32,
     pub name: String,
+    /// How its rows are compressed.
+    pub compression: Codec,
     /// By number; `None` for a partition that no broker has at present.
     pub brokers: Vec<Option<String>>,
 }
@@ -65,7 +68,7 @@ impl Store {
     /// Runs `ask`, which must be repeatable, in a session that no other thread uses meanwhile. A
     /// session that was lost while it was idle shows that only at the next statement, which is then
     /// run again in a new one.
-    fn run<T>(&self, ask: impl FnMut(&mut Connection) -> Result<T>) -> Result<T> {
+    pub fn run<T>(&self, ask: impl FnMut(&mut Connection) -> Result<T>) -> Result<T> {
         self.run_in_session(true, ask)
     }
 
@@ -197,7 +200,8 @@ impl Store {
     /// because a client could not reach these.
     pub fn topics(&self, names: Option<&[String]>) -> Result<Vec<PlacedTopic>> {
         let query = "SELECT t.topic_id, t.name, \
-                            CASE WHEN p.lease_until >= clock_timestamp() THEN p.broker_address END \
+                            CASE WHEN p.lease_until >= clock_timestamp() THEN p.broker_address END, \
+                            t.compression \
                        FROM pubsub.topics AS t JOIN pubsub.partitions AS p USING (topic_id) \
                       WHERE t.share IS NULL AND ($1::text[] IS NULL OR t.name = ANY ($1)) \
                       ORDER BY t.name, p.partition";
@@ -212,6 +216,7 @@ impl Store {
                 topics.push(PlacedTopic {
                     topic_id,
                     name: row.get(1),
+                    compression: Codec::named(row.get(3))?,
                     brokers: Vec::new(),
                 });
             }

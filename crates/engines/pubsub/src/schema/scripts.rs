@@ -8,6 +8,7 @@ pub const MIGRATIONS: &[(i32, &str)] = &[
     (3, include_str!("../../sql/tables_3.sql")),
     (4, include_str!("../../sql/tables_4.sql")),
     (5, include_str!("../../sql/tables_5.sql")),
+    (6, include_str!("../../sql/tables_6.sql")),
 ];
 
 /// The functions, which are replaced at every installation. Later scripts use what earlier ones
@@ -21,6 +22,7 @@ pub const FUNCTIONS: &[&str] = &[
     include_str!("../../sql/read.sql"),
     include_str!("../../sql/send.sql"),
     include_str!("../../sql/kafka.sql"),
+    include_str!("../../sql/kafka_transactions.sql"),
     include_str!("../../sql/group.sql"),
     include_str!("../../sql/poll.sql"),
     include_str!("../../sql/group_admin.sql"),

@@ -17,6 +17,7 @@ mod roles;
 mod schema;
 mod server;
 mod sql;
+mod transactions;
 
 use dyno_pubsub::record::{self, Batch, Run};
 use dyno_pubsub::{Appended, Connection, Record, StoredRow};

@@ -173,6 +173,85 @@ fn a_message_that_is_given_back_for_the_last_time_is_dead_at_once() {
 }
 
 #[test]
+fn what_is_done_is_kept_until_it_is_forgotten() {
+    let server = Server::shared();
+    let options = QueueOptions {
+        keep_done: true,
+        ..QueueOptions::default()
+    };
+    let (name, mut queue) = queue(&server, &options);
+    queue.send(&[b"one", b"two", b"three"], NOW).unwrap();
+    let claimed = queue.claim(2, None).unwrap();
+    assert!(queue.acknowledge(&claimed).unwrap().is_empty());
+    let mut connection = server.connect();
+    let mut done = |query: &str| -> Vec<(Vec<u8>, i32)> {
+        let rows = connection
+            .client()
+            .query(&query.replace("{name}", &name), &[]);
+        let pair = |row: &dyno_postgres::postgres::Row| (row.get(0), row.get(1));
+        rows.unwrap().iter().map(pair).collect()
+    };
+    let all = "SELECT payload, attempts FROM pubsub.queue_done('{name}')";
+    assert_eq!(done(all), [(b"one".to_vec(), 1), (b"two".to_vec(), 1)]);
+    let forget = "SELECT 'x'::bytea, pubsub.queue_forget_done('{name}', done_before)::int FROM";
+    let past = format!("{forget} (SELECT now() - interval '1 hour' AS done_before) AS t");
+    assert_eq!(done(&past), [(b"x".to_vec(), 0)]);
+    let soon = format!("{forget} (SELECT now() + interval '1 hour' AS done_before) AS t");
+    assert_eq!(done(&soon), [(b"x".to_vec(), 2)]);
+    assert_eq!(done(all), []);
+    // What is not done is still there, and is the oldest.
+    let stats = queue.stats().unwrap();
+    assert_eq!((stats.ready, stats.done), (1, 0));
+    assert!(stats.oldest_ms.is_some());
+    assert_eq!(payloads(&queue.claim(2, None).unwrap()), [b"three"]);
+}
+
+/// A claim once read every waiting message to find those that were tried too often.
+#[test]
+fn a_claim_reads_few_rows_however_many_wait() {
+    let server = Server::shared();
+    let (name, mut queue) = queue(&server, &QueueOptions::default());
+    let payloads = vec![&b"waits"[..]; 1000];
+    for _ in 0..20 {
+        queue.send(&payloads, NOW).unwrap();
+    }
+    let mut connection = server.connect();
+    let client = connection.client();
+    let read = "SELECT idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = \
+                format('queue_%s_state', (pubsub.queue_named($1)).queue_id)";
+    let mut transaction = client.transaction().unwrap();
+    let claim = "SELECT count(*) FROM pubsub.queue_claim($1, 10)";
+    let claimed: i64 = transaction.query_one(claim, &[&name]).unwrap().get(0);
+    let read: i64 = transaction.query_one(read, &[&name]).unwrap().get(0);
+    assert_eq!(claimed, 10);
+    assert!((10..100).contains(&read), "{read} rows were read");
+}
+
+#[test]
+fn dead_letters_at_the_front_hide_no_message_behind_them() {
+    let server = Server::shared();
+    let options = QueueOptions {
+        max_attempts: 1,
+        ..QueueOptions::default()
+    };
+    let (_, mut queue) = queue(&server, &options);
+    queue.send(&[b"a", b"b", b"c"], NOW).unwrap();
+    // No worker comes back with these three, so each is tried out once its claim is over.
+    assert_eq!(
+        queue
+            .claim(3, Some(Duration::from_millis(1)))
+            .unwrap()
+            .len(),
+        3
+    );
+    thread::sleep(Duration::from_millis(20));
+    queue.send(&[b"d"], NOW).unwrap();
+    assert_eq!(payloads(&queue.claim(1, None).unwrap()), [b"d"]);
+    let stats = queue.stats().unwrap();
+    assert_eq!((stats.dead, stats.claimed), (3, 1), "{stats:?}");
+}
+
+#[test]
 fn a_queue_refuses_in_words_what_makes_no_sense() {
     let server = Server::shared();
     let (name, _) = queue(&server, &QueueOptions::default());

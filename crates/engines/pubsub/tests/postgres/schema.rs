@@ -164,7 +164,8 @@ fn a_log_of_version_one_is_migrated_with_what_is_in_it() {
     connection
         .client()
         .batch_execute(
-            "DROP TABLE pubsub.kafka_offsets, pubsub.kafka_groups, pubsub.kafka_nodes; DROP TABLE pubsub.chains; \
+            "DROP TABLE pubsub.kafka_staged_offsets, pubsub.kafka_staged, pubsub.kafka_open, pubsub.kafka_transactions CASCADE; \
+             DROP TABLE pubsub.kafka_offsets, pubsub.kafka_groups, pubsub.kafka_nodes; DROP TABLE pubsub.chains; \
              DROP TABLE pubsub.placements, pubsub.clusters, pubsub.identity CASCADE; \
              ALTER TABLE pubsub.topics DROP COLUMN share, DROP COLUMN home, DROP COLUMN partitioner; \
              ALTER TABLE pubsub.partitions DROP COLUMN awaited; \
@@ -276,4 +277,34 @@ fn topics_of_version_four_keep_their_keys_where_they_are() {
         .client()
         .execute("SELECT pubsub.create_topic('new')", &[])
         .unwrap();
+}
+
+/// Version 5 moved what was done to a table with payloads of its own.
+#[test]
+fn what_a_queue_of_version_five_has_done_is_still_there() {
+    let server = Server::shared();
+    let dsn = database(&server, "fifth");
+    let mut connection = Connection::open(&dsn).unwrap();
+    connection.install().unwrap();
+    let as_in_version_five = "SELECT pubsub.create_queue('old', keep_done => true); \
+         SELECT pubsub.queue_send('old', 'new'); \
+         ALTER TABLE pubsub.queue_1_done ADD COLUMN sent_at timestamptz NOT NULL, \
+             ADD COLUMN headers jsonb, ADD COLUMN payload bytea NOT NULL; \
+         INSERT INTO pubsub.queue_1_done (message_id, attempts, sent_at, payload) \
+         VALUES (-1, 2, now(), 'done'); \
+         DROP TABLE pubsub.kafka_staged_offsets, pubsub.kafka_staged, pubsub.kafka_open, pubsub.kafka_transactions CASCADE; \
+         UPDATE pubsub.schema_version SET version = 5";
+    connection
+        .client()
+        .batch_execute(as_in_version_five)
+        .unwrap();
+    let installed = connection.install().unwrap();
+    assert_eq!((installed.from, installed.to), (5, schema::VERSION));
+    let acknowledge = "SELECT pubsub.queue_ack('old', ARRAY[message_id], ARRAY[claim]) \
+                         FROM pubsub.queue_claim('old')";
+    connection.client().execute(acknowledge, &[]).unwrap();
+    let done = "SELECT convert_from(payload, 'UTF8'), attempts FROM pubsub.queue_done('old')";
+    let rows = connection.client().query(done, &[]).unwrap();
+    let done: Vec<(String, i32)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    assert_eq!(done, [("done".to_owned(), 2), ("new".to_owned(), 1)]);
 }

@@ -1,5 +1,7 @@
 -- What version 4 left behind that its files of tables do not make: functions that version 5 replaces by others with one
 -- parameter more.
+DROP TABLE pubsub.kafka_staged_offsets, pubsub.kafka_staged, pubsub.kafka_open, pubsub.kafka_transactions
+    CASCADE;
 DROP FUNCTION pubsub.create_topic, pubsub.make_topic, pubsub.create_home, pubsub.create_share;
 CREATE FUNCTION pubsub.make_topic(
     topic_name text, partitions int, compression text, retention_ms bigint, retention_bytes bigint,

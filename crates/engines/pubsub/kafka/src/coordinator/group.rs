@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::member::{Client, Join, JoinAnswer, Joined, Member, NotJoined, SyncAnswer};
+use super::DescribedMember;
+use super::member::{Client, Identity, Join, JoinAnswer, Member, NotJoined, SyncAnswer};
 use super::reply::Reply;
 use crate::error::ErrorCode;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Empty,
     /// Members join until all have, but not before the first moment and not after the second.
     Joining {
@@ -33,14 +34,16 @@ enum State {
 /// A group of clients that share the partitions of topics.
 #[derive(Debug)]
 pub struct Group {
-    state: State,
-    generation: i32,
+    pub(super) state: State,
+    pub(super) generation: i32,
     protocol_type: String,
-    protocol: String,
-    leader: String,
-    members: BTreeMap<String, Member>,
+    pub(super) protocol: String,
+    pub(super) leader: String,
+    pub(super) members: BTreeMap<String, Member>,
+    /// The members that have a name which outlives their process, by that name.
+    pub(super) instances: BTreeMap<String, String>,
     /// Names that were given and not used yet, and until when they may be.
-    expected: BTreeMap<String, Instant>,
+    pub(super) expected: BTreeMap<String, Instant>,
 }
 
 /// How long an empty group waits for further members after the first one. Clients that are started
@@ -61,6 +64,7 @@ impl Group {
             protocol: String::new(),
             leader: String::new(),
             members: BTreeMap::new(),
+            instances: BTreeMap::new(),
             expected: BTreeMap::new(),
         }
     }
@@ -104,16 +108,14 @@ impl Group {
         &self.protocol
     }
 
-    /// Name, client, what it says of itself, and what it got, of each member.
-    pub fn members(&self) -> impl Iterator<Item = (&str, &Client, Bytes, Bytes)> {
-        self.members.iter().map(|(name, member)| {
-            let said = member.metadata(&self.protocol);
-            (
-                name.as_str(),
-                &member.client,
-                said,
-                member.assignment.clone(),
-            )
+    /// The members as an administrator sees them.
+    pub fn described(&self) -> impl Iterator<Item = DescribedMember> {
+        self.members.iter().map(|(name, member)| DescribedMember {
+            name: name.clone(),
+            instance: member.instance.clone(),
+            client: member.client.clone(),
+            metadata: member.metadata(&self.protocol),
+            assignment: member.assignment.clone(),
         })
     }
 
@@ -126,7 +128,8 @@ impl Group {
         now: Instant,
         new_name: impl FnOnce() -> String,
     ) {
-        if let Err(error) = self.check(&join) {
+        let before = self.replaced_by(&join);
+        if let Err(error) = self.check(&join, before.as_deref()) {
             reply.send(Err(NotJoined {
                 error,
                 member: join.member,
@@ -135,7 +138,9 @@ impl Group {
         }
         if join.member.is_empty() {
             join.member = new_name();
-            if join.joins_twice {
+            // A client with a lasting name leaves no member behind when an answer got lost, so it
+            // need not join twice.
+            if join.joins_twice && join.instance.is_none() {
                 self.expected
                     .insert(join.member.clone(), now + join.session);
                 reply.send(Err(NotJoined {
@@ -144,6 +149,7 @@ impl Group {
                 }));
                 return;
             }
+            self.name_instance(&join, before.as_deref());
         }
         self.expected.remove(&join.member);
         self.protocol_type.clone_from(&join.protocol_type);
@@ -153,6 +159,10 @@ impl Group {
         match self.state {
             // An answer got lost, and the member asks for it again.
             State::Sharing { .. } if same => self.answer_join(&name),
+            // A process that was restarted goes on with what the one before had.
+            State::Stable if same && let Some(before) = before => {
+                self.answer_successor(&name, &before);
+            }
             // A leader that joins again wants a new generation although it says the same: only it
             // looks at the topics, and they may have more partitions now.
             State::Stable if same && name != self.leader => self.answer_join(&name),
@@ -161,19 +171,24 @@ impl Group {
         }
     }
 
-    fn check(&self, join: &Join) -> Result<(), ErrorCode> {
+    /// Refuses a member that the group cannot have. `before` is the member whose place it takes.
+    fn check(&self, join: &Join, before: Option<&str>) -> Result<(), ErrorCode> {
         let is_known =
             self.members.contains_key(&join.member) || self.expected.contains_key(&join.member);
+        if !join.member.is_empty() {
+            self.check_instance(join.identity())?;
+        }
         if !join.member.is_empty() && !is_known {
             return Err(ErrorCode::UNKNOWN_MEMBER_ID);
         }
-        if !is_known && self.members.len() + self.expected.len() >= MOST_MEMBERS {
+        if !is_known && before.is_none() && self.members.len() + self.expected.len() >= MOST_MEMBERS
+        {
             return Err(ErrorCode::GROUP_MAX_SIZE_REACHED);
         }
         let others = || {
             self.members
                 .iter()
-                .filter(|(name, _)| **name != join.member)
+                .filter(|(name, _)| **name != join.member && Some(name.as_str()) != before)
         };
         let is_alone = others().next().is_none();
         let fits = is_alone
@@ -191,6 +206,7 @@ impl Group {
     fn enter(&mut self, join: Join, reply: Reply<JoinAnswer>, now: Instant) -> String {
         let before = self.members.remove(&join.member).unwrap_or_else(|| Member {
             client: Client::default(),
+            instance: None,
             session: join.session,
             rebalance: join.rebalance,
             protocols: Vec::new(),
@@ -201,6 +217,7 @@ impl Group {
         });
         let member = Member {
             client: join.client,
+            instance: join.instance,
             session: join.session,
             rebalance: join.rebalance,
             protocols: join.protocols,
@@ -235,106 +252,18 @@ impl Group {
         self.begin_if_all_joined(now);
     }
 
-    fn begin_if_all_joined(&mut self, now: Instant) {
-        let State::Joining { not_before, until } = self.state else {
-            return;
-        };
-        let all = self.members.values().all(|member| member.joining.is_some());
-        if now >= until {
-            // Who has not come by now is out; its next request says so.
-            self.members.retain(|_, member| member.joining.is_some());
-            self.begin(now);
-        } else if now >= not_before && all && self.expected.is_empty() {
-            // A client that was given a name a moment ago is on its way. A generation that began
-            // without it would end as soon as it comes, so it was waited for.
-            self.begin(now);
-        }
-    }
-
-    /// Begins a generation with the members that have joined.
-    fn begin(&mut self, now: Instant) {
-        // After the largest number the count begins at 1 again, because those below have other
-        // meanings for clients.
-        self.generation = self.generation.checked_add(1).unwrap_or(1);
-        let Some(first) = self.members.keys().next().cloned() else {
-            self.state = State::Empty;
-            self.protocol.clear();
-            self.leader.clear();
-            return;
-        };
-        self.protocol = self.chosen_protocol();
-        if !self.members.contains_key(&self.leader) {
-            self.leader = first;
-        }
-        let longest = self.members.values().map(|member| member.rebalance).max();
-        self.state = State::Sharing {
-            until: now + longest.unwrap_or_default(),
-        };
-        let names: Vec<String> = self.members.keys().cloned().collect();
-        for name in names {
-            if let Some(member) = self.members.get_mut(&name) {
-                // A member that the leader leaves out must not get what it had in the last
-                // generation.
-                member.assignment = Bytes::new();
-                member.silent_until = now + member.session;
-            }
-            self.answer_join(&name);
-        }
-    }
-
-    /// The protocol that most members like best among those that all know. One is there, because a
-    /// member that would leave none is refused.
-    fn chosen_protocol(&self) -> String {
-        let mut votes: BTreeMap<&str, usize> = BTreeMap::new();
-        for member in self.members.values() {
-            let best = member
-                .protocols
-                .iter()
-                .find(|(protocol, _)| self.members.values().all(|other| other.knows(protocol)));
-            if let Some((protocol, _)) = best {
-                *votes.entry(protocol).or_default() += 1;
-            }
-        }
-        let most = votes.into_iter().max_by_key(|(_, votes)| *votes);
-        most.map_or_else(String::new, |(protocol, _)| protocol.to_owned())
-    }
-
-    fn answer_join(&mut self, name: &str) {
-        let members = match name == self.leader {
-            true => self
-                .members
-                .iter()
-                .map(|(name, member)| (name.clone(), member.metadata(&self.protocol)))
-                .collect(),
-            false => Vec::new(),
-        };
-        let joined = Joined {
-            generation: self.generation,
-            protocol: self.protocol.clone(),
-            leader: self.leader.clone(),
-            member: name.to_owned(),
-            members,
-        };
-        let joining = self
-            .members
-            .get_mut(name)
-            .and_then(|member| member.joining.take());
-        if let Some(joining) = joining {
-            joining.send(Ok(joined));
-        }
-    }
-
     /// Takes what the leader says, and answers with what the member gets once that is known.
     pub fn sync(
         &mut self,
-        name: &str,
+        identity: Identity<'_>,
         generation: i32,
         shares: Vec<(String, Bytes)>,
         reply: Reply<SyncAnswer>,
         now: Instant,
     ) {
         let state = self.state;
-        let member = match self.current_member(name, generation, now) {
+        let name = identity.member;
+        let member = match self.current_member(identity, generation, now) {
             Ok(member) => member,
             Err(error) => return reply.send(Err(error)),
         };
@@ -360,8 +289,8 @@ impl Group {
         }
         self.state = State::Stable;
         for member in self.members.values_mut() {
-            member.silent_until = now + member.session;
             if let Some(syncing) = member.syncing.take() {
+                member.silent_until = now + member.session;
                 syncing.send(Ok(member.assignment.clone()));
             }
         }
@@ -370,11 +299,11 @@ impl Group {
     /// Says that a member lives, and tells it whether it has to join again.
     pub fn heartbeat(
         &mut self,
-        name: &str,
+        identity: Identity<'_>,
         generation: i32,
         now: Instant,
     ) -> Result<(), ErrorCode> {
-        self.current_member(name, generation, now)?;
+        self.current_member(identity, generation, now)?;
         match self.state {
             State::Joining { .. } => Err(ErrorCode::REBALANCE_IN_PROGRESS),
             _ => Ok(()),
@@ -384,11 +313,12 @@ impl Group {
     /// The member of this name and generation, which is not silent any more.
     fn current_member(
         &mut self,
-        name: &str,
+        identity: Identity<'_>,
         generation: i32,
         now: Instant,
     ) -> Result<&mut Member, ErrorCode> {
-        let member = self.members.get_mut(name);
+        self.check_instance(identity)?;
+        let member = self.members.get_mut(identity.member);
         let member = member.ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?;
         if generation != self.generation {
             return Err(ErrorCode::ILLEGAL_GENERATION);
@@ -401,17 +331,17 @@ impl Group {
     /// partitions itself, which only a group without members has.
     pub fn may_commit(
         &mut self,
-        name: &str,
+        identity: Identity<'_>,
         generation: i32,
         now: Instant,
     ) -> Result<(), ErrorCode> {
-        if name.is_empty() && generation < 0 {
+        if identity.member.is_empty() && generation < 0 {
             return match self.members.is_empty() {
                 true => Ok(()),
                 false => Err(ErrorCode::UNKNOWN_MEMBER_ID),
             };
         }
-        self.current_member(name, generation, now)?;
+        self.current_member(identity, generation, now)?;
         match self.state {
             // The partitions are being given out, and this member may not have them any more.
             State::Sharing { .. } => Err(ErrorCode::REBALANCE_IN_PROGRESS),
@@ -422,14 +352,16 @@ impl Group {
     }
 
     /// Removes a member.
-    pub fn leave(&mut self, name: &str, now: Instant) -> Result<(), ErrorCode> {
-        if self.expected.remove(name).is_some() {
+    pub fn leave(&mut self, identity: Identity<'_>, now: Instant) -> Result<(), ErrorCode> {
+        let name = self.leaving(identity)?;
+        if self.expected.remove(&name).is_some() {
             self.begin_if_all_joined(now);
             return Ok(());
         }
-        let member = self.members.remove(name);
+        let member = self.members.remove(&name);
         let mut member = member.ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?;
-        member.refuse(ErrorCode::UNKNOWN_MEMBER_ID, name);
+        member.refuse(ErrorCode::UNKNOWN_MEMBER_ID, &name);
+        self.forget_instances();
         self.without_member(now);
         Ok(())
     }
@@ -455,12 +387,13 @@ impl Group {
         for name in &silent {
             self.members.remove(name);
         }
+        self.forget_instances();
         if let State::Sharing { until } = self.state
             && now >= until
         {
             // The leader has not shared anything out. Members that do not wait for it are removed
             // with it, because they may have ended as well.
-            self.members.retain(|_, member| member.syncing.is_some());
+            self.retain_members(|member| member.syncing.is_some() || member.instance.is_some());
             self.rebalance(now);
         } else if !silent.is_empty() {
             self.without_member(now);

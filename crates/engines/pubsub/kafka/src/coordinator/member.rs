@@ -12,6 +12,8 @@ use crate::error::ErrorCode;
 pub struct Join {
     /// The member; empty for one that is new.
     pub member: String,
+    /// A name of the member that outlives its process.
+    pub instance: Option<String>,
     /// What its client calls itself, and its address, for people.
     pub client: Client,
     pub session: Duration,
@@ -22,6 +24,15 @@ pub struct Join {
     /// Whether the client knows that a new member is told its name first and joins with it, so that
     /// a client whose answer got lost does not leave a member behind.
     pub joins_twice: bool,
+}
+
+/// How a request names the member that it comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity<'a> {
+    /// The name that the group gave.
+    pub member: &'a str,
+    /// The name that outlives the process, if the member has one.
+    pub instance: Option<&'a str>,
 }
 
 /// Who a member is.
@@ -38,8 +49,17 @@ pub struct Joined {
     pub protocol: String,
     pub leader: String,
     pub member: String,
-    /// All members with what they say of themselves; for the leader only.
-    pub members: Vec<(String, Bytes)>,
+    /// All members; for the leader only.
+    pub members: Vec<JoinedMember>,
+}
+
+/// A member as its leader sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JoinedMember {
+    pub name: String,
+    pub instance: Option<String>,
+    /// What it says of itself.
+    pub metadata: Bytes,
 }
 
 /// A refusal, with the name that a new member has to use.
@@ -56,6 +76,9 @@ pub type SyncAnswer = Result<Bytes, ErrorCode>;
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) client: Client,
+    /// A name that outlives the process. Such a member keeps its partitions until its session has
+    /// run out, so that a process which is restarted meanwhile causes no rebalance.
+    pub(super) instance: Option<String>,
     pub(super) session: Duration,
     pub(super) rebalance: Duration,
     pub(super) protocols: Vec<(String, Bytes)>,
@@ -73,7 +96,8 @@ impl Member {
             .protocols
             .iter()
             .map(|(name, said)| name.len() + said.len());
-        size_of::<Member>() + said.sum::<usize>() + self.assignment.len()
+        let instance = self.instance.as_ref().map_or(0, String::len);
+        size_of::<Member>() + instance + said.sum::<usize>() + self.assignment.len()
     }
 
     pub(super) fn knows(&self, protocol: &str) -> bool {

@@ -4,9 +4,11 @@
 //! group is in the database, too, under a lease. A server whose lease has lapsed forgets its
 //! groups, and the database refuses its commits, so that two servers never both speak for one.
 
+mod generation;
 mod group;
 mod member;
 mod reply;
+mod static_members;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,7 +17,7 @@ use bytes::Bytes;
 use dyno_random::Random;
 use parking_lot::Mutex;
 
-pub use member::{Client, Join, JoinAnswer, NotJoined, SyncAnswer};
+pub use member::{Client, Identity, Join, JoinAnswer, NotJoined, SyncAnswer};
 pub use reply::{Awaited, Reply, reply};
 
 use crate::error::ErrorCode;
@@ -56,6 +58,7 @@ pub struct Description {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DescribedMember {
     pub name: String,
+    pub instance: Option<String>,
     pub client: Client,
     pub metadata: Bytes,
     pub assignment: Bytes,
@@ -142,7 +145,7 @@ impl Coordinator {
         let mut waiting = Some((join, reply));
         let done = self.with(group, |group, names, now| {
             if let Some((join, reply)) = waiting.take() {
-                let prefix = join.client.id.clone();
+                let prefix = join.instance.as_ref().unwrap_or(&join.client.id).clone();
                 group.join(join, reply, now, || {
                     format!("{prefix}-{:016x}{:016x}", names.bits(), names.bits())
                 });
@@ -157,7 +160,7 @@ impl Coordinator {
     pub fn sync(
         &self,
         group: &str,
-        (member, generation): (&str, i32),
+        (member, generation): (Identity<'_>, i32),
         shares: Vec<(String, Bytes)>,
         reply: Reply<SyncAnswer>,
     ) {
@@ -177,19 +180,29 @@ impl Coordinator {
     }
 
     /// Says that a member lives.
-    pub fn heartbeat(&self, group: &str, member: &str, generation: i32) -> Result<(), ErrorCode> {
+    pub fn heartbeat(
+        &self,
+        group: &str,
+        member: Identity<'_>,
+        generation: i32,
+    ) -> Result<(), ErrorCode> {
         self.with(group, |group, _, now| {
             group.heartbeat(member, generation, now)
         })?
     }
 
     /// Removes a member.
-    pub fn leave(&self, group: &str, member: &str) -> Result<(), ErrorCode> {
+    pub fn leave(&self, group: &str, member: Identity<'_>) -> Result<(), ErrorCode> {
         self.with(group, |group, _, now| group.leave(member, now))?
     }
 
     /// Whether offsets may be stored; see [`Group::may_commit`].
-    pub fn may_commit(&self, group: &str, member: &str, generation: i32) -> Result<(), ErrorCode> {
+    pub fn may_commit(
+        &self,
+        group: &str,
+        member: Identity<'_>,
+        generation: i32,
+    ) -> Result<(), ErrorCode> {
         self.with(group, |group, _, now| {
             group.may_commit(member, generation, now)
         })?
@@ -209,19 +222,11 @@ impl Coordinator {
                 ..Description::default()
             };
         };
-        let members = group
-            .members()
-            .map(|(name, client, metadata, assignment)| DescribedMember {
-                name: name.to_owned(),
-                client: client.clone(),
-                metadata,
-                assignment,
-            });
         Description {
             state: group.state().to_owned(),
             protocol_type: group.protocol_type().to_owned(),
             protocol: group.protocol().to_owned(),
-            members: members.collect(),
+            members: group.described().collect(),
         }
     }
 

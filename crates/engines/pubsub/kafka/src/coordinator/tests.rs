@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::group::Group;
-use super::member::Joined;
+use super::member::{Identity, Joined};
 use super::*;
 
 const SESSION: Duration = Duration::from_secs(10);
@@ -33,13 +33,29 @@ impl Scene {
     }
 
     fn join(&mut self, member: &str, protocols: &[&str]) -> Awaited<JoinAnswer> {
+        self.join_as(member, None, protocols)
+    }
+
+    /// A process of the static member `instance` that has just been started.
+    fn start(&mut self, instance: &str) -> Awaited<JoinAnswer> {
+        self.join_as("", Some(instance), &["range"])
+    }
+
+    fn join_as(
+        &mut self,
+        member: &str,
+        instance: Option<&str>,
+        protocols: &[&str],
+    ) -> Awaited<JoinAnswer> {
         let (reply, awaited) = reply();
+        let speaker = instance.unwrap_or(member);
         let protocols = protocols.iter().map(|protocol| {
-            let said = Bytes::from(format!("{member} says {protocol}"));
+            let said = Bytes::from(format!("{speaker} says {protocol}"));
             ((*protocol).to_owned(), said)
         });
         let join = Join {
             member: member.to_owned(),
+            instance: instance.map(str::to_owned),
             client: Client::default(),
             session: SESSION,
             rebalance: REBALANCE,
@@ -70,8 +86,13 @@ impl Scene {
         let shares = shares
             .iter()
             .map(|(name, share)| ((*name).to_owned(), Bytes::from(*share)));
-        self.group
-            .sync(member, generation, shares.collect(), reply, self.now);
+        self.group.sync(
+            dynamic(member),
+            generation,
+            shares.collect(),
+            reply,
+            self.now,
+        );
         awaited
     }
 
@@ -92,6 +113,14 @@ impl Scene {
         assert_eq!(answer(waits), Ok(Bytes::from("1")));
         assert_eq!(self.group.state(), "Stable");
         (leader, other, generation)
+    }
+}
+
+/// A member without a lasting name.
+fn dynamic(member: &str) -> Identity<'_> {
+    Identity {
+        member,
+        instance: None,
     }
 }
 
@@ -128,7 +157,9 @@ fn a_member_that_comes_or_goes_has_all_others_join_again() {
     let (leader, other, generation) = scene.two();
     let third = scene.name();
     let joining = scene.join(&third, &["range"]);
-    let told = scene.group.heartbeat(&leader, generation, scene.now);
+    let told = scene
+        .group
+        .heartbeat(dynamic(&leader), generation, scene.now);
     assert_eq!(told, Err(ErrorCode::REBALANCE_IN_PROGRESS));
     let first = scene.join(&leader, &["range"]);
     let second = scene.join(&other, &["range"]);
@@ -139,7 +170,7 @@ fn a_member_that_comes_or_goes_has_all_others_join_again() {
     assert_eq!(answer(late), Err(ErrorCode::ILLEGAL_GENERATION));
 
     let waits = scene.sync(&other, generation + 1, &[]);
-    scene.group.leave(&third, scene.now).unwrap();
+    scene.group.leave(dynamic(&third), scene.now).unwrap();
     assert_eq!(answer(waits), Err(ErrorCode::REBALANCE_IN_PROGRESS));
 }
 
@@ -150,11 +181,17 @@ fn a_silent_member_is_removed_and_one_that_speaks_is_not() {
     for _ in 0..4 {
         scene.pass(SESSION / 3);
         // The first answers say that it may go on, the last that the other is gone.
-        let _ = scene.group.heartbeat(&leader, generation, scene.now);
+        let _ = scene
+            .group
+            .heartbeat(dynamic(&leader), generation, scene.now);
     }
-    let told = scene.group.heartbeat(&leader, generation, scene.now);
+    let told = scene
+        .group
+        .heartbeat(dynamic(&leader), generation, scene.now);
     assert_eq!(told, Err(ErrorCode::REBALANCE_IN_PROGRESS));
-    let told = scene.group.heartbeat(&other, generation, scene.now);
+    let told = scene
+        .group
+        .heartbeat(dynamic(&other), generation, scene.now);
     assert_eq!(told, Err(ErrorCode::UNKNOWN_MEMBER_ID));
     let alone = joined(scene.join(&leader, &["range"]));
     assert_eq!(alone.members.len(), 1);
@@ -170,7 +207,9 @@ fn a_member_that_does_not_join_again_is_left_behind() {
     for _ in 0..20 {
         scene.pass(SESSION / 2);
         // It lives, but stays in its old generation.
-        let _ = scene.group.heartbeat(&other, generation, scene.now);
+        let _ = scene
+            .group
+            .heartbeat(dynamic(&other), generation, scene.now);
     }
     assert_eq!(joined(joining).generation, generation + 1);
     assert_eq!(joined(first).members.len(), 2);
@@ -195,15 +234,20 @@ fn a_leader_that_shares_nothing_out_loses_its_place() {
 #[test]
 fn offsets_are_taken_of_members_and_of_those_that_need_no_group() {
     let mut scene = Scene::new();
-    assert_eq!(scene.group.may_commit("", -1, scene.now), Ok(()));
+    assert_eq!(scene.group.may_commit(dynamic(""), -1, scene.now), Ok(()));
     let (leader, _, generation) = scene.two();
     let now = scene.now;
     assert_eq!(
-        scene.group.may_commit("", -1, now),
+        scene.group.may_commit(dynamic(""), -1, now),
         Err(ErrorCode::UNKNOWN_MEMBER_ID)
     );
-    assert_eq!(scene.group.may_commit(&leader, generation, now), Ok(()));
-    let earlier = scene.group.may_commit(&leader, generation - 1, now);
+    assert_eq!(
+        scene.group.may_commit(dynamic(&leader), generation, now),
+        Ok(())
+    );
+    let earlier = scene
+        .group
+        .may_commit(dynamic(&leader), generation - 1, now);
     assert_eq!(earlier, Err(ErrorCode::ILLEGAL_GENERATION));
 }
 
@@ -230,11 +274,123 @@ fn an_answer_that_got_lost_is_given_again() {
 #[test]
 fn without_a_lease_nothing_is_coordinated() {
     let coordinator = Coordinator::new(1);
-    let told = coordinator.heartbeat("g", "m", 1);
+    let told = coordinator.heartbeat("g", dynamic("m"), 1);
     assert_eq!(told, Err(ErrorCode::NOT_COORDINATOR));
     coordinator.lease_until(Instant::now() + SESSION);
-    let told = coordinator.heartbeat("g", "m", 1);
+    let told = coordinator.heartbeat("g", dynamic("m"), 1);
     assert_eq!(told, Err(ErrorCode::UNKNOWN_MEMBER_ID));
     // A group that nothing is in takes no memory.
     assert!(coordinator.is_empty("g"));
+}
+
+/// Two static members in a stable group: the leader's name and instance, the other's, the
+/// generation.
+fn two_static(scene: &mut Scene) -> ((String, &'static str), (String, &'static str), i32) {
+    let (first, second) = (scene.start("left"), scene.start("right"));
+    scene.pass(Duration::from_secs(1));
+    let (first, second) = (joined(first), joined(second));
+    let generation = first.generation;
+    let names = [(first.member.clone(), "left"), (second.member, "right")];
+    let [left, right] = names;
+    let (leader, other) = match first.leader == left.0 {
+        true => (left, right),
+        false => (right, left),
+    };
+    let waits = scene.sync(&other.0, generation, &[]);
+    let shares = [(leader.0.as_str(), "0"), (other.0.as_str(), "1")];
+    assert_eq!(
+        answer(scene.sync(&leader.0, generation, &shares)),
+        Ok(Bytes::from("0"))
+    );
+    assert_eq!(answer(waits), Ok(Bytes::from("1")));
+    (leader, other, generation)
+}
+
+#[test]
+fn a_static_member_that_is_restarted_keeps_its_share_and_disturbs_nobody() {
+    for restart_leader in [false, true] {
+        let mut scene = Scene::new();
+        let (leader, other, generation) = two_static(&mut scene);
+        let (restarted, share) = match restart_leader {
+            true => (&leader, "0"),
+            false => (&other, "1"),
+        };
+        let again = joined(scene.start(restarted.1));
+        assert_eq!(again.generation, generation);
+        assert_ne!(again.member, restarted.0);
+        // It must not take itself for the leader, which would share everything out anew.
+        assert_ne!(again.leader, again.member);
+        assert!(again.members.is_empty());
+        let got = answer(scene.sync(&again.member, generation, &[]));
+        assert_eq!(got, Ok(Bytes::from(share)));
+        assert_eq!(scene.group.state(), "Stable");
+        // The process before it is told that another one has its name.
+        let before = Identity {
+            member: &restarted.0,
+            instance: Some(restarted.1),
+        };
+        let told = scene.group.heartbeat(before, generation, scene.now);
+        assert_eq!(told, Err(ErrorCode::FENCED_INSTANCE_ID));
+        let told = scene.group.may_commit(before, generation, scene.now);
+        assert_eq!(told, Err(ErrorCode::FENCED_INSTANCE_ID));
+    }
+}
+
+#[test]
+fn a_static_member_that_stays_away_keeps_its_share_until_its_session_is_over() {
+    let mut scene = Scene::new();
+    let (leader, other, generation) = two_static(&mut scene);
+    scene.pass(SESSION / 2);
+    let alive = Identity {
+        member: &leader.0,
+        instance: Some(leader.1),
+    };
+    assert_eq!(scene.group.heartbeat(alive, generation, scene.now), Ok(()));
+    scene.pass(SESSION / 2 + Duration::from_millis(1));
+    assert_eq!(
+        scene.group.heartbeat(alive, generation, scene.now),
+        Err(ErrorCode::REBALANCE_IN_PROGRESS)
+    );
+    let rejoins = scene.join_as(&leader.0, Some(leader.1), &["range"]);
+    assert_eq!(joined(rejoins).members.len(), 1);
+    // Its name is free again: a process that takes it is a new member.
+    let late = Identity {
+        member: &other.0,
+        instance: Some(other.1),
+    };
+    let told = scene.group.heartbeat(late, generation, scene.now);
+    assert_eq!(told, Err(ErrorCode::UNKNOWN_MEMBER_ID));
+}
+
+#[test]
+fn a_rebalance_does_not_drop_a_static_member_that_is_being_restarted() {
+    let mut scene = Scene::new();
+    let (leader, other, generation) = two_static(&mut scene);
+    let third = scene.start("third");
+    let rejoins = scene.join_as(&leader.0, Some(leader.1), &["range"]);
+    // The session of the one that is away ends before the others' patience does, here not: it says
+    // something first.
+    scene.pass(SESSION - Duration::from_secs(2));
+    let back = scene.start(other.1);
+    let (third, rejoined, back) = (joined(third), joined(rejoins), joined(back));
+    assert_eq!(third.generation, generation + 1);
+    assert_eq!(
+        (rejoined.generation, back.generation),
+        (generation + 1, generation + 1)
+    );
+}
+
+#[test]
+fn an_administrator_removes_a_static_member_by_its_lasting_name() {
+    let mut scene = Scene::new();
+    let (leader, other, _) = two_static(&mut scene);
+    let by_instance = |instance| Identity {
+        member: "",
+        instance: Some(instance),
+    };
+    let told = scene.group.leave(by_instance("nobody"), scene.now);
+    assert_eq!(told, Err(ErrorCode::UNKNOWN_MEMBER_ID));
+    assert_eq!(scene.group.leave(by_instance(other.1), scene.now), Ok(()));
+    let rejoins = scene.join_as(&leader.0, Some(leader.1), &["range"]);
+    assert_eq!(joined(rejoins).members.len(), 1);
 }

@@ -6,14 +6,15 @@ use bytes::Bytes;
 
 use super::Session;
 use crate::connection::{Answer, Pending};
-use crate::coordinator::{Client, Join, NotJoined, reply};
+use crate::coordinator::{Client, Identity, Join, NotJoined, reply};
 use crate::error::ErrorCode;
 use crate::wire::{
     DeleteGroupsRequest, DeleteGroupsResponse, DeletedGroup, DescribeGroupsRequest,
     DescribeGroupsResponse, DescribedGroup, DescribedMember, FindCoordinatorRequest,
     FindCoordinatorResponse, Header, HeartbeatRequest, HeartbeatResponse, JoinGroupMember,
-    JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse, ListGroupsRequest,
-    ListGroupsResponse, ListedGroup, SyncGroupRequest, SyncGroupResponse,
+    JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse, LeavingMember,
+    LeftMember, ListGroupsRequest, ListGroupsResponse, ListedGroup, SyncGroupRequest,
+    SyncGroupResponse,
 };
 
 use super::metadata::UNKNOWN_OPERATIONS;
@@ -25,6 +26,9 @@ const JOINS_TWICE_SINCE: i16 = 4;
 /// In version 0 of JoinGroup the session's timeout stands for both.
 const REBALANCE_TIMEOUT_SINCE: i16 = 1;
 const GROUP_KEY: i8 = 0;
+const TRANSACTION_KEY: i8 = 1;
+/// From this version of LeaveGroup on a request names several members.
+const LEAVES_TOGETHER_SINCE: i16 = 3;
 
 impl Session {
     /// Refuses a group that another server coordinates, and takes over one that none does.
@@ -62,11 +66,16 @@ impl Session {
             port: -1,
             ..FindCoordinatorResponse::default()
         };
-        if request.key_type != GROUP_KEY {
-            let error = ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
-            return refused(error, "transactions are not offered");
-        }
-        let node = match self.coordinator(&request.key) {
+        let found = match request.key_type {
+            GROUP_KEY => self.coordinator(&request.key),
+            // All that is known of a transaction is in the database, so any server can end it.
+            TRANSACTION_KEY => Ok(self.shared.node),
+            _ => {
+                let text = "a coordinator is that of a group or of a transaction";
+                return refused(ErrorCode::INVALID_REQUEST, text);
+            }
+        };
+        let node = match found {
             Ok(node) => node,
             Err(ErrorCode::INVALID_GROUP_ID) => {
                 let text =
@@ -118,9 +127,10 @@ impl Session {
                     leader: joined.leader,
                     member_id: joined.member,
                     members: (joined.members.into_iter())
-                        .map(|(member_id, metadata)| JoinGroupMember {
-                            member_id,
-                            metadata,
+                        .map(|member| JoinGroupMember {
+                            member_id: member.name,
+                            group_instance_id: member.instance,
+                            metadata: member.metadata,
                         })
                         .collect(),
                     ..JoinGroupResponse::default()
@@ -142,6 +152,7 @@ impl Session {
         let protocols = request.protocols.into_iter();
         Join {
             member: request.member_id,
+            instance: request.group_instance_id,
             client: Client {
                 id: header.client_id.clone().unwrap_or_default(),
                 host: self.peer.clone(),
@@ -164,7 +175,8 @@ impl Session {
         let shares = shares
             .map(|share| (share.member_id, share.assignment))
             .collect();
-        let member = (request.member_id.as_str(), request.generation_id);
+        let identity = identity(&request.member_id, &request.group_instance_id);
+        let member = (identity, request.generation_id);
         self.shared
             .coordinator
             .sync(&request.group_id, member, shares, reply);
@@ -186,11 +198,9 @@ impl Session {
     }
 
     pub(super) fn heartbeat(&mut self, _: &Header, request: HeartbeatRequest) -> HeartbeatResponse {
-        let (member, generation) = (&request.member_id, request.generation_id);
-        let done = self
-            .shared
-            .coordinator
-            .heartbeat(&request.group_id, member, generation);
+        let member = identity(&request.member_id, &request.group_instance_id);
+        let coordinator = &self.shared.coordinator;
+        let done = coordinator.heartbeat(&request.group_id, member, request.generation_id);
         HeartbeatResponse {
             throttle_time_ms: 0,
             error_code: code(done),
@@ -199,16 +209,25 @@ impl Session {
 
     pub(super) fn leave_group(
         &mut self,
-        _: &Header,
+        header: &Header,
         request: LeaveGroupRequest,
     ) -> LeaveGroupResponse {
-        let done = self
-            .shared
-            .coordinator
-            .leave(&request.group_id, &request.member_id);
+        let leave =
+            |member: Identity<'_>| code(self.shared.coordinator.leave(&request.group_id, member));
+        if header.version < LEAVES_TOGETHER_SINCE {
+            return LeaveGroupResponse {
+                error_code: leave(identity(&request.member_id, &None)),
+                ..LeaveGroupResponse::default()
+            };
+        }
+        let left = |member: &LeavingMember| LeftMember {
+            error_code: leave(identity(&member.member_id, &member.group_instance_id)),
+            member_id: member.member_id.clone(),
+            group_instance_id: member.group_instance_id.clone(),
+        };
         LeaveGroupResponse {
-            throttle_time_ms: 0,
-            error_code: code(done),
+            members: request.members.iter().map(left).collect(),
+            ..LeaveGroupResponse::default()
         }
     }
 
@@ -248,6 +267,7 @@ impl Session {
         let described = self.shared.coordinator.describe(&group_id);
         let members = described.members.into_iter().map(|member| DescribedMember {
             member_id: member.name,
+            group_instance_id: member.instance,
             client_id: member.client.id,
             client_host: member.client.host,
             member_metadata: member.metadata,
@@ -330,6 +350,14 @@ impl Session {
             .store
             .delete_group(group, self.shared.node)
             .map_err(of_group)
+    }
+}
+
+/// How a request names its member.
+pub(super) fn identity<'a>(member: &'a str, instance: &'a Option<String>) -> Identity<'a> {
+    Identity {
+        member,
+        instance: instance.as_deref(),
     }
 }
 

@@ -9,6 +9,7 @@ mod offsets;
 mod produce;
 mod sasl;
 mod topics;
+mod transactions;
 
 use std::sync::Arc;
 
@@ -21,12 +22,13 @@ use crate::connection::{Answer, Pending};
 use crate::error::ErrorCode;
 use crate::shared::Shared;
 use crate::wire::{
-    APIS, ApiVersion, ApiVersionsRequest, ApiVersionsResponse, CreatePartitionsRequest,
-    CreateTopicsRequest, DeleteGroupsRequest, DeleteRecordsRequest, DeleteTopicsRequest,
-    DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest, FindCoordinatorRequest,
-    Header, HeartbeatRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest,
-    LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
-    OffsetFetchRequest, Request, SaslAuthenticateRequest, SaslHandshakeRequest,
+    APIS, AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, ApiVersion, ApiVersionsRequest,
+    ApiVersionsResponse, CreatePartitionsRequest, CreateTopicsRequest, DeleteGroupsRequest,
+    DeleteRecordsRequest, DeleteTopicsRequest, DescribeClusterRequest, DescribeConfigsRequest,
+    DescribeGroupsRequest, EndTxnRequest, FindCoordinatorRequest, Header, HeartbeatRequest,
+    IncrementalAlterConfigsRequest, InitProducerIdRequest, LeaveGroupRequest, ListGroupsRequest,
+    ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetFetchRequest, Request,
+    SaslAuthenticateRequest, SaslHandshakeRequest, TxnOffsetCommitRequest,
 };
 use fetch::Fetches;
 use produce::OwnProducers;
@@ -139,6 +141,10 @@ impl Session {
             20 => self.now::<DeleteTopicsRequest>(header, body, Session::delete_topics),
             21 => self.now::<DeleteRecordsRequest>(header, body, Session::delete_records),
             22 => self.now::<InitProducerIdRequest>(header, body, Session::init_producer_id),
+            24 => self.now::<AddPartitionsToTxnRequest>(header, body, Session::add_partitions),
+            25 => self.now::<AddOffsetsToTxnRequest>(header, body, Session::add_offsets),
+            26 => self.now::<EndTxnRequest>(header, body, Session::end_transaction),
+            28 => self.now::<TxnOffsetCommitRequest>(header, body, Session::stage_offsets),
             32 => self.now::<DescribeConfigsRequest>(header, body, Session::describe_configs),
             36 => self.now::<SaslAuthenticateRequest>(header, body, Session::sasl_authenticate),
             37 => self.now::<CreatePartitionsRequest>(header, body, Session::create_partitions),

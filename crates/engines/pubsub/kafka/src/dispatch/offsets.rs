@@ -1,12 +1,13 @@
 //! Finding offsets, and keeping those of groups.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_pubsub::wire::Fetch;
 use dyno_pubsub::{Result, Start, TopicPartition};
 
 use super::Session;
 use super::fetch::row_records;
+use super::groups::identity;
 use crate::error::ErrorCode;
 use crate::store::Committed;
 use crate::wire::{
@@ -122,7 +123,8 @@ impl Session {
         _: &Header,
         request: OffsetCommitRequest,
     ) -> OffsetCommitResponse {
-        let (group, member) = (&request.group_id, &request.member_id);
+        let group = &request.group_id;
+        let member = identity(&request.member_id, &request.group_instance_id);
         let coordinator = &self.shared.coordinator;
         // The member and its generation are judged in memory. That this server still has the group
         // is judged by the database, in the transaction that stores: between the two the lease may
@@ -167,7 +169,7 @@ impl Session {
     }
 
     /// What can be stored, and why the rest cannot.
-    fn commits(
+    pub(super) fn commits(
         &self,
         topics: &[OffsetCommitTopic],
     ) -> (
@@ -220,9 +222,17 @@ impl Session {
             let committed = self.shared.store.committed(&request.group_id);
             committed.map_err(|error| ErrorCode::of_group(&error))
         });
-        let (committed, error) = match committed {
-            Ok(committed) => (committed, ErrorCode::NONE),
-            Err(error) => (BTreeMap::new(), error),
+        // A member that is given a partition must not begin before where the last one will have
+        // ended, if that one's transaction is committed.
+        let pending = match request.require_stable {
+            true => self.shared.store.staged_offsets(&request.group_id),
+            false => Ok(BTreeSet::new()),
+        };
+        let pending = pending.map_err(|error| ErrorCode::of_group(&error));
+        let found = committed.and_then(|committed| Ok((committed, pending?)));
+        let ((committed, pending), error) = match found {
+            Ok(found) => (found, ErrorCode::NONE),
+            Err(error) => (Default::default(), error),
         };
         let wanted: Vec<(String, Vec<i32>)> = match request.topics {
             Some(topics) => topics
@@ -239,13 +249,18 @@ impl Session {
         };
         let topics = wanted.into_iter().map(|(name, partitions)| {
             let partitions = partitions.into_iter().map(|partition| {
-                let known = committed.get(&(name.clone(), partition));
+                let key = (name.clone(), partition);
+                let known = committed.get(&key);
+                let is_pending = pending.contains(&key);
                 OffsetFetchPartitionResponse {
                     partition_index: partition,
                     committed_offset: known.map_or(-1, |known| known.offset),
                     committed_leader_epoch: -1,
                     metadata: Some(known.map_or_else(String::new, |known| known.metadata.clone())),
-                    error_code: error.0,
+                    error_code: match is_pending {
+                        true => ErrorCode::UNSTABLE_OFFSET_COMMIT.0,
+                        false => error.0,
+                    },
                 }
             });
             OffsetFetchTopicResponse {
@@ -261,7 +276,7 @@ impl Session {
     }
 }
 
-fn every_partition(
+pub(super) fn every_partition(
     topics: &[OffsetCommitTopic],
     error: ErrorCode,
 ) -> BTreeMap<(String, i32), ErrorCode> {

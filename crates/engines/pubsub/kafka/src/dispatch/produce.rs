@@ -62,6 +62,8 @@ struct PartitionAppend {
 
 enum Outcome {
     Refused(ErrorCode, String),
+    /// Kept aside until its transaction is committed; it has no offset before that.
+    Staged,
     Sent {
         awaited: Awaited<Result<Produced>>,
         /// Whether the sequences are this connection's and not the client's.
@@ -72,15 +74,12 @@ enum Outcome {
 impl Session {
     pub(super) fn produce(&mut self, header: Header, body: Bytes) -> Option<Pending> {
         let request = self.read::<ProduceRequest>(&header, body)?;
-        let refusal = match (request.acks, &request.transactional_id) {
-            (-1..=1, None) => None,
-            (-1..=1, Some(_)) => Some((
-                ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-                "transactions are not offered",
-            )),
+        let refusal = match request.acks {
+            -1..=1 => None,
             _ => Some((ErrorCode::INVALID_REQUIRED_ACKS, "acks are 0, 1 or all")),
         };
         let acks = request.acks;
+        let transaction = request.transactional_id.as_deref();
         let mut memory = RequestMemory {
             bytes_left: MOST_REQUEST_BYTES,
             charges: Vec::new(),
@@ -96,7 +95,7 @@ impl Session {
                     index: data.index,
                     outcome: match refusal {
                         Some((error, text)) => Outcome::Refused(error, text.to_owned()),
-                        None => self.append(&topic.name, data, &mut memory),
+                        None => self.append(transaction, &topic.name, data, &mut memory),
                     },
                 });
             topics.push((topic.name.clone(), appends.collect::<Vec<_>>()));
@@ -134,6 +133,7 @@ impl Session {
 
     fn append(
         &mut self,
+        transaction: Option<&str>,
         topic: &str,
         data: PartitionProduceData,
         memory: &mut RequestMemory,
@@ -147,6 +147,19 @@ impl Session {
         // itself is charged could wait for ever. The next request waits instead.
         memory.charges.push(self.shared.frames.charge(body.len()));
         memory.bytes_left -= body.len();
+        // A batch that was meant for a transaction must not be read before its end.
+        if head.is_transactional != transaction.is_some() {
+            let text = "the batch and its request disagree on whether there is a transaction";
+            return Outcome::Refused(ErrorCode::INVALID_TXN_STATE, text.to_owned());
+        }
+        if let Some(transactional_id) = transaction {
+            return match self.stage(transactional_id, (topic, data.index), &head, &body) {
+                Ok(()) => Outcome::Staged,
+                Err(error) => {
+                    Outcome::Refused(error, "the batch is not part of the transaction".to_owned())
+                }
+            };
+        }
         match self.send(topic, data.index, &head, body) {
             Ok(awaited) => Outcome::Sent {
                 awaited,
@@ -235,7 +248,7 @@ impl Session {
 
     pub(super) fn init_producer_id(
         &mut self,
-        _: &Header,
+        header: &Header,
         request: InitProducerIdRequest,
     ) -> InitProducerIdResponse {
         let refused = |error: ErrorCode| InitProducerIdResponse {
@@ -244,10 +257,15 @@ impl Session {
             producer_epoch: -1,
             ..InitProducerIdResponse::default()
         };
-        // A client that was let through would count on its records being hidden until it commits,
-        // and they would be read at once.
-        if request.transactional_id.is_some() {
-            return refused(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
+        if let Some(transactional_id) = &request.transactional_id {
+            return match self.init_transactional(header, &request, transactional_id) {
+                Ok(given) => InitProducerIdResponse {
+                    producer_id: given.producer_id,
+                    producer_epoch: given.epoch,
+                    ..InitProducerIdResponse::default()
+                },
+                Err(error) => refused(error),
+            };
         }
         match self.shared.store.new_producer() {
             Ok(producer_id) => InitProducerIdResponse {
@@ -288,6 +306,7 @@ impl PartitionAppend {
         };
         match self.outcome {
             Outcome::Refused(error, text) => refused(error, text),
+            Outcome::Staged => base,
             Outcome::Sent { awaited, is_own } => match awaited.wait(|| link.is_open()) {
                 Some(Ok(produced)) if produced.base_offset >= 0 => PartitionProduceResponse {
                     base_offset: produced.base_offset,

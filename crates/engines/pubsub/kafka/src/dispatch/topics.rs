@@ -4,6 +4,9 @@
 //! that a topic cannot have is refused: one that is accepted and does nothing would be found out
 //! when it is needed.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::{Error, Partitioner, Topic, TopicChanges, TopicOptions};
 
@@ -31,6 +34,11 @@ const UNCOMPRESSED: &str = "uncompressed";
 /// The number that stands for no limit.
 const UNLIMITED: i64 = -1;
 
+/// The longest wait for brokers to take the partitions of a new topic, and the pause between two
+/// looks.
+const LEADERS_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
 const SET: i8 = 0;
 const DELETE: i8 = 1;
 
@@ -43,13 +51,13 @@ impl Session {
         _: &Header,
         request: CreateTopicsRequest,
     ) -> CreateTopicsResponse {
+        let mut created_names = Vec::new();
         let topics = request.topics.into_iter().map(|topic| {
             let created = options(&topic).and_then(|options| {
                 if !request.validate_only {
-                    // Brokers take its partitions within a moment. Until then Metadata names no
-                    // leader for them, and clients ask again by themselves.
                     let created = self.shared.store.create_topic(&topic.name, &options);
                     created.map_err(refusal)?;
+                    created_names.push(topic.name.clone());
                 }
                 Ok(options)
             });
@@ -74,9 +82,27 @@ impl Session {
                 },
             }
         });
+        let topics = topics.collect();
+        let timeout_ms = u64::from(request.timeout_ms.max(0).unsigned_abs());
+        self.await_leaders(&created_names, Duration::from_millis(timeout_ms));
         CreateTopicsResponse {
             throttle_time_ms: 0,
-            topics: topics.collect(),
+            topics,
+        }
+    }
+
+    /// Waits until brokers have taken the partitions of new topics, which they do within a moment.
+    /// A client that uses a topic at once would else be told that there is no leader, which some
+    /// clients report as an error.
+    fn await_leaders(&self, names: &[String], timeout: Duration) {
+        let until = Instant::now() + timeout.min(LEADERS_WITHIN);
+        while !names.is_empty() && !self.shared.is_stopping() && Instant::now() < until {
+            let topics = self.shared.store.topics(Some(names));
+            let mut brokers = topics.iter().flatten().flat_map(|topic| &topic.brokers);
+            if topics.is_ok() && brokers.all(Option::is_some) {
+                return;
+            }
+            thread::sleep(LOOK_AGAIN);
         }
     }
 

@@ -33,6 +33,8 @@ const MICROS: i64 = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchHead {
     attributes: i16,
+    /// Whether the batch is part of a transaction.
+    pub is_transactional: bool,
     /// How many records follow.
     pub count: u32,
     base_timestamp_ms: i64,
@@ -97,14 +99,15 @@ pub fn read_head(mut bytes: Bytes) -> Result<(BatchHead, Bytes), RecordsError> {
     let _max_timestamp_ms = bytes.get_i64();
     let head = BatchHead {
         attributes,
+        is_transactional: attributes & TRANSACTIONAL != 0,
         base_timestamp_ms,
         producer_id: bytes.get_i64(),
         producer_epoch: bytes.get_i16(),
         base_sequence: bytes.get_i32(),
         count: u32::try_from(bytes.get_i32()).map_err(|_| damaged("its count is negative"))?,
     };
-    if attributes & TRANSACTIONAL != 0 || attributes & CONTROL != 0 {
-        let text = "transactions are not offered".to_owned();
+    if attributes & CONTROL != 0 {
+        let text = "only a broker writes control batches".to_owned();
         return Err(RecordsError::Refused(text));
     }
     if head.count == 0 || i64::from(last_offset_delta) != i64::from(head.count) - 1 {

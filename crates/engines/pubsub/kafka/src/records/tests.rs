@@ -162,12 +162,25 @@ fn damage_is_found() {
 }
 
 #[test]
-fn transactions_and_control_records_are_refused() {
+fn batches_of_transactions_are_marked_and_control_records_are_refused() {
     let mut record = theirs(0, None, Some("x"));
+    assert!(
+        !read_head(encoded(&[record.clone()]))
+            .unwrap()
+            .0
+            .is_transactional
+    );
     record.transactional = true;
     record.producer_id = 7;
     record.producer_epoch = 0;
     record.sequence = 0;
+    assert!(
+        read_head(encoded(&[record.clone()]))
+            .unwrap()
+            .0
+            .is_transactional
+    );
+    record.control = true;
     let error = read_head(encoded(&[record])).unwrap_err();
-    assert!(error.to_string().contains("transactions"), "{error}");
+    assert!(error.to_string().contains("control"), "{error}");
 }

@@ -50,7 +50,7 @@ structure! {
         min_bytes: i32;
         /// The most bytes of the whole response, except that one record always comes.
         max_bytes: i32;
-        /// 1 hides records of open transactions, of which there are none.
+        /// 1 hides records of open transactions, which the log never has.
         isolation_level: i8;
         /// The session; 0 asks for one.
         session_id: i32, since 7;
@@ -64,7 +64,7 @@ structure! {
 }
 
 structure! {
-    /// A transaction that was aborted, of which there are none.
+    /// A transaction that was aborted, of which the log has none.
     AbortedTransaction {
         producer_id: i64;
         first_offset: i64;
@@ -80,11 +80,11 @@ structure! {
         error_code: i16;
         /// The offset that the next record gets.
         high_watermark: i64;
-        /// The same: there are no transactions.
+        /// The same: a transaction is in the log only once it is committed.
         last_stable_offset: i64;
         /// The first offset that is still there.
         log_start_offset: i64, since 5;
-        /// None: there are no transactions.
+        /// None: nothing of an aborted transaction is in the log.
         aborted_transactions: Option<Vec<AbortedTransaction>>;
         /// -1: a partition has one reader's place.
         preferred_read_replica: i32, since 11;

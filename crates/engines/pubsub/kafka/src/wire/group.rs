@@ -5,11 +5,11 @@ use bytes::Bytes;
 use super::{api, structure};
 
 structure! {
-    /// Asks which server coordinates a group.
+    /// Asks which server coordinates a group or a transaction.
     FindCoordinatorRequest {
-        /// The name of the group.
+        /// The name of the group, or the transactional id.
         key: String;
-        /// 0 for a group; 1 for a transaction, which is not offered.
+        /// 0 for a group, 1 for a transaction.
         key_type: i8, since 1;
     }
 }
@@ -50,6 +50,8 @@ structure! {
         rebalance_timeout_ms: i32, since 1;
         /// The member; empty for one that is new.
         member_id: String;
+        /// A name of the member that outlives its process.
+        group_instance_id: Option<String>, since 5;
         /// What kind of members these are, such as `consumer`.
         protocol_type: String;
         /// What the member knows, best first.
@@ -61,6 +63,8 @@ structure! {
     /// A member, as its leader sees it.
     JoinGroupMember {
         member_id: String;
+        /// A name of the member that outlives its process.
+        group_instance_id: Option<String>, since 5;
         /// What it says of itself.
         metadata: Bytes;
     }
@@ -84,8 +88,7 @@ structure! {
     }
 }
 
-// From version 5 on a member may have a name that outlives it, which is not offered.
-api!(JoinGroupRequest -> JoinGroupResponse, 11, 0..=4, flexible 6);
+api!(JoinGroupRequest -> JoinGroupResponse, 11, 0..=5, flexible 6);
 
 structure! {
     SyncGroupAssignment {
@@ -102,6 +105,8 @@ structure! {
         group_id: String;
         generation_id: i32;
         member_id: String;
+        /// A name of the member that outlives its process.
+        group_instance_id: Option<String>, since 3;
         /// By member, from the leader only.
         assignments: Vec<SyncGroupAssignment>;
     }
@@ -118,7 +123,7 @@ structure! {
     }
 }
 
-api!(SyncGroupRequest -> SyncGroupResponse, 14, 0..=2, flexible 4);
+api!(SyncGroupRequest -> SyncGroupResponse, 14, 0..=3, flexible 4);
 
 structure! {
     /// Says that a member lives.
@@ -127,6 +132,8 @@ structure! {
         group_id: String;
         generation_id: i32;
         member_id: String;
+        /// A name of the member that outlives its process.
+        group_instance_id: Option<String>, since 3;
     }
 }
 
@@ -140,24 +147,47 @@ structure! {
     }
 }
 
-api!(HeartbeatRequest -> HeartbeatResponse, 12, 0..=2, flexible 4);
+api!(HeartbeatRequest -> HeartbeatResponse, 12, 0..=3, flexible 4);
+
+structure! {
+    LeavingMember {
+        /// The member; empty if only its lasting name is known, as it is to an administrator.
+        member_id: String;
+        /// A name of the member that outlives its process.
+        group_instance_id: Option<String>;
+    }
+}
 
 structure! {
     LeaveGroupRequest {
         /// The name of the group.
         group_id: String;
-        member_id: String;
+        member_id: String, until 2;
+        members: Vec<LeavingMember>, since 3;
     }
 }
 
 structure! {
-    /// Whether the member has left.
-    LeaveGroupResponse {
-        /// Always 0: nothing is throttled.
-        throttle_time_ms: i32, since 1;
+    /// Whether one member has left.
+    LeftMember {
+        member_id: String;
+        /// A name of the member that outlives its process.
+        group_instance_id: Option<String>;
         /// 0, or that it was not a member.
         error_code: i16;
     }
 }
 
-api!(LeaveGroupRequest -> LeaveGroupResponse, 13, 0..=2, flexible 4);
+structure! {
+    /// Whether the members have left.
+    LeaveGroupResponse {
+        /// Always 0: nothing is throttled.
+        throttle_time_ms: i32, since 1;
+        /// 0, or that it was not a member; from version 3 on each member has its own.
+        error_code: i16;
+        /// In the order of the request.
+        members: Vec<LeftMember>, since 3;
+    }
+}
+
+api!(LeaveGroupRequest -> LeaveGroupResponse, 13, 0..=3, flexible 4);

@@ -17,6 +17,8 @@ structure! {
 structure! {
     DescribedMember {
         member_id: String;
+        /// A name of the member that outlives its process.
+        group_instance_id: Option<String>, since 4;
         /// What its client calls itself.
         client_id: String;
         client_host: String;
@@ -53,7 +55,7 @@ structure! {
     }
 }
 
-api!(DescribeGroupsRequest -> DescribeGroupsResponse, 15, 0..=3, flexible 5);
+api!(DescribeGroupsRequest -> DescribeGroupsResponse, 15, 0..=4, flexible 5);
 
 structure! {
     /// Asks for all groups of this coordinator.

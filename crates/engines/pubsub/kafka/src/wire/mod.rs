@@ -15,6 +15,7 @@ mod metadata;
 mod offsets;
 mod produce;
 mod session;
+mod transactions;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -28,6 +29,7 @@ pub use metadata::*;
 pub use offsets::*;
 pub use produce::*;
 pub use session::*;
+pub use transactions::*;
 
 /// An API that is offered, and its versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +94,10 @@ offer! {
     DeleteTopicsRequest
     DeleteRecordsRequest
     InitProducerIdRequest
+    AddPartitionsToTxnRequest
+    AddOffsetsToTxnRequest
+    EndTxnRequest
+    TxnOffsetCommitRequest
     DescribeConfigsRequest
     SaslAuthenticateRequest
     CreatePartitionsRequest

@@ -27,7 +27,7 @@ structure! {
     /// Asks for the offset of the first record from a moment on.
     ListOffsetsRequest {
         replica_id: i32;
-        /// 1 hides records of open transactions, of which there are none.
+        /// 1 hides records of open transactions, which the log never has.
         isolation_level: i8, since 2;
         topics: Vec<ListOffsetsTopic>;
     }
@@ -100,6 +100,8 @@ structure! {
         generation_id: i32;
         /// The member; empty for a consumer that is not one.
         member_id: String;
+        /// A name of the member that outlives its process.
+        group_instance_id: Option<String>, since 7;
         /// How long to keep it, which is for ever here.
         retention_time_ms: i64, until 4;
         topics: Vec<OffsetCommitTopic>;
@@ -134,8 +136,7 @@ structure! {
     }
 }
 
-// From version 7 on requests carry the names of static members, which are not offered.
-api!(OffsetCommitRequest -> OffsetCommitResponse, 8, 2..=6, flexible 8);
+api!(OffsetCommitRequest -> OffsetCommitResponse, 8, 2..=7, flexible 8);
 
 structure! {
     /// The partitions of one topic.
@@ -153,7 +154,7 @@ structure! {
         group_id: String;
         /// The partitions; all that the group has read if it is null.
         topics: Option<Vec<OffsetFetchTopic>>;
-        /// Whether to wait for open transactions, of which there are none.
+        /// Whether to refuse partitions of which an open transaction will store offsets.
         require_stable: bool, since 7;
     }
 }

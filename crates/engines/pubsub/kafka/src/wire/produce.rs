@@ -83,7 +83,7 @@ structure! {
 api!(ProduceRequest -> ProduceResponse, 0, 3..=9, flexible 9);
 
 structure! {
-    /// Asks for an id for an idempotent producer.
+    /// Asks for an id for an idempotent producer, or for one with transactions.
     InitProducerIdRequest {
         transactional_id: Option<String>;
         transaction_timeout_ms: i32;

@@ -167,6 +167,10 @@ fn every_message_has_the_layout_that_another_implementation_has() {
         DeleteTopicsRequest DeleteTopicsResponse;
         DeleteRecordsRequest DeleteRecordsResponse;
         InitProducerIdRequest InitProducerIdResponse;
+        AddPartitionsToTxnRequest AddPartitionsToTxnResponse;
+        AddOffsetsToTxnRequest AddOffsetsToTxnResponse;
+        EndTxnRequest EndTxnResponse;
+        TxnOffsetCommitRequest TxnOffsetCommitResponse;
         DescribeConfigsRequest DescribeConfigsResponse;
         SaslAuthenticateRequest SaslAuthenticateResponse;
         CreatePartitionsRequest CreatePartitionsResponse;

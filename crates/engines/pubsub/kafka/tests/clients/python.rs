@@ -140,3 +140,27 @@ fn records_are_deleted_up_to_an_offset_and_the_beginning_follows() {
     let said = ok(&mut command, "");
     assert!(said.ends_with("good\n"), "{said}");
 }
+
+#[test]
+fn a_restarted_static_member_keeps_its_partitions() {
+    let what = "confluent-kafka's static members keep their partitions";
+    let (Some(python), Some(served)) = (python(what), Served::start(what, None)) else {
+        return;
+    };
+    let mut command = Command::new(&python);
+    command.arg(script("static.py")).arg(served.address());
+    let said = ok(&mut command, "");
+    assert!(said.ends_with("good\n"), "{said}");
+}
+
+#[test]
+fn a_transaction_is_read_as_a_whole_or_not_at_all() {
+    let what = "confluent-kafka's transactions are committed as a whole";
+    let (Some(python), Some(served)) = (python(what), Served::start(what, None)) else {
+        return;
+    };
+    let mut command = Command::new(&python);
+    command.arg(script("transactions.py")).arg(served.address());
+    let said = ok(&mut command, "");
+    assert!(said.ends_with("good\n"), "{said}");
+}
