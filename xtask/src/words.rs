@@ -43,6 +43,7 @@ const EDITED: &[&str] = &[
     "crates/engines/txn/node",
     "crates/engines/txn/open",
     "crates/engines/txn/postgres",
+    "crates/engines/txn/resp",
     "crates/lab/ab",
     "crates/lab/machine",
     "crates/lab/measure",

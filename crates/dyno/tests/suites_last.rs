@@ -89,7 +89,7 @@ fn every_sample_of_a_service_lasts_long_enough() {
 const QUICK_MAX_S: f64 = 45.0 * 60.0;
 
 /// Cases that documents quote first, which a quick run must have.
-const HEADLINES: [(&str, &[&str]); 13] = [
+const HEADLINES: [(&str, &[&str]); 14] = [
     ("chain", &["chain-flat-out", "chain-delay"]),
     ("k2", &["transport", "one-shot-latency", "one-core"]),
     ("kafka", &["kafka-produce", "kafka-consume"]),
@@ -97,6 +97,7 @@ const HEADLINES: [(&str, &[&str]); 13] = [
     ("pages", &["compress-elf-text", "store-read", "space"]),
     ("pages-device", &["device-p3", "device-p4"]),
     ("pubsub", &["flow-direct", "flow-broker", "queue"]),
+    ("resp", &["resp-incr", "resp-set-pipelined"]),
     ("sage", &["make-set-2"]),
     ("tpcc", &["one-warehouse", "one-client"]),
     ("tpch", &["parquet-snappy-2", "csv-memory-2"]),

@@ -188,6 +188,34 @@ fn clients_of_kafka_are_measured_against_our_log() {
     assert_eq!(scratch_directories(home), Vec::<String>::new());
 }
 
+/// Redis' own benchmark runs against our engine and against Redis, and every increment is there.
+#[test]
+fn clients_of_redis_are_measured_against_transactions() {
+    let none = std::collections::BTreeMap::new();
+    if let Some(missing) = dyno_rigs::workload_missing("resp-run", &none) {
+        println!("skipped: the suite resp: {missing}");
+        return;
+    }
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path();
+    let ran = dyno(home)
+        .args(["run", "resp", "--tiny", "--peers"])
+        .assert();
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    assert_eq!(ran.get_output().status.code(), Some(0), "{said}");
+    let stored = RunDir::open(&only_run(home)).expect("a record");
+    for case in ["resp-incr", "resp-set-pipelined", "resp-get"] {
+        for system in ["dyno", "redis-always"] {
+            let mut samples = stored.samples.iter();
+            let done = samples.any(|s| {
+                (s.case == case && s.system == system)
+                    && (s.outcome == Outcome::Done && s.metrics["throughput"] > 0.0)
+            });
+            assert!(done, "{case}, {system}: {said}");
+        }
+    }
+}
+
 #[test]
 fn a_missing_peer_is_named_with_how_to_install_it() {
     let home = tempfile::tempdir().expect("a directory");

@@ -17,9 +17,11 @@ mod pages;
 mod params;
 mod peers;
 mod pipeline;
+mod process;
 mod pubsub;
 mod quantiles;
 mod query;
+mod resp;
 mod sage;
 mod sql;
 pub mod tpcc;
@@ -50,7 +52,7 @@ pub fn engine_of(workload: &str) -> &str {
         // table.
         "chain" | "clickhouse" | "llm" | "query" | "sage" => "ingest",
         "kafka" => "pubsub",
-        "tpcc" => "txn",
+        "resp" | "tpcc" => "txn",
         other => other,
     }
 }

@@ -3,7 +3,7 @@
 //! `run = ["dyno", "rig", "--speak-as", NAME]`.
 
 use crate::txn::EtcdNodes;
-use crate::{RigError, clickhouse, kafka, pages, pubsub};
+use crate::{RigError, clickhouse, kafka, pages, pubsub, resp};
 
 /// A peer that a rig stands in for.
 pub(crate) struct Peer {
@@ -19,7 +19,7 @@ const AS_INSTALLED: &str = "as-installed";
 /// The version of a peer that is a part of the kernel.
 const AS_IN_KERNEL: &str = "as-in-kernel";
 
-const PEERS: [Peer; 13] = [
+const PEERS: [Peer; 16] = [
     Peer {
         name: "pg-msg-bench",
         version: "8164907",
@@ -64,6 +64,21 @@ const PEERS: [Peer; 13] = [
         name: kafka::NISSHI,
         version: kafka::NISSHI_VERSION,
         missing: kafka::nisshi_missing,
+    },
+    Peer {
+        name: resp::ALWAYS,
+        version: AS_INSTALLED,
+        missing: resp::missing,
+    },
+    Peer {
+        name: resp::EVERY_SECOND,
+        version: AS_INSTALLED,
+        missing: resp::missing,
+    },
+    Peer {
+        name: resp::NONE,
+        version: AS_INSTALLED,
+        missing: resp::missing,
     },
     Peer {
         name: "clickhouse-client",

@@ -3,8 +3,8 @@
 use dyno_suite::protocol::{Reply, Request};
 
 use crate::{
-    Params, RigError, chain, clickhouse, ingest, kafka, llm, pages, pipeline, pubsub, query, sage,
-    tpcc, tpch, txn,
+    Params, RigError, chain, clickhouse, ingest, kafka, llm, pages, pipeline, pubsub, query, resp,
+    sage, tpcc, tpch, txn,
 };
 
 /// Runs one workload. The last argument is the peer to stand in for; `None` for our own engine.
@@ -45,6 +45,7 @@ const WORKLOADS: &[Workload] = &[
     workload("pubsub-commits", pubsub::commits),
     workload("kafka-produce", kafka::produce),
     workload("kafka-consume", kafka::consume),
+    workload("resp-run", resp::run),
     workload("txn-rpc", |p, r, _| txn::rpc(p, r)),
     workload("txn-transport", |p, r, _| txn::transport(p, r)),
     workload("txn-calls-server", |p, r, _| txn::calls_server(p, r)),

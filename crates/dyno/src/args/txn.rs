@@ -71,13 +71,14 @@ pub enum ProceduresArg {
   dyno txn serve --data bank --listen 10.0.0.5:7421 --token-file token \\
     --tls-cert c.pem --tls-key k.pem
   dyno txn serve --data bank --cores 2-3 --memory 16GiB --metrics 127.0.0.1:9421
+  dyno txn serve --data cache --resp 127.0.0.1:6380
   dyno txn serve --role oracle --listen 127.0.0.1:7441
   dyno txn serve --role partitions --part 0/3 --join 127.0.0.1:7441 --data bank-0
   dyno txn serve --role persist --listen 127.0.0.1:7431 --memory 8GiB
   dyno txn serve --data bank --durability remote-memory --persist 127.0.0.1:7431,127.0.0.1:7432
 
-Prints its address when it is ready. Addresses beyond this machine are refused without a token. \
-Ctrl-C stops it; acknowledged transactions are on the disk then, as they are after a kill -9.")]
+Prints its address when it is ready. Addresses beyond this machine are refused without a token, \
+which clients of Redis show with AUTH. Ctrl-C stops it; acknowledged transactions are on the disk then, as they are after a kill -9.")]
 pub struct TxnServeArgs {
     /// Keep rows and logs in DIR, made at the first start; not for --role persist or oracle
     #[arg(long, value_name = "DIR")]
@@ -85,6 +86,9 @@ pub struct TxnServeArgs {
     /// Listen on HOST:PORT
     #[arg(long, value_name = "HOST:PORT", default_value = TXN_DEFAULT)]
     pub listen: String,
+    /// Serve clients of Redis, too, on HOST:PORT; with --role all
+    #[arg(long, value_name = "HOST:PORT")]
+    pub resp: Option<SocketAddr>,
     /// Do only the work of ROLE
     #[arg(long, value_enum, value_name = "ROLE", default_value = "all")]
     pub role: RoleArg,

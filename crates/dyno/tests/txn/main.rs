@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod redis;
 mod served;
 
 use std::path::PathBuf;

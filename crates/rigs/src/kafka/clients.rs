@@ -6,8 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
+use super::KafkaError;
 use super::installed::java;
-use super::{KafkaError, process};
+use crate::process;
 
 /// The heap of `kafka-producer-perf-test.sh` and its sibling, which are not a part of the jars.
 const HEAP: &str = "-Xmx512M";

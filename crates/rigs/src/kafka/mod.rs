@@ -6,7 +6,6 @@
 mod clients;
 mod installed;
 mod metrics;
-mod process;
 mod servers;
 
 use std::collections::BTreeMap;
@@ -16,6 +15,7 @@ use std::path::Path;
 use dyno_record::Answer;
 use dyno_suite::protocol::{Phase, Reply, Request};
 
+use crate::process::ProcessError;
 use crate::{Params, RigError};
 use clients::Tools;
 pub(crate) use installed::jars_missing as missing;
@@ -81,6 +81,15 @@ impl KafkaError {
         KafkaError::Program {
             program: program.to_owned(),
             reason: reason.into(),
+        }
+    }
+}
+
+impl From<ProcessError> for KafkaError {
+    fn from(error: ProcessError) -> KafkaError {
+        match error {
+            ProcessError::Program { program, reason } => KafkaError::Program { program, reason },
+            ProcessError::Io { what, source } => KafkaError::Io { what, source },
         }
     }
 }

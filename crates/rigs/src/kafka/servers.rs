@@ -7,10 +7,10 @@ use std::process::Command;
 
 use dyno_pubsub::{Connection, Dsn};
 
-use super::process::{Ending, Process};
 use super::{AS_INSTALLED, FLUSH, KafkaError, NISSHI, NISSHI_VERSION, VERSION, clients, installed};
 use crate::RigError;
 use crate::peers::unknown;
+use crate::process::{Ending, Process};
 use crate::pubsub::{FlowError, Server, process_cpu_s};
 use crate::used;
 
@@ -152,7 +152,8 @@ fn ours(scratch: &Path) -> Result<Served, RigError> {
         .arg("--kafka")
         .arg(format!("127.0.0.1:{port}"));
     let log = scratch.join("broker.log");
-    let process = Process::start("the broker", command, log, port, Ending::Asked)?;
+    let process = Process::start("the broker", command, log, port, Ending::Asked)
+        .map_err(KafkaError::from)?;
     Ok(Served::on_postgres(
         port,
         process,
@@ -173,7 +174,8 @@ fn nisshi(scratch: &Path) -> Result<Served, RigError> {
         .args(["--storage-engine", &url(&server.dsn())])
         .current_dir(scratch);
     let log = scratch.join("nisshi.log");
-    let process = Process::start(NISSHI, command, log, port, Ending::Killed)?;
+    let process =
+        Process::start(NISSHI, command, log, port, Ending::Killed).map_err(KafkaError::from)?;
     let broker = format!("Nisshi {NISSHI_VERSION}");
     Ok(Served::on_postgres(port, process, server, broker))
 }

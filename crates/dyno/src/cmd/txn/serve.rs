@@ -1,17 +1,19 @@
 //! `dyno txn serve`: serves the engine to other processes and hosts.
 
 use std::fmt::Write;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::bail;
-use dyno_serve::tls;
+use dyno_serve::{Token, guard, tls};
 use dyno_suite::Stop;
 use dyno_tpcc::transactions;
 use dyno_txn_api::Procedures;
 use dyno_txn_check::workload;
-use dyno_txn_node::{OpenOptions, Role, ServeOptions, Share, serve};
+use dyno_txn_node::{OpenOptions, Role, ServeOptions, Server, Share, serve};
+use dyno_txn_resp::{Options as RespOptions, RespServer};
 use tracing::info;
 
 use crate::args::{ProceduresArg, RoleArg, TxnServeArgs};
@@ -26,7 +28,11 @@ const TICK: Duration = Duration::from_millis(50);
 pub fn run(args: &TxnServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     logging::start(args.log);
     let server = serve(options(args)?)?;
+    let mut resp = args.resp.map(|at| front(args, &server, at)).transpose()?;
     let mut text = format!("listening at {}\n", server.address());
+    if let Some(resp) = &resp {
+        let _ = writeln!(text, "clients of Redis at {}", resp.address());
+    }
     if let Some(metrics) = server.metrics() {
         let scheme = if args.tls_cert.is_some() {
             "https"
@@ -44,11 +50,29 @@ pub fn run(args: &TxnServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
         if let Some(reason) = server.failure() {
             bail!("the engine has stopped: {reason}");
         }
+        if resp.as_ref().is_some_and(RespServer::has_failed) {
+            bail!("the listener for clients of Redis has stopped");
+        }
         thread::sleep(TICK);
     }
     info!("stopping: transactions under way are ended first");
+    // Before the engine, because what clients of Redis have sent is still carried out by it.
+    if let Some(resp) = &mut resp {
+        resp.stop();
+    }
     server.stop()?;
     Ok(Exit::Done)
+}
+
+/// Starts the listener for clients of Redis, with the token and the certificate of the server.
+fn front(args: &TxnServeArgs, server: &Server, at: SocketAddr) -> anyhow::Result<RespServer> {
+    let token = secrets::token(args.token_file.as_deref())?;
+    let options = RespOptions {
+        token: token.as_deref().map(Token::new).transpose()?,
+        tls: secrets::server_tls(args.tls_cert.as_deref(), args.tls_key.as_deref())?,
+        ..RespOptions::new(at)
+    };
+    Ok(RespServer::start(server.database()?, options)?)
 }
 
 fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
@@ -69,6 +93,9 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
     if role == Role::Persist && args.backups.is_some() {
         bail!("--role persist has no rows to back up: leave --backups out");
     }
+    if args.resp.is_some() && role != Role::All {
+        bail!("--resp is for --role all: clients of Redis need all rows in one process");
+    }
     let calls = role == Role::Partitions || !args.persist.is_empty();
     match (&args.tls_cert, &args.tls_ca) {
         (Some(_), None) if role == Role::Partitions => bail!(
@@ -83,11 +110,16 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
         _ => {}
     }
     let token = secrets::token(args.token_file.as_deref())?;
+    if let Some(at) = args.resp {
+        // Before the engine recovers, which may take minutes.
+        let token = token.as_deref().map(Token::new).transpose()?;
+        guard(at, token.as_ref())?;
+    }
     Ok(ServeOptions {
         data,
         listen: args.listen.clone(),
         engine: OpenOptions {
-            procedures: procedures(&args.procedures)?,
+            procedures: procedures(args)?,
             cores: args.cores.clone().map_or(Vec::new(), |cores| cores.0),
             partitions: args.partitions,
             durability: args.durability,
@@ -107,9 +139,14 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
     })
 }
 
-/// The procedures of each workload; one that is named twice counts once.
-fn procedures(workloads: &[ProceduresArg]) -> dyno_txn_api::Result<Procedures> {
+/// The procedures of each workload, and of clients of Redis; a workload that is named twice counts
+/// once.
+fn procedures(args: &TxnServeArgs) -> dyno_txn_api::Result<Procedures> {
+    let workloads = &args.procedures;
     let mut procedures = Procedures::new();
+    if args.resp.is_some() {
+        dyno_txn_resp::register_procedures(&mut procedures)?;
+    }
     if workloads.contains(&ProceduresArg::Tpcc) {
         transactions::register(&mut procedures)?;
     }

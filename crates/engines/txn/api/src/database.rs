@@ -1,5 +1,6 @@
 //! The traits of a database and its transactions.
 
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use crate::{Answer, Code, Error, Key, Operation, Operations, Result, TableDef, TableId};
@@ -117,6 +118,18 @@ pub trait Pipeline {
 
     /// Requests whose answers [`Pipeline::next`] has not returned yet.
     fn outstanding(&self) -> usize;
+
+    /// Has the wait of [`Pipeline::next`] end without an answer when this descriptor becomes
+    /// readable, so that one thread can wait for its own sockets and for the engine at once. The
+    /// descriptor must stay open for as long as the pipeline. It may be one of epoll.
+    ///
+    /// # Errors
+    /// [`Code::NotSupported`] for a pipeline that cannot; then the caller has to wait in turns.
+    fn wake_on(&mut self, descriptor: BorrowedFd<'_>) -> Result<()> {
+        let _ = descriptor;
+        let text = "this engine's pipeline does not wait for other descriptors";
+        Err(Error::new(Code::NotSupported, text))
+    }
 }
 
 /// An open database, which many threads can use at once.

@@ -1,6 +1,7 @@
 //! Opens databases.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use dyno_txn_api::{Code, Database, Error, Result, Target};
 
@@ -20,7 +21,7 @@ use crate::options::OpenOptions;
 pub fn open(target: &Target, options: OpenOptions) -> Result<Box<dyn Database>> {
     let spin = options.spin;
     let connector = match target {
-        Target::Local(directory) => Connector::Local(Box::new(Engine::start(
+        Target::Local(directory) => Connector::Local(Arc::new(Engine::start(
             directory, &options, None, None, None,
         )?)),
         Target::Dyno(addresses) => Connector::remote(addresses, &options)?,
@@ -44,7 +45,7 @@ impl Local {
     /// As [`open`].
     pub fn open(directory: &Path, options: OpenOptions) -> Result<Self> {
         let engine = Engine::start(directory, &options, None, None, None)?;
-        let node = Node::open(Connector::Local(Box::new(engine)), options.spin)?;
+        let node = Node::open(Connector::Local(Arc::new(engine)), options.spin)?;
         Ok(Self { node })
     }
 

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use dyno_net::{Address, Listener, rustls};
 use dyno_serve::{Endpoint, Health, Registry, Settings, Token, guard};
-use dyno_txn_api::{Code, Error, Result};
+use dyno_txn_api::{Code, Database, Error, Result};
 
 use crate::backup_service::BackupService;
+use crate::client::{Connector, Node};
 use crate::engine::{Engine, FIGURE_NAMES};
 use crate::error::{bad_argument, from_net, unavailable};
 use crate::member::start_oracle;
@@ -408,6 +410,25 @@ impl Server {
         }
     }
 
+    /// A database on the engine of this server, for a front in the same process. It needs no
+    /// network and no token. It must be dropped before [`Server::stop`].
+    ///
+    /// # Errors
+    /// [`Code::NotSupported`] if this process has no rows, or only a share of them.
+    pub fn database(&self) -> Result<Box<dyn Database>> {
+        match &self.running {
+            Running::Engine(engine) if engine.has_all_partitions() => {
+                let connector = Connector::Local(Arc::clone(engine));
+                // A front waits for its sockets as well, so its thread must not spin here.
+                Ok(Box::new(Node::open(connector, Duration::ZERO)?))
+            }
+            Running::Engine(_) | Running::Standalone(_) => Err(Error::new(
+                Code::NotSupported,
+                "this process does not have all rows of the database",
+            )),
+        }
+    }
+
     /// As [`crate::Local::backup`].
     ///
     /// # Errors
@@ -436,7 +457,7 @@ impl Server {
         } = self;
         drop(metrics);
         drop(backups);
-        let in_use = "the figures of the engine are still being read";
+        let in_use = "the engine is still in use: its figures are being read, or a front is open";
         match running {
             Running::Engine(engine) => match Arc::try_unwrap(engine) {
                 Ok(engine) => engine.stop(),

@@ -11,6 +11,7 @@ mod held;
 mod ring_listener;
 mod unadmitted;
 mod waker;
+mod watched;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -44,6 +45,7 @@ const MOST_SLEEP: Duration = Duration::from_millis(100);
 const WAKER: u64 = u64::MAX;
 const RING_LISTENER: u64 = u64::MAX - 1;
 const LISTENER: u64 = u64::MAX - 2;
+const WATCHED: u64 = u64::MAX - 3;
 
 const READS: Interest = Interest {
     read: true,
@@ -105,6 +107,7 @@ pub struct Reactor {
     waker: Waker,
     keys: Vec<u64>,
     idle_since: Option<Instant>,
+    watched_is_ready: bool,
 }
 
 impl Reactor {
@@ -134,6 +137,7 @@ impl Reactor {
             waker,
             keys: Vec::new(),
             idle_since: None,
+            watched_is_ready: false,
         })
     }
 
@@ -339,6 +343,7 @@ impl Reactor {
         for key in keys.drain(..) {
             match key {
                 WAKER => self.waker.clear(),
+                WATCHED => self.watched_is_ready = true,
                 RING_LISTENER | LISTENER => self.may_accept = true,
                 key => {
                     if let Some(live) = self.live(PortId(key)) {

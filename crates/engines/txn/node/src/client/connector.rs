@@ -20,8 +20,8 @@ use crate::ports::connect_options;
 const MAP_WAIT: Duration = Duration::from_secs(5);
 
 pub(crate) enum Connector {
-    /// To an engine in this process. It stops when this is dropped.
-    Local(Box<Engine>),
+    /// To an engine in this process. It stops when the last owner is dropped.
+    Local(Arc<Engine>),
     Remote(RemoteConnector),
 }
 

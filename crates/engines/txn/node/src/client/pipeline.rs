@@ -1,6 +1,7 @@
 //! Many one-shot transactions under way on one thread's connections.
 
 use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use dyno_net::PortId;
@@ -47,6 +48,8 @@ pub(crate) struct NodePipeline<'a> {
     /// Those of the session that have been looked at.
     losses: u64,
     next_expiry: u64,
+    /// Whether the session's waits end with a descriptor of the caller.
+    is_watching: bool,
 }
 
 impl<'a> NodePipeline<'a> {
@@ -69,6 +72,7 @@ impl<'a> NodePipeline<'a> {
             count: 0,
             done: VecDeque::new(),
             unflushed: 0,
+            is_watching: false,
         })
     }
 
@@ -198,7 +202,7 @@ impl Pipeline for NodePipeline<'_> {
             let now = self.session.as_ref()?.now();
             if waited.is_err() {
                 self.expire(u64::MAX).ok()?;
-            } else if now >= until {
+            } else if now >= until || self.session.as_mut()?.take_woken() {
                 break;
             }
         }
@@ -208,11 +212,17 @@ impl Pipeline for NodePipeline<'_> {
     fn outstanding(&self) -> usize {
         self.count + self.done.len()
     }
+
+    fn wake_on(&mut self, descriptor: BorrowedFd<'_>) -> Result<()> {
+        self.is_watching = true;
+        self.session()?.wake_on(descriptor)
+    }
 }
 
 impl Drop for NodePipeline<'_> {
     fn drop(&mut self) {
-        if let Some(session) = self.session.take() {
+        // A session that watches the caller's descriptor is of no use to others.
+        if let Some(session) = self.session.take().filter(|_| !self.is_watching) {
             self.node.return_session(session);
         }
     }

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -65,6 +66,8 @@ pub(crate) struct Session {
     last: usize,
     /// Connections that have ended so far.
     pub losses: u64,
+    /// A wait has ended because of a descriptor of the caller.
+    is_woken: bool,
 }
 
 #[derive(Default)]
@@ -132,6 +135,7 @@ impl Session {
             tickets: 0,
             last: 0,
             losses: 0,
+            is_woken: false,
         })
     }
 
@@ -307,7 +311,23 @@ impl Session {
                 false => self.reactor.idle(false, left),
             };
             idle.map_err(from_net)?;
+            // It stays readable until the caller has read from it, so nothing is lost if an answer
+            // ended this wait first.
+            if self.reactor.take_watched() {
+                self.is_woken = true;
+                return Ok(false);
+            }
         }
+    }
+
+    /// Has waits end when this descriptor becomes readable.
+    pub fn wake_on(&mut self, descriptor: BorrowedFd<'_>) -> Result<()> {
+        self.reactor.watch(descriptor).map_err(from_net)
+    }
+
+    /// Whether a wait has ended because of that descriptor since the last call.
+    pub fn take_woken(&mut self) -> bool {
+        std::mem::take(&mut self.is_woken)
     }
 
     /// Counts connections that have ended since the last time, so that callers see whether one of

@@ -85,6 +85,11 @@ impl Engine {
         self.layout
     }
 
+    /// Whether no other process hosts partitions of this database.
+    pub fn has_all_partitions(&self) -> bool {
+        self.layout.of == 1
+    }
+
     /// Where it listens, with the port that the system chose. `None` if only this process reaches
     /// it.
     pub fn address(&self) -> Option<&Address> {

@@ -2,14 +2,13 @@
 //! call of libc that sends a signal.
 
 use std::fs::{self, File};
+use std::io;
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-
-use super::KafkaError;
 
 /// How long a server may take to listen: a JVM on a busy machine.
 const START: Duration = Duration::from_secs(120);
@@ -19,9 +18,44 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How long a server may take to end when it is asked to, before it is killed.
 const END: Duration = Duration::from_secs(10);
 
+/// Why a server or a client did not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProcessError {
+    /// It could not be started, or ended when it should not.
+    #[error("{program}: {reason}")]
+    Program {
+        /// What the program is.
+        program: String,
+        /// How it ended, and the last that it said.
+        reason: String,
+    },
+    /// The file for its output was refused.
+    #[error("{what}: {source}")]
+    Io {
+        /// The file.
+        what: String,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+}
+
+impl ProcessError {
+    fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> ProcessError {
+        let what = what.into();
+        move |source| ProcessError::Io { what, source }
+    }
+
+    fn program(program: &str, reason: impl Into<String>) -> ProcessError {
+        ProcessError::Program {
+            program: program.to_owned(),
+            reason: reason.into(),
+        }
+    }
+}
+
 /// How a server is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// By SIGTERM, for a server that has files outside the scratch directory to remove.
     Asked,
     /// By SIGKILL, for one whose files all go with the scratch directory.
@@ -29,7 +63,7 @@ pub(super) enum Ending {
 }
 
 /// A server process. Dropping it ends the process, and the kernel does when the rig is killed.
-pub(super) struct Process {
+pub(crate) struct Process {
     name: &'static str,
     child: Child,
     ending: Ending,
@@ -45,8 +79,8 @@ impl Process {
         log: PathBuf,
         port: u16,
         ending: Ending,
-    ) -> Result<Process, KafkaError> {
-        let failed = || KafkaError::io(log.display().to_string());
+    ) -> Result<Process, ProcessError> {
+        let failed = || ProcessError::io(log.display().to_string());
         let file = File::create(&log).map_err(failed())?;
         let again = file.try_clone().map_err(failed())?;
         command.stdin(Stdio::null()).stdout(file).stderr(again);
@@ -75,16 +109,16 @@ impl Process {
         self.child.id()
     }
 
-    fn wait_for(&mut self, port: u16) -> Result<(), KafkaError> {
+    fn wait_for(&mut self, port: u16) -> Result<(), ProcessError> {
         let until = Instant::now() + START;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             if let Ok(Some(status)) = self.child.try_wait() {
                 let reason = format!("it ended with {status}: {}", last_line(&self.log));
-                return Err(KafkaError::program(self.name, reason));
+                return Err(ProcessError::program(self.name, reason));
             }
             if Instant::now() > until {
                 let reason = format!("it does not listen on port {port} after {START:?}");
-                return Err(KafkaError::program(self.name, reason));
+                return Err(ProcessError::program(self.name, reason));
             }
             thread::sleep(LOOK);
         }
@@ -111,13 +145,13 @@ impl Drop for Process {
 }
 
 /// Starts a child that the kernel kills when this process ends, even by a signal.
-pub(super) fn spawn(name: &str, command: Command) -> Result<Child, KafkaError> {
+pub(crate) fn spawn(name: &str, command: Command) -> Result<Child, ProcessError> {
     guarded(name, command, libc::SIGKILL)
 }
 
-fn guarded(name: &str, command: Command, signal: libc::c_int) -> Result<Child, KafkaError> {
+fn guarded(name: &str, command: Command, signal: libc::c_int) -> Result<Child, ProcessError> {
     dyno_postgres::spawn_guarded(command, signal)
-        .map_err(|error| KafkaError::program(name, format!("it could not be started: {error}")))
+        .map_err(|error| ProcessError::program(name, format!("it could not be started: {error}")))
 }
 
 /// The last line of a log that says something; a stack trace of Java ends with its frames, so those

@@ -1,0 +1,197 @@
+//! `redis-benchmark`: how it is started, what it prints, and what must be in the server afterwards.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::RespError;
+use crate::process;
+
+/// Keys that are set or read in one command by the rig itself.
+const KEYS_AT_ONCE: u64 = 500;
+/// How long the server may take for such a command.
+const WAIT: Duration = Duration::from_secs(60);
+/// The columns of a line of figures, and their names here.
+const COLUMNS: [(usize, &str); 6] = [
+    (1, "throughput"),
+    (2, "latency-mean"),
+    (4, "latency-p50"),
+    (5, "latency-p95"),
+    (6, "latency-p99"),
+    (7, "latency-max"),
+];
+
+/// What the client does.
+pub(super) struct Load {
+    /// Its name for the test, in small letters.
+    pub test: &'static str,
+    pub clients: u64,
+    /// Requests under way on each connection.
+    pub pipeline: u64,
+    pub requests: u64,
+    pub keys: u64,
+    /// Bytes of a value.
+    pub payload: u64,
+}
+
+impl Load {
+    /// Sets the keys that are to be read.
+    pub fn prepare(&self, port: u16) -> Result<(), RespError> {
+        if self.test != "get" {
+            return Ok(());
+        }
+        let value = "x".repeat(self.payload as usize);
+        for first in (0..self.keys).step_by(KEYS_AT_ONCE as usize) {
+            let mut words = vec!["mset".to_owned()];
+            for number in first..self.keys.min(first + KEYS_AT_ONCE) {
+                words.extend([key("key", number), value.clone()]);
+            }
+            let said = ask(port, &words)?;
+            if said != ["+OK"] {
+                return Err(RespError::Wrong(format!("mset: {}", said.join(" "))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the client to its end, and returns its figures: requests a second, and milliseconds.
+    pub fn run(&self, port: u16) -> Result<Vec<(String, f64)>, RespError> {
+        let number = |count: u64| count.to_string();
+        let mut command = Command::new("redis-benchmark");
+        command
+            .args(["--csv", "-p", &port.to_string(), "-t", self.test])
+            .args(["-n", &number(self.requests), "-c", &number(self.clients)])
+            .args(["-P", &number(self.pipeline), "-r", &number(self.keys)])
+            .args(["-d", &number(self.payload)])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let child = process::spawn("redis-benchmark", command)?;
+        let output = child.wait_with_output().map_err(|source| RespError::Io {
+            what: "redis-benchmark",
+            source,
+        })?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let found = figures(&said).filter(|_| output.status.success());
+        let mut found = found.ok_or_else(|| {
+            let last = said.lines().last().unwrap_or("nothing");
+            RespError::NotFigures(last.to_owned())
+        })?;
+        let seconds = self.requests as f64 / found[0].1;
+        found.push(("time".to_owned(), seconds));
+        Ok(found)
+    }
+
+    /// Compares what is in the server with what was acknowledged.
+    pub fn check(&self, port: u16) -> Result<&'static str, RespError> {
+        let wrong = |found: u64, what: &str| {
+            let text = format!("{what}: {found} of {}", self.requests);
+            Err(RespError::Wrong(text))
+        };
+        match self.test {
+            "incr" => match self.sum(port)? {
+                sum if sum == self.requests => Ok("every increment is there"),
+                sum => wrong(sum, "increments that are there"),
+            },
+            _ => {
+                let said = ask(port, &["dbsize".to_owned()])?;
+                let keys = said[0].trim_start_matches(':').parse().unwrap_or(0);
+                match (1..=self.keys).contains(&keys) {
+                    true => Ok("keys are there"),
+                    false => wrong(keys, "keys that are there"),
+                }
+            }
+        }
+    }
+
+    /// The sum of all counters.
+    fn sum(&self, port: u16) -> Result<u64, RespError> {
+        let mut sum = 0;
+        for first in (0..self.keys).step_by(KEYS_AT_ONCE as usize) {
+            let keys = first..self.keys.min(first + KEYS_AT_ONCE);
+            let mut words = vec!["mget".to_owned()];
+            words.extend(keys.map(|number| key("counter", number)));
+            let said = ask(port, &words)?;
+            sum += said
+                .iter()
+                .filter_map(|text| text.parse::<u64>().ok())
+                .sum::<u64>();
+        }
+        Ok(sum)
+    }
+}
+
+/// A key as the client writes it: a number of twelve digits behind a name.
+fn key(name: &str, number: u64) -> String {
+    format!("{name}:{number:012}")
+}
+
+/// Sends a command, and returns its reply: a line, or the elements of a list of strings.
+fn ask(port: u16, words: &[String]) -> Result<Vec<String>, RespError> {
+    let failed = |source| RespError::Io {
+        what: "a connection to the server",
+        source,
+    };
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).map_err(failed)?;
+    stream.set_read_timeout(Some(WAIT)).map_err(failed)?;
+    let mut bytes = format!("*{}\r\n", words.len());
+    for word in words {
+        bytes += &format!("${}\r\n{word}\r\n", word.len());
+    }
+    stream.write_all(bytes.as_bytes()).map_err(failed)?;
+    let mut lines = BufReader::new(stream);
+    let line = |lines: &mut BufReader<TcpStream>| {
+        let mut line = String::new();
+        lines.read_line(&mut line).map_err(failed)?;
+        Ok::<String, RespError>(line.trim_end().to_owned())
+    };
+    let first = line(&mut lines)?;
+    let Some(count) = first.strip_prefix('*') else {
+        return Ok(vec![first]);
+    };
+    let mut elements = Vec::new();
+    for _ in 0..count.parse().unwrap_or(0) {
+        let length = line(&mut lines)?;
+        // A null, which has no bytes behind it.
+        let Ok(length) = length.trim_start_matches('$').parse::<usize>() else {
+            continue;
+        };
+        let mut text = vec![0; length + 2];
+        lines.read_exact(&mut text).map_err(failed)?;
+        text.truncate(length);
+        elements.push(String::from_utf8_lossy(&text).into_owned());
+    }
+    Ok(elements)
+}
+
+/// The figures in the last line: a name, requests a second, and milliseconds, each in quotes.
+fn figures(said: &str) -> Option<Vec<(String, f64)>> {
+    let line = said.lines().rfind(|line| line.starts_with('"'))?;
+    let fields: Vec<&str> = line
+        .split(',')
+        .map(|field| field.trim_matches('"'))
+        .collect();
+    let read = |(at, name): (usize, &str)| {
+        let value: f64 = fields.get(at)?.parse().ok()?;
+        Some((name.to_owned(), value))
+    };
+    COLUMNS.into_iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_those_of_the_last_line() {
+        let said = "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\"p50_latency_ms\",\
+            \"p95_latency_ms\",\"p99_latency_ms\",\"max_latency_ms\"\n\
+            \"SET\",\"40000.00\",\"0.5\",\"0.1\",\"0.4\",\"0.9\",\"1.5\",\"2.5\"\n";
+        let found = figures(said).expect("figures");
+        assert_eq!(found[0], ("throughput".to_owned(), 40_000.0));
+        assert_eq!(found[5], ("latency-max".to_owned(), 2.5));
+        assert!(figures("\"test\",\"rps\"\n").is_none());
+        assert!(figures("").is_none());
+        assert_eq!(key("counter", 7), "counter:000000000007");
+    }
+}
