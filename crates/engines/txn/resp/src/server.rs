@@ -18,8 +18,9 @@ use crate::local::Facts;
 use crate::row::{HASH_BYTES, TABLE};
 use crate::wire::COMMAND_BYTES_MAX;
 
-/// How long the engine may take for a batch.
-const DEADLINE: Duration = Duration::from_secs(10);
+/// How long the engine may take for a batch. It is long because `FLUSHALL` is a batch as well, and
+/// removes all keys in one transaction.
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// How a server listens, and what it asks of its clients.
 #[derive(Clone)]
