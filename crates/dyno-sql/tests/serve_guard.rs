@@ -101,6 +101,14 @@ fn tls_shows_the_certificate() {
             assert_eq!(output.stdout, b"1\n");
         }
     }
+    let clear = psql_at(&server)
+        .args(["-w", "-c", "SELECT 1"])
+        .env("PGPASSWORD", TOKEN)
+        .env("PGSSLMODE", "disable")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&clear.stderr).into_owned();
+    assert!(said.contains("TLS only"), "{said}");
     let address = format!("https://localhost:{}/spots?format=csv", server.http.port());
     let curl = Command::new("curl")
         .args(["-s", "--fail-with-body", "--cacert"])

@@ -22,7 +22,7 @@ use tracing::level_filters::LevelFilter;
 use crate::args::serve::{LogFormat, LogLevel, ServeArgs};
 use crate::serve::counts::Counts;
 use crate::serve::engine::{Bounds, Engine};
-use crate::serve::tables::Tables;
+use crate::serve::tables::{DATABASE, Tables};
 use crate::serve::{http, wire};
 
 /// Threads that listen, read requests and send rows. They never compute a statement, so two are
@@ -41,7 +41,7 @@ pub fn run(args: &ServeArgs) -> Result<()> {
     let planners = runtime(FRONT_THREADS, "planners")?;
     let fronts = runtime(FRONT_THREADS, "fronts")?;
     let served = fronts.block_on(serve(args, planners.handle().clone()));
-    // A statement may compute for seconds before it notices that nobody waits for it. The process
+    // A statement may compute for seconds before it notices that no client waits. The process
     // ends it.
     planners.shutdown_background();
     fronts.shutdown_background();
@@ -68,7 +68,7 @@ async fn serve(args: &ServeArgs, planners: Handle) -> Result<()> {
     if let Some(at) = &args.pg {
         let (listener, address) = listen("--pg", at, token.as_ref()).await?;
         // Writing to a string does not fail.
-        let _ = writeln!(ready, "clients of PostgreSQL at {address}");
+        let _ = writeln!(ready, "listening at postgres://{address}/{DATABASE}");
         let shared = wire::Shared::new(
             Arc::clone(&engine),
             token.clone(),
@@ -80,7 +80,7 @@ async fn serve(args: &ServeArgs, planners: Handle) -> Result<()> {
     if let Some(at) = &args.http {
         let (listener, address) = listen("--http", at, token.as_ref()).await?;
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let _ = writeln!(ready, "page at {scheme}://{address}/");
+        let _ = writeln!(ready, "listening at {scheme}://{address}/");
         let shared = http::Shared::new(
             Arc::clone(&engine),
             registry,

@@ -2,7 +2,7 @@
 //!
 //! A join can compute for minutes between two points where its task could be stopped. On threads
 //! that statements share, one such statement would hold up all others, and on the threads that
-//! serve clients nobody would hear the request to cancel it. With threads of their own the kernel
+//! serve clients the request to cancel it would not be heard. With threads of their own the kernel
 //! shares the processors among statements, and one that was given up keeps nothing but its turn
 //! until it notices.
 

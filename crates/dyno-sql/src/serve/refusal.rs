@@ -31,6 +31,8 @@ pub enum Kind {
     Memory,
     /// Its answer has more rows than an answer may have.
     TooManyRows,
+    /// The client would send what it has in the clear.
+    Unencrypted,
     /// There are as many connections as the server serves.
     TooManyConnections,
     /// The statements of a failed transaction are ignored until it ends.
@@ -54,6 +56,7 @@ impl Kind {
             Kind::Cancelled | Kind::TimedOut => "57014",
             Kind::Memory => "53200",
             Kind::TooManyRows => "54000",
+            Kind::Unencrypted => "28000",
             Kind::TooManyConnections => "53300",
             Kind::FailedTransaction => "25P02",
             Kind::Failed => "XX000",

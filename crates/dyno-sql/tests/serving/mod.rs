@@ -28,8 +28,8 @@ impl Server {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut address = || {
             let line = lines.next().unwrap().unwrap();
-            let word = line.rsplit(' ').next().unwrap();
-            let word = word.rsplit("//").next().unwrap().trim_end_matches('/');
+            let (_, rest) = line.split_once("://").unwrap();
+            let word = rest.split('/').next().unwrap();
             word.parse().unwrap()
         };
         let (pg, http) = (address(), address());

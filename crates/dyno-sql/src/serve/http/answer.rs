@@ -220,6 +220,7 @@ fn what(kind: Kind) -> &'static str {
         Kind::TimedOut => "too slow",
         Kind::Memory => "too much memory",
         Kind::TooManyRows => "too many rows",
+        Kind::Unencrypted => "not encrypted",
         Kind::TooManyConnections => "too many connections",
         Kind::FailedTransaction => "the transaction has failed",
         Kind::Failed => "the server failed",

@@ -20,11 +20,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use dyno_serve::rustls::ServerConfig;
 use dyno_serve::{Registry, Token};
-use pgwire::tokio::TlsAcceptor;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
 use self::answer::Answer;

@@ -183,7 +183,7 @@ fn moment(name: &str, text: &str) -> Result<ScalarValue, Refusal> {
     if let Ok(seconds) = text.parse::<i64>() {
         let ms = seconds
             .checked_mul(1000)
-            .ok_or_else(|| wrong(format!("{name}={text}: it is no time")))?;
+            .ok_or_else(|| wrong(format!("{name}={text}: it is not a time")))?;
         return Ok(ScalarValue::TimestampMillisecond(Some(ms), utc));
     }
     let kind = datafusion::arrow::datatypes::DataType::Timestamp(

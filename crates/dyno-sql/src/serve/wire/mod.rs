@@ -8,6 +8,7 @@
 
 mod cancel;
 mod extended;
+mod messages;
 mod parameters;
 mod rows;
 mod settings;
@@ -15,21 +16,19 @@ mod simple;
 mod startup;
 mod statements;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use dyno_serve::Token;
 use dyno_serve::rustls::ServerConfig;
-use pgwire::api::auth::StartupHandler;
-use pgwire::api::cancel::CancelHandler;
-use pgwire::api::query::{ExtendedQueryHandler, SimpleQueryHandler};
-use pgwire::api::{PgWireServerHandlers, RandomPidSecretKeyGenerator};
+use pgwire::api::RandomPidSecretKeyGenerator;
 use pgwire::error::{ErrorInfo, PgWireError};
-use pgwire::tokio::{TlsAcceptor, process_socket};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
 use self::cancel::{Cancels, Registered};
@@ -79,6 +78,7 @@ impl Shared {
 /// One client, from its connection to its end.
 struct Connection {
     shared: Arc<Shared>,
+    peer: SocketAddr,
     /// Whether there was room for it.
     admitted: bool,
     /// Changes when the client asks on another connection to cancel what it runs on this one.
@@ -89,7 +89,7 @@ struct Connection {
 impl Connection {
     /// Counts the connection, and says whether it is within the limit. `None` if there are too many
     /// even to be told so.
-    fn open(shared: Arc<Shared>) -> Option<Self> {
+    fn open(shared: Arc<Shared>, peer: SocketAddr) -> Option<Self> {
         let before = shared.open.fetch_add(1, Ordering::AcqRel);
         let admitted = before < shared.most_connections;
         let told = before < shared.most_connections.saturating_add(TOLD);
@@ -99,6 +99,7 @@ impl Connection {
         }
         let connection = Self {
             shared,
+            peer,
             admitted,
             cancelled: watch::Sender::new(0),
             registered: Registered::default(),
@@ -121,27 +122,6 @@ impl Drop for Connection {
     }
 }
 
-/// The handlers of one connection.
-struct Handlers(Arc<Connection>);
-
-impl PgWireServerHandlers for Handlers {
-    fn startup_handler(&self) -> Arc<impl StartupHandler> {
-        Arc::clone(&self.0)
-    }
-
-    fn simple_query_handler(&self) -> Arc<impl SimpleQueryHandler> {
-        Arc::clone(&self.0)
-    }
-
-    fn extended_query_handler(&self) -> Arc<impl ExtendedQueryHandler> {
-        Arc::clone(&self.0)
-    }
-
-    fn cancel_handler(&self) -> Arc<impl CancelHandler> {
-        Arc::clone(&self.0)
-    }
-}
-
 /// Accepts clients until `stop` changes, which ends all connections.
 pub async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let mut connections = JoinSet::new();
@@ -153,8 +133,8 @@ pub async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::
             _ = stop.changed() => break,
         };
         match accepted {
-            Ok((socket, _)) => {
-                if let Some(connection) = Connection::open(Arc::clone(&shared)) {
+            Ok((socket, peer)) => {
+                if let Some(connection) = Connection::open(Arc::clone(&shared), peer) {
                     connections.spawn(converse(socket, connection));
                 }
             }
@@ -168,10 +148,8 @@ pub async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::
 }
 
 async fn converse(socket: TcpStream, connection: Connection) {
-    let tls = connection.shared.tls.clone();
-    let handlers = Handlers(Arc::new(connection));
     // The client sees that the connection is closed; the reason matters to an operator at most.
-    if let Err(error) = process_socket(socket, tls, handlers).await {
+    if let Err(error) = messages::converse(socket, connection).await {
         debug!("a connection ended: {error}");
     }
 }

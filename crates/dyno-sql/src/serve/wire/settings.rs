@@ -1,4 +1,4 @@
-//! Settings of a connection, and statements about transactions, which there are none of.
+//! Settings of a connection, and statements about transactions, behind which there is nothing.
 //!
 //! Drivers set and ask many of PostgreSQL's settings before they do anything else. Those that
 //! change what is answered here have an effect (the time limit, the form of dates); the others are

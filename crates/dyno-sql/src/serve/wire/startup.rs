@@ -43,6 +43,12 @@ impl StartupHandler for Connection {
                         format!("sorry, too many clients already: there are {most} connections"),
                     )));
                 }
+                if self.shared.tls.is_some() && !client.is_secure() {
+                    return Err(fatal(Refusal::new(
+                        Kind::Unencrypted,
+                        "this server speaks TLS only: connect with sslmode=require or stricter",
+                    )));
+                }
                 if self.shared.token.is_none() {
                     return self.let_in(client).await;
                 }
