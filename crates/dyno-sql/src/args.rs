@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub mod features;
 pub mod readback;
+pub mod serve;
 pub mod tpch;
 
 use crate::output::Format;
@@ -26,6 +27,9 @@ pub enum Command {
     /// Run SQL statements and print their results
     #[command(after_help = QUERY_EXAMPLES)]
     Query(QueryArgs),
+    /// Serve a table to clients of PostgreSQL and of HTTP
+    #[command(after_help = serve::EXAMPLES)]
+    Serve(serve::ServeArgs),
     /// Time one query inside this process, and print JSON
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),

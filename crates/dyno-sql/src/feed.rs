@@ -30,11 +30,24 @@ impl FeedTable {
     /// A file that the manifest names is missing, damaged, or has other columns or another row
     /// count than the manifest says.
     pub fn open(snapshot: &Arc<Snapshot>, feed: &str) -> Result<Self> {
+        Self::open_by(snapshot, feed, |path| Ok(Arc::new(TableFile::map(path)?)))
+    }
+
+    /// The same, with files from `map`. A file of a table never changes under its name, so a server
+    /// that opens a table for each statement can keep those that it has mapped.
+    ///
+    /// # Errors
+    /// Those of [`FeedTable::open`] and of `map`.
+    pub fn open_by(
+        snapshot: &Arc<Snapshot>,
+        feed: &str,
+        mut map: impl FnMut(&Path) -> Result<Arc<TableFile>>,
+    ) -> Result<Self> {
         let mut files = Vec::new();
         let mut by_path = HashMap::new();
         let mut schema: Option<SchemaRef> = None;
         for (path, committed) in snapshot.files_of(feed) {
-            let file = TableFile::map(&path)?;
+            let file = map(&path)?;
             // The manifest is what was committed. A file that disagrees with it is damaged, and a
             // query over it would return a wrong count without any error.
             if file.rows() != committed.rows {
@@ -54,7 +67,7 @@ impl FeedTable {
                 Some(first) => bail!("{}: {}", path.display(), difference(first, &found)),
             }
             by_path.insert(StorePath::from_absolute_path(&path)?, files.len());
-            files.push(Arc::new(file));
+            files.push(file);
         }
         // A new table has no file to take the columns from. Queries over it must still plan, so
         // that they return no rows instead of an unknown column.

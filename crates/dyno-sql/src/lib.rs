@@ -1,9 +1,10 @@
 //! SQL over a spots table and over TPC-H tables, on DataFusion.
 //!
-//! What it is: the engine behind `dyno ingest query`, `dyno ingest features`, `dyno tpch query` and
-//! `dyno tpch verify`, in an executable of its own, because it takes several times as long to build
-//! as all the rest. It opens one committed snapshot of a spots table, or a directory of TPC-H
-//! tables, and answers statements that read. What it is not: a server, or a way to change a table.
+//! What it is: the engine behind `dyno ingest query`, `dyno ingest serve`, `dyno ingest features`,
+//! `dyno tpch query` and `dyno tpch verify`, in an executable of its own, because it takes several
+//! times as long to build as all the rest. It opens one committed snapshot of a spots table, or a
+//! directory of TPC-H tables, and answers statements that read. What it is not: a way to change a
+//! table.
 
 #[macro_use]
 extern crate dyno_messages;
@@ -18,6 +19,7 @@ mod files;
 pub mod options;
 pub mod output;
 pub mod said;
+pub mod serve;
 pub mod session;
 pub mod statement;
 pub mod tpch;

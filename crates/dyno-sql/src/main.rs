@@ -50,6 +50,7 @@ fn run(cli: Cli) -> Result<Verdict> {
             runtime.shutdown_background();
             result?;
         }
+        Command::Serve(args) => cmd::serve::run(&args)?,
         Command::Bench(args) => {
             let runtime = runtime(args.limits.limits().threads)?;
             runtime.block_on(cmd::bench::run(args, &mut io::stdout()))?;

@@ -14,9 +14,10 @@ use datafusion::datasource::listing::{
 };
 use datafusion::datasource::{MemTable, TableProvider};
 use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
@@ -56,18 +57,37 @@ pub fn open(directory: &Path, limits: Limits) -> Result<SessionContext> {
     // One snapshot for all tables of the session: a load that commits meanwhile is either in all of
     // them or in none.
     let snapshot = Arc::new(Snapshot::open(&absolute)?);
-    let archives = snapshot.manifest().archives.values();
-    let feeds: BTreeSet<&str> = archives.map(|archive| archive.feed.as_str()).collect();
-    // WSPR's table always exists, even when it is empty, because `spots` is the name that the
-    // documents and every example use.
-    let tables = std::iter::once(WSPR)
-        .chain(feeds.into_iter().filter(|feed| *feed != WSPR))
+    let tables = feeds_of(&snapshot)
+        .into_iter()
         .map(|feed| Ok((feed, Arc::new(FeedTable::open(&snapshot, feed)?))))
         .collect::<Result<Vec<_>>>()?;
+    let state = SessionStateBuilder::new()
+        .with_config(config(limits, CATALOG))
+        .with_runtime_env(runtime(limits)?)
+        .with_default_features()
+        .with_physical_optimizer_rules(rules(&tables))
+        .build();
+    let context = SessionContext::new_with_state(state);
+    register(&context, CATALOG, &tables)?;
+    Ok(context)
+}
+
+/// The feeds that a snapshot has tables of, WSPR's first. It always has one, even when it is empty,
+/// because `spots` is the name that the documents and every example use.
+pub(crate) fn feeds_of(snapshot: &Snapshot) -> Vec<&str> {
+    let archives = snapshot.manifest().archives.values();
+    let feeds: BTreeSet<&str> = archives.map(|archive| archive.feed.as_str()).collect();
+    std::iter::once(WSPR)
+        .chain(feeds.into_iter().filter(|feed| *feed != WSPR))
+        .collect()
+}
+
+/// The settings of a session whose tables are in `catalog`.
+pub(crate) fn config(limits: Limits, catalog: &str) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_target_partitions(limits.threads)
         .with_create_default_catalog_and_schema(false)
-        .with_default_catalog_and_schema(CATALOG, SCHEMA)
+        .with_default_catalog_and_schema(catalog, SCHEMA)
         .with_information_schema(true)
         .with_collect_statistics(true)
         .with_option_extension(DynoOptions::default());
@@ -75,21 +95,20 @@ pub fn open(directory: &Path, limits: Limits) -> Result<SessionContext> {
     options.sql_parser.collect_spans = true;
     options.execution.parquet.pushdown_filters = true;
     options.execution.parquet.reorder_filters = true;
+    config
+}
+
+/// The rules that plan a statement, those of the coded operators among them.
+pub(crate) fn rules(
+    tables: &[(&str, Arc<FeedTable>)],
+) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
-    for (_, table) in &tables {
+    for (_, table) in tables {
         // First, because later rules split aggregations over threads and push filters into the
         // scan. The operator is recognized by the shape that the planner gives them.
         rules.insert(0, Arc::new(CodedRule::new(Arc::clone(table))));
     }
-    let state = SessionStateBuilder::new()
-        .with_config(config)
-        .with_runtime_env(runtime(limits)?)
-        .with_default_features()
-        .with_physical_optimizer_rules(rules)
-        .build();
-    let context = SessionContext::new_with_state(state);
-    register(&context, &tables)?;
-    Ok(context)
+    rules
 }
 
 /// Bounded memory, with errors that name who holds it, and [`Files`] for local files.
@@ -97,20 +116,33 @@ pub fn open(directory: &Path, limits: Limits) -> Result<SessionContext> {
 /// # Errors
 /// There is no place to spill to.
 pub(crate) fn runtime(limits: Limits) -> Result<Arc<RuntimeEnv>> {
-    // A fair pool gives each consumer that can spill an equal share. With a greedy one the first of
-    // two sorts takes everything, and the second fails although it could spill.
-    let spill = FairSpillPool::new(limits.memory_bytes);
-    let named = std::num::NonZeroUsize::new(NAMED_CONSUMERS).context("no consumer is named")?;
     let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(TrackConsumersPool::new(spill, named)))
+        .with_memory_pool(pool(limits)?)
         .build_arc()?;
     let local = ObjectStoreUrl::local_filesystem();
     runtime.register_object_store(local.as_ref(), Arc::new(Files::default()));
     Ok(runtime)
 }
 
-fn register(context: &SessionContext, tables: &[(&str, Arc<FeedTable>)]) -> Result<()> {
-    let catalog = MemoryCatalogProvider::new();
+/// A pool of memory, in which an error names who holds it.
+///
+/// # Errors
+/// None today; the number of names is a constant.
+pub(crate) fn pool(limits: Limits) -> Result<Arc<dyn MemoryPool>> {
+    // A fair pool gives each consumer that can spill an equal share. With a greedy one the first of
+    // two sorts takes everything, and the second fails although it could spill.
+    let spill = FairSpillPool::new(limits.memory_bytes);
+    let named = std::num::NonZeroUsize::new(NAMED_CONSUMERS).context("no consumer is named")?;
+    Ok(Arc::new(TrackConsumersPool::new(spill, named)))
+}
+
+/// Makes the tables known under their names in a new catalog, which is returned.
+pub(crate) fn register(
+    context: &SessionContext,
+    name: &str,
+    tables: &[(&str, Arc<FeedTable>)],
+) -> Result<Arc<dyn CatalogProvider>> {
+    let catalog = Arc::new(MemoryCatalogProvider::new());
     let public = MemorySchemaProvider::new();
     for (feed, table) in tables {
         let provider = provider(context, table)?;
@@ -123,8 +155,8 @@ fn register(context: &SessionContext, tables: &[(&str, Arc<FeedTable>)]) -> Resu
         public.register_table((*feed).to_owned(), provider)?;
     }
     catalog.register_schema(SCHEMA, Arc::new(public))?;
-    context.register_catalog(CATALOG, Arc::new(catalog));
-    Ok(())
+    context.register_catalog(name, Arc::clone(&catalog) as Arc<dyn CatalogProvider>);
+    Ok(catalog)
 }
 
 /// The scan over exactly the snapshot's files, statistics and page index in use.

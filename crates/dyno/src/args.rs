@@ -8,6 +8,7 @@ mod database;
 mod feeds;
 mod history;
 mod ingest;
+mod ingest_serve;
 mod log;
 mod log_start;
 mod pages;
@@ -47,6 +48,7 @@ pub use ingest::{
     AskArgs, FeaturesArgs, GenerateArgs, Inflate, IngestArgs, IngestBenchArgs, IngestCommand,
     LoadArgs, LoadSource, QueryArgs, ServerLoadArgs, StatusArgs, TableFormat,
 };
+pub use ingest_serve::IngestServeArgs;
 pub use log::{LogArgs, LogFormat, LogLevel};
 pub use pages::{
     CodecArg, FrontArg, PagesArgs, PagesAskArgs, PagesAttachArgs, PagesBenchArgs, PagesCheckArgs,

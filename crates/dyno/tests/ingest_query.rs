@@ -1,4 +1,4 @@
-//! `dyno ingest query` and `dyno ingest features` pass to the SQL engine what they were given.
+//! `dyno ingest query`, `serve` and `features` pass to the SQL engine what they were given.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -59,5 +59,22 @@ fn a_training_set_is_made_with_what_was_asked_for() {
         dyno(&words),
         "features\n--format\narrow\n--memory\n67108864\n--out=-odd.arrow\n--solar=spots\n\
          --threads\n3\n--json\n--\nspots\n"
+    );
+}
+
+#[test]
+fn a_server_is_started_with_what_was_asked_for() {
+    let (_folder, dyno) = with_stand_in();
+    let flags = "--pg 127.0.0.1:0 --time-limit 1500ms --max-rows 10 --threads 3 --memory 64MiB \
+                 --token-file=-odd --log-level warn";
+    let words: Vec<&str> = ["ingest", "serve", "spots"]
+        .into_iter()
+        .chain(flags.split_whitespace())
+        .collect();
+    assert_eq!(
+        dyno(&words),
+        "serve\n--memory\n67108864\n--time-limit-ms\n1500\n--max-rows\n10\n--max-statements\n8\n\
+         --max-connections\n256\n--threads\n3\n--pg\n127.0.0.1:0\n--token-file=-odd\n\
+         --log-level\nwarn\n--log-format\ntext\n--\nspots\n"
     );
 }

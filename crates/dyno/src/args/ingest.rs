@@ -7,6 +7,7 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use dyno_ingest_feeds::Feed;
 
 use super::BenchArgs;
+use super::IngestServeArgs;
 use super::feeds::{CollectArgs, FetchArgs, all_archives, all_feeds, feed};
 use super::watch::WatchArgs;
 use crate::units::{bytes, count_from_one, duration, one_or_more, share};
@@ -33,6 +34,8 @@ pub enum IngestCommand {
     Load(LoadArgs),
     /// Run SQL on a table
     Query(QueryArgs),
+    /// Serve a table to psql, Grafana, drivers, browsers and clocks
+    Serve(IngestServeArgs),
     /// Make a training set of the spots of a table, a row for each spot
     Features(FeaturesArgs),
     /// Answer a question in plain words, with SQL that a language model writes

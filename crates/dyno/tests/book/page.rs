@@ -14,9 +14,13 @@ use crate::running::Running;
 use crate::tree;
 
 /// Commands that start the SQL engine, which may not be built.
-const NEED_SQL: [&str; 6] = [
+const NEED_SQL: [&str; 9] = [
     "dyno ingest features",
     "dyno ingest query",
+    "dyno ingest serve",
+    // Clients of the server that the line above starts.
+    "psql -h 127.0.0.1 -p 15432",
+    "curl -s --data 'SELECT",
     "dyno tpch query",
     "dyno tpch verify",
     "dyno run sage",

@@ -9,6 +9,7 @@ mod fetch;
 mod generate;
 mod load;
 mod query;
+mod serve;
 mod status;
 mod watch;
 
@@ -24,6 +25,7 @@ pub fn run(args: &IngestArgs, stop: &Stop) -> anyhow::Result<Exit> {
         IngestCommand::Gen(args) => generate::run(args, stop),
         IngestCommand::Load(args) => load::run(args, stop),
         IngestCommand::Query(args) => query::run(args),
+        IngestCommand::Serve(args) => serve::run(args),
         IngestCommand::Features(args) => features::run(args),
         IngestCommand::Ask(args) => ask::run(args),
         IngestCommand::Status(args) => status::run(args),

@@ -1,0 +1,11 @@
+//! `dyno-sql serve`: a table for clients of PostgreSQL and of HTTP.
+
+pub mod columns;
+pub mod counts;
+pub mod engine;
+pub mod http;
+pub mod reads;
+pub mod refusal;
+pub mod stop;
+pub mod tables;
+pub mod wire;

@@ -1,0 +1,287 @@
+//! `dyno-sql serve --http` as curl and programs ask it.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may stop at what it did not expect"
+)]
+#![allow(dead_code, reason = "other tests use the rest of the modules")]
+
+mod serving;
+mod tables;
+
+use std::io::{Cursor, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+
+use bytes::Bytes;
+use datafusion::arrow::ipc::reader::StreamReader;
+use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::{Value, json};
+use serving::Server;
+use tables::{Form, spot};
+
+struct Answer {
+    status: u16,
+    head: String,
+    body: Vec<u8>,
+    /// Whether the body came to its stated end.
+    whole: bool,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+}
+
+fn send(server: SocketAddr, request: &str) -> Answer {
+    let mut stream = TcpStream::connect(server).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let end = bytes.windows(4).position(|w| w == b"\r\n\r\n").unwrap();
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    let sent = bytes[end + 4..].to_vec();
+    let (body, whole) = match head.contains("chunked") {
+        true => unchunked(&sent),
+        false => (sent, true),
+    };
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Answer {
+        status,
+        head,
+        body,
+        whole,
+    }
+}
+
+fn unchunked(mut rest: &[u8]) -> (Vec<u8>, bool) {
+    let mut body = Vec::new();
+    while let Some(end) = rest.windows(2).position(|w| w == b"\r\n") {
+        let length = std::str::from_utf8(&rest[..end]).unwrap();
+        let length = usize::from_str_radix(length, 16).unwrap();
+        if length == 0 {
+            return (body, true);
+        }
+        body.extend(&rest[end + 2..end + 2 + length]);
+        rest = &rest[end + 2 + length + 2..];
+    }
+    (body, false)
+}
+
+fn get(server: &Server, path: &str) -> Answer {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", server.http);
+    send(server.http, &request)
+}
+
+fn query(server: &Server, sql: &str, accept: &str) -> Answer {
+    let request = format!(
+        "POST /query HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\nContent-Length: {}\r\n\r\n\
+         {sql}",
+        sql.len()
+    );
+    send(server.http, &request)
+}
+
+fn table() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let spots = (1..=100).map(|id| spot(id, if id % 2 == 0 { "K1ABC" } else { "G8JNJ" }, 5));
+    tables::write(folder.path(), &[vec![spots.collect()]], Form::default());
+    folder
+}
+
+#[test]
+fn an_answer_comes_in_the_form_that_is_asked_for() {
+    let table = table();
+    let server = Server::start(table.path(), &[]);
+    let sql = "SELECT callsign, count(*) AS n FROM spots GROUP BY 1 ORDER BY 1";
+    let answer = query(&server, sql, "*/*");
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let expected = json!([{"callsign": "G8JNJ", "n": 50}, {"callsign": "K1ABC", "n": 50}]);
+    assert_eq!(answer.json(), expected);
+    assert_eq!(
+        query(&server, sql, "text/csv").text(),
+        "callsign,n\nG8JNJ,50\nK1ABC,50\n"
+    );
+    let arrow = query(&server, sql, "application/vnd.apache.arrow.stream");
+    let reader = StreamReader::try_new(Cursor::new(arrow.body), None).unwrap();
+    let rows: usize = reader.map(|batch| batch.unwrap().num_rows()).sum();
+    assert_eq!(rows, 2);
+    let parquet = query(&server, sql, "application/vnd.apache.parquet");
+    let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(parquet.body)).unwrap();
+    let rows: usize = reader
+        .build()
+        .unwrap()
+        .map(|batch| batch.unwrap().num_rows())
+        .sum();
+    assert_eq!(rows, 2);
+    let empty = query(&server, "SELECT id FROM spots WHERE id = 0", "*/*");
+    assert_eq!((empty.json(), empty.whole), (json!([]), true));
+    let plan = query(&server, &format!("EXPLAIN {sql}"), "*/*").text();
+    assert!(plan.contains("CodedAggregateExec"), "{plan}");
+}
+
+#[test]
+fn spots_pass_the_filters() {
+    let table = table();
+    let server = Server::start(table.path(), &[]);
+    let count = |parameters: &str| {
+        let answer = get(&server, &format!("/spots?limit=1000&{parameters}"));
+        assert_eq!(answer.status, 200, "{parameters}: {}", answer.text());
+        answer.json().as_array().unwrap().len()
+    };
+    assert_eq!(count(""), 100);
+    assert_eq!(count("call=k1abc"), 50);
+    assert_eq!(count("band=20m"), 50);
+    assert_eq!(count("band=106&call=K1ABC"), 0);
+    assert_eq!(count("grid=fn"), 60);
+    assert_eq!(count("from=1700000000&to=1700001200"), 9);
+    assert_eq!(
+        count("from=2023-11-14T22:13:20Z&to=2023-11-14T22:33:20Z"),
+        9
+    );
+    assert_eq!(count("reporter=DK1UG"), 3);
+    assert_eq!(count("snr=6"), 0);
+    let csv = get(&server, "/spots?format=csv&limit=1").text();
+    assert!(csv.starts_with("timestamp,callsign,grid,"), "{csv}");
+    assert_eq!(csv.lines().count(), 2);
+    let injected = get(&server, "/spots?call=x%27%20OR%20%271%27=%271");
+    assert_eq!(injected.json(), json!([]));
+}
+
+#[test]
+fn an_error_says_what_and_why() {
+    let table = table();
+    let server = Server::start(
+        table.path(),
+        &["--max-rows", "1000", "--time-limit-ms", "1500"],
+    );
+    for (sql, status, code) in [
+        ("SELECT nothing FROM spots", 400, "42703"),
+        ("SELECT 1 FROM nowhere", 404, "42P01"),
+        ("INSERT INTO spots VALUES (1)", 403, "25006"),
+        ("SELECT 1; SELECT 2", 400, "42601"),
+        ("", 400, "42601"),
+        (
+            "SELECT count(*) FROM generate_series(1, 1000000) a(v), generate_series(1, 1000000) \
+             b(v) WHERE a.v * b.v % 7 = 3",
+            408,
+            "57014",
+        ),
+        ("SELECT * FROM generate_series(1, 1001)", 413, "54000"),
+    ] {
+        let answer = query(&server, sql, "*/*");
+        let said = answer.json();
+        assert_eq!(answer.status, status, "{sql}: {said}");
+        assert_eq!(said["sqlstate"], code, "{sql}");
+        assert!(!said["why"].as_str().unwrap().is_empty());
+    }
+    for (path, status) in [
+        ("/nowhere", 404),
+        ("/spots?band=19m", 400),
+        ("/query?sql=SELECT%201&format=xml", 400),
+        ("/fetchWSPR.pl", 400),
+    ] {
+        assert_eq!(get(&server, path).status, status, "{path}");
+    }
+    for (request, status) in [
+        ("DELETE /spots HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
+        ("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403),
+        ("GET /\r\n\r\n", 400),
+        (
+            "POST /query HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n",
+            413,
+        ),
+    ] {
+        assert_eq!(send(server.http, request).status, status, "{request}");
+    }
+}
+
+#[test]
+fn an_answer_that_breaks_off_does_not_look_whole() {
+    let table = table();
+    let server = Server::start(table.path(), &["--max-rows", "100000"]);
+    let answer = query(
+        &server,
+        "SELECT * FROM generate_series(1, 200000)",
+        "text/csv",
+    );
+    assert_eq!(answer.status, 200);
+    assert!(!answer.whole, "{} bytes", answer.body.len());
+}
+
+#[test]
+fn metrics_health_and_the_page_are_there() {
+    let table = table();
+    let server = Server::start(table.path(), &[]);
+    query(&server, "SELECT count(*) FROM spots", "*/*");
+    let metrics = get(&server, "/metrics").text();
+    assert!(
+        metrics.contains("dyno_sql_statements_total 1\n"),
+        "{metrics}"
+    );
+    assert_eq!(get(&server, "/healthz").text(), "ok\n");
+    let page = get(&server, "/");
+    assert!(page.head.contains("text/html"));
+    // What is not in the page itself would come from elsewhere.
+    let text = page.text();
+    assert!(!text.contains("http://") && !text.contains("https://"));
+    let clock = get(
+        &server,
+        "/ham/HamClock/fetchWSPR.pl?ofcall=K1ABC&maxage=1800",
+    );
+    assert_eq!((clock.status, clock.text()), (200, String::new()));
+    // This table has nothing of the Reverse Beacon Network.
+    let clock = get(&server, "/ham/HamClock/fetchRBN.pl?ofcall=K1ABC");
+    assert_eq!((clock.status, clock.text()), (200, String::new()));
+}
+
+fn dashboard(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/operating/dashboards")
+        .join(name);
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The texts of a kind in the targets of a dashboard.
+fn targets(dashboard: &Value, kind: &str) -> Vec<String> {
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
+    targets
+        .map(|target| target[kind].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_dashboards_ask_for_what_the_server_shows() {
+    let table = table();
+    let server = Server::start(table.path(), &[]);
+    query(&server, "SELECT 1", "*/*");
+    let metrics = get(&server, "/metrics").text();
+    let expressions = targets(&dashboard("ingest-serve.json"), "expr");
+    let names = expressions
+        .iter()
+        .flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
+        .filter(|word| word.starts_with("dyno_"));
+    let mut asked = 0;
+    for name in names {
+        asked += 1;
+        assert!(metrics.contains(name), "{name} is not in {metrics}");
+    }
+    assert!(asked >= 5, "{expressions:?}");
+    // Grafana puts the times of the view in the place of its macro.
+    let within = "timestamp BETWEEN '2023-11-14T00:00:00Z' AND '2023-11-16T00:00:00Z'";
+    for sql in targets(&dashboard("ingest-spots.json"), "rawSql") {
+        let answer = query(
+            &server,
+            &sql.replace("$__timeFilter(timestamp)", within),
+            "*/*",
+        );
+        assert_eq!(answer.status, 200, "{sql}: {}", answer.text());
+        assert!(!answer.json().as_array().unwrap().is_empty(), "{sql}");
+    }
+}
