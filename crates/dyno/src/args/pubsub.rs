@@ -105,6 +105,10 @@ pub struct PubsubServeArgs {
     /// Tell clients of Kafka to connect to HOST:PORT [default: where --kafka listens]
     #[arg(long, value_name = "HOST:PORT", requires = "kafka")]
     pub kafka_advertise: Option<String>,
+    /// Create topics that clients of Kafka ask for, with N partitions [default: they are refused]
+    #[arg(long, value_name = "N", requires = "kafka",
+        value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub kafka_create_topics: Option<u32>,
     /// Serve Prometheus metrics at http://HOST:PORT/metrics
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<String>,

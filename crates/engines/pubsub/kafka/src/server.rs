@@ -49,6 +49,9 @@ pub struct Options {
     pub memory_bytes: usize,
     /// The most connections.
     pub most_connections: usize,
+    /// The partitions of topics that are created because a client asks for them; `None` if such
+    /// topics are refused.
+    pub create_partitions: Option<u32>,
     /// Where what is counted is shown.
     pub registry: Registry,
 }
@@ -68,6 +71,7 @@ impl Options {
             lease: Duration::from_secs(10),
             memory_bytes: 64 << 20,
             most_connections: 100,
+            create_partitions: None,
             registry: Registry::new(),
         }
     }
@@ -149,6 +153,7 @@ impl KafkaServer {
             frames: Share::new(options.memory_bytes),
             stopping: AtomicBool::new(false),
             counts,
+            create_partitions: options.create_partitions,
             topics: Mutex::default(),
         });
         // A thread that cannot be started fails the start. The value is dropped then, which stops

@@ -36,6 +36,9 @@ pub struct Shared {
     pub frames: Arc<Share>,
     pub stopping: AtomicBool,
     pub counts: Counts,
+    /// The partitions of topics that are created because a client asks for them; `None` if such
+    /// topics are refused.
+    pub create_partitions: Option<u32>,
     pub topics: Mutex<HashMap<String, (KnownTopic, Instant)>>,
 }
 

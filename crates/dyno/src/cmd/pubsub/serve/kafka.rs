@@ -75,6 +75,7 @@ impl Front {
             lease: args.lease,
             memory_bytes: memory / MEMORY_SHARE,
             most_connections: MOST_CONNECTIONS,
+            create_partitions: args.kafka_create_topics,
             registry: registry.clone(),
         })
         .context("--kafka")?;

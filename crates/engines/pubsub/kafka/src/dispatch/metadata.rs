@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use dyno_pubsub::Result;
+use dyno_pubsub::{Result, TopicOptions};
 
 use super::Session;
+use super::topics::{LEADERS_WITHIN, PARTITIONER_DEFAULT};
 use crate::error::ErrorCode;
 use crate::store::{Node, PlacedTopic};
 use crate::wire::{
@@ -16,6 +17,8 @@ use crate::wire::{
 pub const UNKNOWN_OPERATIONS: i32 = i32::MIN;
 /// In this version an empty list of topics stands for all.
 const EMPTY_IS_ALL: i16 = 0;
+/// From this version on a client says whether topics that are not there shall be created.
+const ASKS_TO_CREATE_SINCE: i16 = 4;
 /// The longest name that a topic can have.
 const MOST_NAME_BYTES: usize = 100;
 
@@ -28,6 +31,9 @@ impl Session {
         let names: Option<Vec<String>> = (request.topics)
             .filter(|topics| header.version != EMPTY_IS_ALL || !topics.is_empty())
             .map(|topics| topics.into_iter().map(|topic| topic.name).collect());
+        if header.version < ASKS_TO_CREATE_SINCE || request.allow_auto_topic_creation {
+            self.create_missing(names.as_deref().unwrap_or_default());
+        }
         let (nodes, cluster) = self.shared.store.nodes_or_last(self.shared.node);
         let topics = self
             .topics(names.as_deref(), &nodes)
@@ -46,6 +52,31 @@ impl Session {
             topics,
             cluster_authorized_operations: UNKNOWN_OPERATIONS,
         }
+    }
+
+    /// Creates the topics of these names that are not there, if this server does so.
+    fn create_missing(&self, names: &[String]) {
+        let Some(partitions) = self.shared.create_partitions else {
+            return;
+        };
+        // While the database is away, the answer says so.
+        let Ok(found) = self.shared.store.topics(Some(names)) else {
+            return;
+        };
+        let is_there = |name: &String| found.iter().any(|topic| topic.name == *name);
+        let mut missing = names.to_vec();
+        missing.retain(|name| is_name(name) && !is_there(name));
+        for name in &missing {
+            let options = TopicOptions {
+                partitions,
+                partitioner: PARTITIONER_DEFAULT,
+                ..TopicOptions::default()
+            };
+            // Another client may have created it just now, and a topic that cannot be created is
+            // missing in the answer.
+            let _ = self.shared.store.create_topic(name, &options);
+        }
+        self.await_leaders(&missing, LEADERS_WITHIN);
     }
 
     fn topics(&self, names: Option<&[String]>, nodes: &[Node]) -> Result<Vec<MetadataTopic>> {
@@ -99,12 +130,13 @@ impl Session {
     }
 }
 
+fn is_name(name: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    (1..=MOST_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_allowed)
+}
+
 fn missing(name: &str) -> ErrorCode {
-    let is_name = (1..=MOST_NAME_BYTES).contains(&name.len())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    match is_name {
+    match is_name(name) {
         true => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
         false => ErrorCode::INVALID_TOPIC_EXCEPTION,
     }

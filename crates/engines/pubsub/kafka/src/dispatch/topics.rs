@@ -28,7 +28,7 @@ const CLEANUP: &str = "cleanup.policy";
 const PARTITIONER: &str = "partitioner";
 /// What a topic that is created by a client of Kafka gets, so that the keys which SQL and `dyno`
 /// send go where the client's own do.
-const PARTITIONER_DEFAULT: Partitioner = Partitioner::Murmur2;
+pub(super) const PARTITIONER_DEFAULT: Partitioner = Partitioner::Murmur2;
 /// Kafka's word for a body that is stored as the client sent it.
 const UNCOMPRESSED: &str = "uncompressed";
 /// The number that stands for no limit.
@@ -36,7 +36,7 @@ const UNLIMITED: i64 = -1;
 
 /// The longest wait for brokers to take the partitions of a new topic, and the pause between two
 /// looks.
-const LEADERS_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const LEADERS_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 const SET: i8 = 0;
@@ -94,7 +94,7 @@ impl Session {
     /// Waits until brokers have taken the partitions of new topics, which they do within a moment.
     /// A client that uses a topic at once would else be told that there is no leader, which some
     /// clients report as an error.
-    fn await_leaders(&self, names: &[String], timeout: Duration) {
+    pub(super) fn await_leaders(&self, names: &[String], timeout: Duration) {
         let until = Instant::now() + timeout.min(LEADERS_WITHIN);
         while !names.is_empty() && !self.shared.is_stopping() && Instant::now() < until {
             let topics = self.shared.store.topics(Some(names));

@@ -2,6 +2,9 @@
 
 use std::process::Command;
 
+use dyno_net::Address;
+use dyno_pubsub_kafka::{KafkaServer, Options};
+
 use crate::served::{Served, front, ok, run, until};
 
 /// `None`, with a line that says so, where kcat is not installed.
@@ -225,4 +228,39 @@ fn a_server_is_listed_while_its_database_is_away() {
         listed.contains(" 1 brokers:") && listed.contains(&own),
         "{listed}"
     );
+}
+
+#[test]
+fn a_topic_is_created_by_asking_for_it_where_the_server_does_so() {
+    let what = "kcat creates a topic";
+    let Some(served) = Served::start(what, None) else {
+        return;
+    };
+    if kcat(&served, what).is_none() {
+        return;
+    }
+    let socket = Address::Unix(served.folder.path().join("broker.sock"));
+    let listen = "127.0.0.1:0".parse().expect("an address");
+    let started = KafkaServer::start(Options {
+        create_partitions: Some(3),
+        ..Options::new(served.cluster.dsn(), socket, listen)
+    });
+    let creating = started.expect("a server");
+    let address = creating.address().to_string();
+    let kcat = |args: &[&str]| {
+        let mut command = Command::new("kcat");
+        command.args(["-b", &address, "-q"]).args(args);
+        command
+    };
+    ok(
+        &mut kcat(&["-P", "-t", "asked-for", "-K", ":"]),
+        "ann:two chairs\n",
+    );
+    let read = ok(
+        &mut kcat(&["-C", "-t", "asked-for", "-e", "-f", "%k %s\n"]),
+        "",
+    );
+    assert_eq!(read, "ann two chairs\n");
+    let topic = served.connection().topic("asked-for").expect("the topic");
+    assert_eq!(topic.options.partitions, 3);
 }
