@@ -80,7 +80,7 @@ pub use txn::{
 };
 pub use txn_bench::{KeysArg, TransportArg, TxnBenchArgs};
 pub use txn_check::{
-    ExportFormat, ExportPart, TxnBackupArgs, TxnCheckArgs, TxnCheckCommand, TxnCheckExportArgs,
+    ExportFormat, ExportModel, TxnBackupArgs, TxnCheckArgs, TxnCheckCommand, TxnCheckExportArgs,
     TxnCheckKillArgs, TxnCheckRecoveryArgs, TxnCheckSimArgs, TxnCheckSoakArgs,
 };
 pub use watch::WatchArgs;

@@ -14,7 +14,7 @@ use crate::units::{bytes, duration};
   dyno txn check kill --rounds 50 --seed 1
   dyno txn check soak --duration 30m
   dyno txn check recovery --log 1GiB --within 10s
-  dyno txn check export kills.ndjson --part lists
+  dyno txn check export kills.ndjson --model list-append
 
 Exits 1, and prints the seed, when a rule is broken.")]
 pub struct TxnCheckArgs {
@@ -91,11 +91,11 @@ pub struct TxnCheckKillArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
-  dyno txn check export kills.ndjson --part lists > lists.json
-  dyno txn check export kills.ndjson --part registers --format edn > registers.edn
+  dyno txn check export kills.ndjson --model list-append > lists.json
+  dyno txn check export kills.ndjson --model rw-register --format edn > registers.edn
 
 The file comes from `dyno txn check kill --history` or from a check that found a broken rule. Elle \
-judges `lists` as list-append and `registers` as rw-register, both for strict serializability: \
+judges both models for strict serializability: \
 elle-cli --model list-append --format json lists.json. A version of a register is named by the \
 transaction that wrote it; registers that were deleted are left out, since Elle has no word for \
 them.")]
@@ -103,19 +103,19 @@ pub struct TxnCheckExportArgs {
     /// Read the history in FILE
     #[arg(value_name = "FILE")]
     pub history: PathBuf,
-    /// Print the lists or the registers
-    #[arg(long, value_enum, value_name = "PART", default_value_t = ExportPart::Lists)]
-    pub part: ExportPart,
+    /// Print the lists, or the registers, by Elle's name for its checker of them
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = ExportModel::ListAppend)]
+    pub model: ExportModel,
     /// Print this form: JSON as elle-cli reads it, or EDN as Jepsen writes it
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ExportFormat::ElleJson)]
     pub format: ExportFormat,
 }
 
-/// The rows of a history that one checker judges.
+/// The rows of a history that one of Elle's checkers judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportPart {
-    Lists,
-    Registers,
+pub enum ExportModel {
+    ListAppend,
+    RwRegister,
 }
 
 /// The languages in which a history is printed.

@@ -3,14 +3,14 @@
 use anyhow::bail;
 use dyno_txn_check::history::{History, Part};
 
-use crate::args::{ExportFormat, ExportPart, TxnCheckExportArgs};
+use crate::args::{ExportFormat, ExportModel, TxnCheckExportArgs};
 use crate::exit::Exit;
 use crate::terminal;
 
 pub fn run(args: &TxnCheckExportArgs) -> anyhow::Result<Exit> {
-    let (part, name) = match args.part {
-        ExportPart::Lists => (Part::Lists, "lists"),
-        ExportPart::Registers => (Part::Registers, "registers"),
+    let (part, name) = match args.model {
+        ExportModel::ListAppend => (Part::Lists, "lists"),
+        ExportModel::RwRegister => (Part::Registers, "registers"),
     };
     let history = History::load(&args.history)?.for_elle(part);
     // A checker accepts an empty history, and that would look like a proof.
