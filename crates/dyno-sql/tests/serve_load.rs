@@ -31,7 +31,7 @@ fn archive(number: u64) -> Vec<Vec<Spot>> {
 /// Commits archives one after the other until it is told to stop; returns how many.
 fn load(folder: &Path, stop: &AtomicBool) -> u64 {
     let mut archives = vec![archive(0)];
-    while !stop.load(Ordering::Acquire) && archives.len() < 60 {
+    while !stop.load(Ordering::Acquire) && archives.len() < 200 {
         archives.push(archive(archives.len() as u64));
         // Each call commits one archive more and replaces those before it, file by file.
         tables::write(folder, &archives, Form::default());
@@ -51,7 +51,8 @@ fn a_statement_beside_a_load_sees_whole_archives() {
     let (path, told) = (folder.path().to_owned(), Arc::clone(&stop));
     let loader = thread::spawn(move || load(&path, &told));
     let (mut seen, mut different) = (0, 0);
-    while different < 15 {
+    // A load that has committed all of its archives brings nothing new, so it ends this as well.
+    while different < 15 && !loader.is_finished() {
         let row = ask(&server, "SELECT count(*), max(id) FROM spots").unwrap();
         let (count, newest) = row.split_once('|').unwrap();
         let (count, newest): (u64, u64) = (count.parse().unwrap(), newest.parse().unwrap());
@@ -64,6 +65,7 @@ fn a_statement_beside_a_load_sees_whole_archives() {
         different += u64::from(count > seen);
         seen = count;
     }
+    assert!(different > 1, "no statement ran beside a commit");
     stop.store(true, Ordering::Release);
     let archives = loader.join().unwrap();
     let all = ask(&server, "SELECT count(*) FROM spots").unwrap();
