@@ -31,7 +31,7 @@ fn archive(number: u64) -> Vec<Vec<Spot>> {
 /// Commits archives one after the other until it is told to stop; returns how many.
 fn load(folder: &Path, stop: &AtomicBool) -> u64 {
     let mut archives = vec![archive(0)];
-    while !stop.load(Ordering::Acquire) && archives.len() < 200 {
+    while !stop.load(Ordering::Acquire) && archives.len() < 60 {
         archives.push(archive(archives.len() as u64));
         // Each call commits one archive more and replaces those before it, file by file.
         tables::write(folder, &archives, Form::default());
