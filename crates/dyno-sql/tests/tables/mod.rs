@@ -34,9 +34,21 @@ pub struct Form {
     pub page_rows: usize,
 }
 
+/// Opens a table to write to it. A program that another thread starts has this process's lock for
+/// the moment between its fork and its exec, so a lock that is held is tried for again.
+fn open(directory: &Path) -> TableWriter {
+    for _ in 0..200 {
+        if let Ok(writer) = TableWriter::open(directory) {
+            return writer;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    TableWriter::open(directory).unwrap()
+}
+
 /// Commits a table in `directory`: a list of files, each a list of row groups.
 pub fn write(directory: &Path, files: &[Vec<Vec<Spot>>], form: Form) {
-    let mut writer = TableWriter::open(directory).unwrap();
+    let mut writer = open(directory);
     for (index, row_groups) in files.iter().enumerate() {
         let archive = format!("wspr/{index}");
         let path = writer.staging_name("data", &archive, "parquet");
