@@ -2,14 +2,13 @@
 
 use std::env;
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{self, IsTerminal, Write as _};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use dyno_serve::rustls::ServerConfig;
 use dyno_serve::{Registry, Token, guard, tls};
 use tokio::net::TcpListener;
@@ -130,21 +129,13 @@ async fn listen(flag: &str, at: &str, token: Option<&Token>) -> Result<(TcpListe
 }
 
 fn token(file: Option<&Path>) -> Result<Option<Token>> {
-    let text = match file {
-        Some(file) => {
-            let text = fs::read_to_string(file)
-                .with_context(|| format!("cannot read the token in {}", file.display()))?;
-            // An empty file that the user names is an error: the server would otherwise start
-            // without a token, open to everyone.
-            match text.trim() {
-                "" => bail!("there is no token in {}", file.display()),
-                token => Some(token.to_owned()),
-            }
-        }
-        None => env::var(TOKEN_VARIABLE)
-            .ok()
-            .filter(|text| !text.is_empty()),
-    };
+    // An empty file that the user names is an error: the server would otherwise start without a
+    // token, open to everyone.
+    if let Some(file) = file {
+        return Ok(Some(Token::from_file(file)?));
+    }
+    let text = env::var(TOKEN_VARIABLE).ok();
+    let text = text.filter(|text| !text.is_empty());
     Ok(text.as_deref().map(Token::new).transpose()?)
 }
 

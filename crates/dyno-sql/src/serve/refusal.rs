@@ -11,11 +11,11 @@ use crate::said::plain;
 pub enum Kind {
     /// The text is not a statement.
     Syntax,
-    /// There is no such table.
+    /// The table does not exist.
     NoTable,
-    /// There is no such column.
+    /// The column does not exist.
     NoColumn,
-    /// There is no such setting.
+    /// The setting does not exist.
     NoSetting,
     /// The statement would change something.
     ReadOnly,

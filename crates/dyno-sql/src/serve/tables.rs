@@ -58,7 +58,7 @@ impl Tables {
     /// start and not by the first statement.
     ///
     /// # Errors
-    /// There is no table, or one of its files is damaged.
+    /// The table does not exist, or one of its files is damaged.
     pub fn open(directory: &Path, limits: Limits) -> Result<Self> {
         let absolute = directory
             .canonicalize()

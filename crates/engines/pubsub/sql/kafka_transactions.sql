@@ -88,8 +88,26 @@ BEGIN
     RETURN 0;
 END $$;
 
--- Keeps a batch aside, as the rows that it becomes. Several batches may come at once, but no end of the transaction
--- meanwhile, which takes the same row for itself.
+-- Why nothing may be kept aside for this producer now; 0 if it may. Several things may be kept at once, but the transaction
+-- does not end meanwhile, because its end takes the same row for itself.
+CREATE OR REPLACE FUNCTION pubsub.kafka_may_stage(transactional text, producer bigint, epoch int) RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+    known pubsub.kafka_transactions;
+    error int;
+BEGIN
+    -- Nothing is promised before the end of the transaction, which waits for the disk.
+    PERFORM set_config('synchronous_commit', 'off', true);
+    SELECT * INTO known FROM pubsub.kafka_transactions AS t WHERE t.transactional_id = transactional FOR SHARE;
+    error := pubsub.kafka_producer_error(known, producer, epoch);
+    IF error = 0 AND (known.begun_at IS NULL
+        OR NOT EXISTS (SELECT FROM pubsub.kafka_open AS o WHERE o.producer_id = producer)) THEN
+        RETURN 48;
+    END IF;
+    RETURN error;
+END $$;
+
+-- Keeps a batch aside, as the rows that it becomes.
 CREATE OR REPLACE FUNCTION pubsub.kafka_stage(
     transactional text, producer bigint, epoch int, most_bytes bigint, topic int, part int, first bigint, last bigint,
     row_relatives bigint[], counts int[], first_times bigint[], last_times bigint[],
@@ -97,20 +115,12 @@ CREATE OR REPLACE FUNCTION pubsub.kafka_stage(
 RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
-    known pubsub.kafka_transactions;
-    error int;
+    error CONSTANT int := pubsub.kafka_may_stage(transactional, producer, epoch);
     reached bigint;
     held bigint;
 BEGIN
-    -- Nothing is promised before the end of the transaction, which waits for the disk.
-    PERFORM set_config('synchronous_commit', 'off', true);
-    SELECT * INTO known FROM pubsub.kafka_transactions AS t WHERE t.transactional_id = transactional FOR SHARE;
-    error := pubsub.kafka_producer_error(known, producer, epoch);
     IF error <> 0 THEN
         RETURN CASE error WHEN 90 THEN 47 ELSE error END;
-    END IF;
-    IF known.begun_at IS NULL OR NOT EXISTS (SELECT FROM pubsub.kafka_open AS o WHERE o.producer_id = producer) THEN
-        RETURN 48;
     END IF;
     SELECT max(s.last_sequence) INTO reached FROM pubsub.kafka_staged AS s
      WHERE s.producer_id = producer AND s.topic_id = topic AND s.partition = part;
@@ -141,17 +151,10 @@ CREATE OR REPLACE FUNCTION pubsub.kafka_stage_offsets(
     topics int[], parts int[], committed_to bigint[], metadata bytea[]) RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
-    known pubsub.kafka_transactions;
-    error int;
+    error CONSTANT int := pubsub.kafka_may_stage(transactional, producer, epoch);
 BEGIN
-    PERFORM set_config('synchronous_commit', 'off', true);
-    SELECT * INTO known FROM pubsub.kafka_transactions AS t WHERE t.transactional_id = transactional FOR SHARE;
-    error := pubsub.kafka_producer_error(known, producer, epoch);
     IF error <> 0 THEN
         RETURN error;
-    END IF;
-    IF known.begun_at IS NULL OR NOT EXISTS (SELECT FROM pubsub.kafka_open AS o WHERE o.producer_id = producer) THEN
-        RETURN 48;
     END IF;
     INSERT INTO pubsub.kafka_staged_offsets AS o (producer_id, group_name, topic_id, partition, committed, metadata)
         SELECT producer, kafka_stage_offsets.group_name, g.topic, g.part, g.committed, g.said

@@ -109,12 +109,24 @@ fn parameters<'a>(
     batch: &'a Batch,
     bodies: &'a (dyn ToSql + Sync),
 ) -> [&'a (dyn ToSql + Sync); 16] {
-    [
-        epoch,
+    let mut all: [&(dyn ToSql + Sync); 16] = [epoch; 16];
+    all[1..5].copy_from_slice(&[
         &batch.producers,
         &batch.first_sequences,
         &batch.last_sequences,
         &batch.relatives,
+    ]);
+    all[5..].copy_from_slice(&row_parameters(batch, bodies));
+    all
+}
+
+/// The rows of a batch that was sealed, in the order in which the functions of the database take
+/// them.
+pub(crate) fn row_parameters<'a>(
+    batch: &'a Batch,
+    bodies: &'a (dyn ToSql + Sync),
+) -> [&'a (dyn ToSql + Sync); 11] {
+    [
         &batch.row_relatives,
         &batch.counts,
         &batch.first_times,

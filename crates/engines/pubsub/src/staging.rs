@@ -1,5 +1,10 @@
 //! Batches of Kafka's transactional producers, which are kept aside until their producer commits.
 
+use std::fmt::Display;
+
+use dyno_postgres::postgres::types::ToSql;
+
+use crate::append::row_parameters;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::record::Batch;
@@ -20,6 +25,28 @@ pub struct TransactionalProducer<'a> {
 }
 
 impl Connection {
+    /// Calls a function of the database whose first parameters name a producer, and `more` are the
+    /// others. Returns an error of Kafka's protocol, or 0.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn ask_for_producer(
+        &mut self,
+        query: &'static str,
+        producer: TransactionalProducer<'_>,
+        more: &[&(dyn ToSql + Sync)],
+        action: impl Display,
+    ) -> Result<i32> {
+        let statement = self.prepared(query)?;
+        let epoch = i32::from(producer.epoch);
+        let named: [&(dyn ToSql + Sync); 3] =
+            [&producer.transactional_id, &producer.producer_id, &epoch];
+        let row = self
+            .client()
+            .query_one(&statement, &[&named, more].concat());
+        Ok(row.map_err(Error::statement(action))?.get(0))
+    }
+
     /// Keeps a batch of one producer aside. Returns an error of Kafka's protocol, or 0. A batch
     /// that comes again is kept once.
     ///
@@ -43,34 +70,16 @@ impl Connection {
         };
         let query = "SELECT pubsub.kafka_stage($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
                      $13, $14, $15, $16, $17, $18, $19)";
-        let statement = self.prepared(query)?;
-        let row = self.client().query_one(
-            &statement,
-            &[
-                &producer.transactional_id,
-                &producer.producer_id,
-                &i32::from(producer.epoch),
-                &TRANSACTION_BYTES_MAX,
-                &key.topic_id,
-                &key.partition,
-                first,
-                last,
-                &batch.row_relatives,
-                &batch.counts,
-                &batch.first_times,
-                &batch.last_times,
-                &batch.run_from,
-                &batch.run_to,
-                &batch.run_values,
-                &batch.flags,
-                &batch.crcs,
-                &batch.body_ends,
-                &batch.joined(),
-            ],
-        );
-        let row = row.map_err(Error::statement(format_args!(
-            "keep a batch for {key} aside"
-        )))?;
-        Ok(row.get(0))
+        let place: [&(dyn ToSql + Sync); 5] = [
+            &TRANSACTION_BYTES_MAX,
+            &key.topic_id,
+            &key.partition,
+            first,
+            last,
+        ];
+        let bodies = batch.joined();
+        let more = [&place[..], &row_parameters(batch, &bodies)].concat();
+        let action = format_args!("keep a batch for {key} aside");
+        self.ask_for_producer(query, producer, &more, action)
     }
 }

@@ -31,7 +31,7 @@ use self::answer::Answer;
 use self::request::{BadRequest, HEAD_BYTES, Request, head_length};
 use super::engine::Engine;
 
-/// The pause after an accept that failed, for example because there are no more descriptors.
+/// The pause after an accept that failed, for example because the process is out of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The longest time that a client may take to send its request.
 const REQUEST_WITHIN: Duration = Duration::from_secs(10);

@@ -36,7 +36,7 @@ use self::statements::StatementParser;
 use super::engine::Engine;
 use super::refusal::Refusal;
 
-/// The pause after an accept that failed, for example because there are no more descriptors.
+/// The pause after an accept that failed, for example because the process is out of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Connections above the limit that are open only to be told so, or to cancel a statement. Further
 /// ones are closed without a word.

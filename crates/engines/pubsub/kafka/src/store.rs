@@ -55,6 +55,26 @@ pub struct Committed {
     pub metadata: String,
 }
 
+/// How far a group has read, column by column, as functions of the database take it.
+pub struct Columns<'a> {
+    pub topics: Vec<i32>,
+    pub partitions: Vec<i32>,
+    pub offsets: Vec<i64>,
+    pub metadata: Vec<&'a [u8]>,
+}
+
+impl Columns<'_> {
+    pub fn of(commits: &BTreeMap<TopicPartition, Committed>) -> Columns<'_> {
+        let metadata = commits.values().map(|commit| commit.metadata.as_bytes());
+        Columns {
+            topics: commits.keys().map(|key| key.topic_id).collect(),
+            partitions: commits.keys().map(|key| key.partition).collect(),
+            offsets: commits.values().map(|commit| commit.offset).collect(),
+            metadata: metadata.collect(),
+        }
+    }
+}
+
 impl Store {
     pub fn new(dsn: &Dsn) -> Store {
         Store {
@@ -306,11 +326,12 @@ impl Store {
         node: i32,
         commits: &BTreeMap<TopicPartition, Committed>,
     ) -> Result<()> {
-        let topics: Vec<i32> = commits.keys().map(|key| key.topic_id).collect();
-        let partitions: Vec<i32> = commits.keys().map(|key| key.partition).collect();
-        let offsets: Vec<i64> = commits.values().map(|commit| commit.offset).collect();
-        let metadata = commits.values().map(|commit| commit.metadata.as_bytes());
-        let metadata: Vec<&[u8]> = metadata.collect();
+        let Columns {
+            topics,
+            partitions,
+            offsets,
+            metadata,
+        } = Columns::of(commits);
         self.run(|session| {
             let query = "SELECT pubsub.kafka_commit($1, $2, $3, $4, $5, $6)";
             let done = session.client().execute(

@@ -7,7 +7,7 @@ use dyno_pubsub::record::Batch;
 use dyno_pubsub::{Error, Result, TopicPartition, TransactionalProducer};
 
 use crate::error::ErrorCode;
-use crate::store::{Committed, Store};
+use crate::store::{Columns, Committed, Store};
 
 /// The id and epoch that a producer was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,16 +53,8 @@ impl Store {
     ) -> Result<std::result::Result<(), ErrorCode>> {
         let query = "SELECT pubsub.kafka_begin($1, $2, $3)";
         self.run(|session| {
-            let row = session.client().query_one(
-                query,
-                &[
-                    &producer.transactional_id,
-                    &producer.producer_id,
-                    &i32::from(producer.epoch),
-                ],
-            );
-            let row = row.map_err(Error::statement("begin a transaction"))?;
-            Ok(code(row.get(0)))
+            let returned = session.ask_for_producer(query, producer, &[], "begin a transaction")?;
+            Ok(code(returned))
         })
     }
 
@@ -83,30 +75,23 @@ impl Store {
         group: &str,
         commits: &BTreeMap<TopicPartition, Committed>,
     ) -> Result<std::result::Result<(), ErrorCode>> {
-        let topics: Vec<i32> = commits.keys().map(|key| key.topic_id).collect();
-        let partitions: Vec<i32> = commits.keys().map(|key| key.partition).collect();
-        let offsets: Vec<i64> = commits.values().map(|commit| commit.offset).collect();
-        let metadata = commits.values().map(|commit| commit.metadata.as_bytes());
-        let metadata: Vec<&[u8]> = metadata.collect();
+        let columns = Columns::of(commits);
         let query = "SELECT pubsub.kafka_stage_offsets($1, $2, $3, $4, $5, $6, $7, $8)";
         self.run(|session| {
-            let row = session.client().query_one(
+            let action = format_args!("keep offsets of group {group:?} aside");
+            let Columns {
+                topics,
+                partitions,
+                offsets,
+                metadata,
+            } = &columns;
+            let kept = session.ask_for_producer(
                 query,
-                &[
-                    &producer.transactional_id,
-                    &producer.producer_id,
-                    &i32::from(producer.epoch),
-                    &group,
-                    &topics,
-                    &partitions,
-                    &offsets,
-                    &metadata,
-                ],
+                producer,
+                &[&group, topics, partitions, offsets, metadata],
+                action,
             );
-            let row = row.map_err(Error::statement(format_args!(
-                "keep offsets of group {group:?} aside"
-            )))?;
-            Ok(code(row.get(0)))
+            Ok(code(kept?))
         })
     }
 
@@ -120,17 +105,8 @@ impl Store {
         let query = "SELECT pubsub.kafka_end($1, $2, $3, $4)";
         // A repeated end is answered as the first one, so an outcome that got lost is asked for.
         self.run(|session| {
-            let row = session.client().query_one(
-                query,
-                &[
-                    &producer.transactional_id,
-                    &producer.producer_id,
-                    &i32::from(producer.epoch),
-                    &commits,
-                ],
-            );
-            let row = row.map_err(Error::statement("end a transaction"))?;
-            Ok(code(row.get(0)))
+            let ended = session.ask_for_producer(query, producer, &[&commits], "end a transaction");
+            Ok(code(ended?))
         })
     }
 

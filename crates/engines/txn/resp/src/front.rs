@@ -33,7 +33,7 @@ const EVENTS: usize = 256;
 const TICK: Duration = Duration::from_millis(50);
 /// How long the thread waits for an engine that cannot be waited for together with sockets.
 const SHORT: Duration = Duration::from_millis(1);
-/// The pause after an accept that failed, for example because there are no more descriptors.
+/// The pause after an accept that failed, for example because the process is out of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The time between two steps of the sweep, if the last one has found something and if not.
 const SWEEP_SOON: Duration = Duration::from_millis(50);

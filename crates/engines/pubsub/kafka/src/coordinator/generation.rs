@@ -1,4 +1,4 @@
-//! How a generation begins: with whom, under whose lead, and what each member is told of it.
+//! The beginning of a generation: its members, its leader, and what each member is told.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

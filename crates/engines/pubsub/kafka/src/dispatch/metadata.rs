@@ -56,7 +56,7 @@ impl Session {
 
     /// Creates the topics of these names that are not there, if this server does so.
     fn create_missing(&self, names: &[String]) {
-        let Some(partitions) = self.shared.create_partitions else {
+        let Some(partitions) = self.shared.create_partitions.filter(|_| !names.is_empty()) else {
             return;
         };
         // While the database is away, the answer says so.
