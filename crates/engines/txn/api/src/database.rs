@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use crate::{Answer, Code, Error, Key, Operation, Operations, Result, TableDef, TableId};
+use crate::{Answer, Code, Error, FrontEnd, Key, Operation, Operations, Result, TableDef, TableId};
 
 /// A timestamp: a moment in the engine's order of transactions. Engines choose its unit, and only
 /// its order has a meaning.
@@ -170,6 +170,22 @@ pub trait Database: Send + Sync {
             self.as_database(),
             options,
         )))
+    }
+
+    /// Runs a server on a thread of the engine, until its step says that it is over, with up to
+    /// `window` requests in flight. This database must be kept until then. Returns the server where
+    /// the engine has no thread for it, which then needs one of its own.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached. The server is dropped then.
+    fn host(
+        &self,
+        front_end: Box<dyn FrontEnd>,
+        window: usize,
+        options: &Options,
+    ) -> Result<Option<Box<dyn FrontEnd>>> {
+        let _ = (window, options);
+        Ok(Some(front_end))
     }
 
     /// The database as a trait object.

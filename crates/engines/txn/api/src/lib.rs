@@ -48,6 +48,7 @@ pub mod model;
 mod catalog;
 mod database;
 mod error;
+mod front_end;
 mod key;
 mod operation;
 mod operations;
@@ -65,6 +66,7 @@ pub use database::{
     Committed, Database, Description, Options, Pipeline, Request, Table, Timestamp, Transaction,
 };
 pub use error::{Code, Error, Result, Retry};
+pub use front_end::{FrontEnd, Step};
 pub use key::{Key, TableId, Tuple, TupleReader, prefix_end};
 pub use operation::{Answer, Change, Operation};
 pub use operations::Operations;

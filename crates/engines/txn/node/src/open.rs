@@ -63,7 +63,7 @@ impl Local {
     /// written.
     pub fn backup(&self, target: &Path) -> Result<()> {
         match self.node.connector() {
-            Connector::Local(engine) => engine.backup(target),
+            Connector::Local(engine) | Connector::Hosted(engine) => engine.backup(target),
             Connector::Remote(_) => Err(Error::new(
                 Code::NotSupported,
                 "the engine is not in this process",
@@ -74,7 +74,7 @@ impl Local {
     /// Why the engine stopped by itself, if it did.
     pub fn failure(&self) -> Option<String> {
         match self.node.connector() {
-            Connector::Local(engine) => engine.failure(),
+            Connector::Local(engine) | Connector::Hosted(engine) => engine.failure(),
             Connector::Remote(_) => None,
         }
     }

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_net::{Port, Waker};
+use dyno_txn_api::{FrontEnd, Pipeline};
 use dyno_txn_core::message::{Address, Message, PartitionId};
 
 /// Commands that may wait for one thread. Further ones are dropped, which the protocol tolerates
@@ -37,6 +38,15 @@ pub(crate) struct Envelope {
     pub message: Message,
 }
 
+/// A server that runs on a thread of the engine, and the connection by which it uses the engine like
+/// any other client.
+pub(crate) struct HostedFrontEnd {
+    // Dropped first: the end of the front end tells its owner that nothing uses the engine any
+    // more.
+    pub pipeline: Box<dyn Pipeline + Send>,
+    pub front_end: Box<dyn FrontEnd>,
+}
+
 /// What one thread asks of another.
 pub(crate) enum Command {
     Deliver(Envelope),
@@ -54,6 +64,8 @@ pub(crate) enum Command {
         port: Box<Port>,
     },
     Park(Arc<ParkBarrier>),
+    /// Run a server from now on.
+    Host(HostedFrontEnd),
 }
 
 /// Makes a moment at which no log moves: every thread parks, the caller looks at the logs, all go

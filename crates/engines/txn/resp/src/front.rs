@@ -1,17 +1,20 @@
-//! The thread that serves all connections: it waits for sockets and for the engine at once, and
-//! never for one connection.
+//! Serves all connections, and waits for none of them. Whoever runs it waits for all of them and for
+//! the engine at once.
 
 use std::collections::HashMap;
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dyno_net::rustls::ServerConfig;
-use dyno_txn_api::{Code, Committed, Error, Key, Pipeline, Request, Result, Retry, TableId};
-use rustix::buffer::spare_capacity;
+use dyno_txn_api::{
+    Code, Committed, Error, FrontEnd, Key, Pipeline, Request, Result, Retry, Step, TableId,
+};
 use rustix::event::{Timespec, epoll};
 use tracing::{debug, warn};
 
@@ -31,8 +34,6 @@ const SWEEP: u64 = u64::MAX;
 const EVENTS: usize = 256;
 /// How often deadlines, the sweep and the stop signal are looked at.
 const TICK: Duration = Duration::from_millis(50);
-/// How long the thread waits for an engine that cannot be waited for together with sockets.
-const SHORT: Duration = Duration::from_millis(1);
 /// The pause after an accept that failed, for example because the process is out of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The time between two steps of the sweep, if the last one has found something and if not.
@@ -43,7 +44,7 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// Attempts for a batch that the engine could not run for a reason that passes.
 const ATTEMPTS_MAX: u32 = 20;
 
-/// What the thread is given.
+/// What it is given.
 pub struct Setup {
     /// The listener, in non-blocking mode.
     pub listener: TcpListener,
@@ -53,22 +54,25 @@ pub struct Setup {
     pub facts: Arc<Facts>,
     /// The table with the keys.
     pub table: TableId,
-    /// Set when the thread has to end.
+    /// Set when it has to end.
     pub stopping: Arc<AtomicBool>,
+    /// Dropped when it has ended.
+    #[expect(dead_code, reason = "its drop is what the other end waits for")]
+    pub end: Sender<()>,
 }
 
-/// The state of the thread.
-pub struct Front<'a> {
+/// The connections, and what has to be known of all of them.
+pub struct Front {
     setup: Setup,
     epoll: OwnedFd,
-    pipeline: Box<dyn Pipeline + 'a>,
-    /// Whether the pipeline's wait ends when a socket has something.
-    wakes: bool,
     connections: HashMap<u64, Connection>,
     next_id: u64,
     /// The first version that no write has.
     next_version: u64,
     accepts_at: Instant,
+    next_tick: Instant,
+    /// When it has to have ended, once it has been asked to.
+    ends_at: Option<Instant>,
     sweep: Sweep,
     scratch: Vec<u8>,
 }
@@ -79,100 +83,71 @@ struct Sweep {
     is_under_way: bool,
 }
 
-impl<'a> Front<'a> {
-    /// Prepares the thread: watches the listener, and has the engine wake it.
+impl Front {
+    /// Watches the listener.
     ///
     /// # Errors
-    /// If the system refuses to watch the listener.
-    pub fn new(setup: Setup, mut pipeline: Box<dyn Pipeline + 'a>) -> io::Result<Self> {
+    /// If the system refuses to.
+    pub fn new(setup: Setup) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let key = epoll::EventData::new_u64(LISTENER);
         epoll::add(&epoll, &setup.listener, key, epoll::EventFlags::IN)?;
-        let wakes = pipeline.wake_on(epoll.as_fd()).is_ok();
+        let now = Instant::now();
         Ok(Self {
             setup,
             epoll,
-            pipeline,
-            wakes,
             connections: HashMap::new(),
             next_id: 1,
             // Above those of an earlier run of this server, unless the clock was set back in
             // between; and a client's watch does not outlive its connection.
             next_version: since_epoch().as_nanos() as u64,
-            accepts_at: Instant::now(),
+            accepts_at: now,
+            next_tick: now + TICK,
+            ends_at: None,
             sweep: Sweep {
                 cursor: 0,
-                next_at: Instant::now() + SWEEP_LATER,
+                next_at: now + SWEEP_LATER,
                 is_under_way: false,
             },
             scratch: Vec::new(),
         })
     }
 
-    /// Serves until the stop signal, and then for a moment those who wait for answers.
-    pub fn run(mut self) -> io::Result<()> {
-        let mut next_tick = Instant::now() + TICK;
-        let mut drained_at = None;
-        loop {
-            let wait = next_tick.saturating_duration_since(Instant::now());
-            self.wait_for_engine(wait);
-            // While the engine has something to answer, the wait above was for both.
-            let wait = match self.pipeline.outstanding() {
-                0 => wait,
-                _ => Duration::ZERO,
-            };
-            self.serve_sockets(wait)?;
-            let now = Instant::now();
-            if now >= next_tick {
-                next_tick = now + TICK;
-                self.tick(now)?;
-            }
-            if self.setup.stopping.load(Ordering::Acquire) {
-                let until = *drained_at.get_or_insert(now + DRAIN);
-                if now >= until || self.connections.values().all(Connection::is_idle) {
-                    return Ok(());
-                }
+    fn serve_all(&mut self, pipeline: &mut dyn Pipeline) -> io::Result<Step> {
+        let mut step = self.serve_sockets(pipeline)?;
+        let now = Instant::now();
+        if now >= self.next_tick {
+            self.next_tick = now + TICK;
+            self.tick(pipeline, now)?;
+        }
+        // Those who wait for answers get them for a moment longer.
+        if self.setup.stopping.load(Ordering::Acquire) {
+            let until = *self.ends_at.get_or_insert(now + DRAIN);
+            if now >= until || self.connections.values().all(Connection::is_idle) {
+                step = Step::Over;
             }
         }
+        Ok(step)
     }
 
-    /// Takes the answers of the engine, waiting for the first one.
-    fn wait_for_engine(&mut self, wait: Duration) {
-        let mut wait = match self.wakes {
-            true => wait,
-            false => wait.min(SHORT),
-        };
-        while self.pipeline.outstanding() > 0 {
-            let Some((ticket, answer)) = self.pipeline.next(wait) else {
-                return;
-            };
-            wait = Duration::ZERO;
-            match ticket {
-                SWEEP => self.swept(answer),
-                id => self.answered(id, answer),
-            }
-        }
-    }
-
-    /// Handles what sockets have, waiting at most this long.
-    fn serve_sockets(&mut self, wait: Duration) -> io::Result<()> {
-        let mut events = Vec::with_capacity(EVENTS);
-        let timeout = Timespec {
-            tv_sec: wait.as_secs() as i64,
-            tv_nsec: i64::from(wait.subsec_nanos()),
-        };
-        match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&timeout)) {
-            Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => return Ok(()),
+    /// Handles what sockets have.
+    fn serve_sockets(&mut self, pipeline: &mut dyn Pipeline) -> io::Result<Step> {
+        let mut room = [const { MaybeUninit::uninit() }; EVENTS];
+        let events = match epoll::wait(&self.epoll, &mut room, Some(&Timespec::default())) {
+            Ok((events, _)) => events,
+            Err(rustix::io::Errno::INTR) => return Ok(Step::Idle),
             Err(error) => return Err(error.into()),
-        }
-        for epoll::Event { flags, data } in events {
+        };
+        for &mut epoll::Event { flags, data } in &mut *events {
             match data.u64() {
                 LISTENER => self.accept()?,
-                id => self.serve(id, flags.contains(epoll::EventFlags::OUT)),
+                id => self.serve(pipeline, id, flags.contains(epoll::EventFlags::OUT)),
             }
         }
-        Ok(())
+        Ok(match events.is_empty() {
+            true => Step::Idle,
+            false => Step::Busy,
+        })
     }
 
     fn accept(&mut self) -> io::Result<()> {
@@ -228,7 +203,7 @@ impl<'a> Front<'a> {
     }
 
     /// Reads from a connection, or writes what it could not take before.
-    fn serve(&mut self, id: u64, is_writable: bool) {
+    fn serve(&mut self, pipeline: &mut dyn Pipeline, id: u64, is_writable: bool) {
         let facts = Arc::clone(&self.setup.facts);
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
@@ -238,11 +213,11 @@ impl<'a> Front<'a> {
             done = connection.write();
         }
         let done = done.and_then(|()| connection.read(&mut self.scratch, &facts));
-        self.advance(id, done);
+        self.advance(pipeline, id, done);
     }
 
     /// Begins the next batch of a connection, writes what is answered, and closes it at its end.
-    fn advance(&mut self, id: u64, mut done: io::Result<()>) {
+    fn advance(&mut self, pipeline: &mut dyn Pipeline, id: u64, mut done: io::Result<()>) {
         let facts = Arc::clone(&self.setup.facts);
         while let Some(connection) = self.connections.get_mut(&id).filter(|_| done.is_ok()) {
             let is_new = connection.begin_batch();
@@ -250,7 +225,7 @@ impl<'a> Front<'a> {
                 done = connection.write();
             }
             if is_new {
-                self.submit(id);
+                self.submit(pipeline, id);
                 continue;
             }
             // What was answered made room for what had arrived before.
@@ -275,7 +250,7 @@ impl<'a> Front<'a> {
     }
 
     /// Hands the batch of a connection to the engine.
-    fn submit(&mut self, id: u64) {
+    fn submit(&mut self, pipeline: &mut dyn Pipeline, id: u64) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
@@ -297,14 +272,14 @@ impl<'a> Front<'a> {
             arguments,
             home,
         };
-        if let Err(error) = self.pipeline.submit(id, request) {
+        if let Err(error) = pipeline.submit(id, request) {
             // It did not go out, so it had no effect.
             connection.fail_batch(&text_of(&error), error.retry() == Retry::Safe);
         }
     }
 
     /// Takes the engine's answer to the batch of a connection.
-    fn answered(&mut self, id: u64, answer: Result<Committed>) {
+    fn batch_answered(&mut self, pipeline: &mut dyn Pipeline, id: u64, answer: Result<Committed>) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
@@ -316,17 +291,17 @@ impl<'a> Front<'a> {
             Err(error) => {
                 let passes = matches!(error.kind(), Code::Conflict | Code::Aborted | Code::TooOld);
                 if passes && error.retry() == Retry::Safe && connection.attempts < ATTEMPTS_MAX {
-                    return self.submit(id);
+                    return self.submit(pipeline, id);
                 }
                 let had_no_effect = error.retry() != Retry::Unknown;
                 connection.fail_batch(&text_of(&error), had_no_effect);
             }
         }
-        self.advance(id, Ok(()));
+        self.advance(pipeline, id, Ok(()));
     }
 
     /// Does what is due: ends connections whose time is over, and goes on with the sweep.
-    fn tick(&mut self, now: Instant) -> io::Result<()> {
+    fn tick(&mut self, pipeline: &mut dyn Pipeline, now: Instant) -> io::Result<()> {
         let late = self.connections.iter().filter(|(_, one)| one.is_late(now));
         let late: Vec<u64> = late.map(|(id, _)| *id).collect();
         for id in late {
@@ -344,7 +319,7 @@ impl<'a> Front<'a> {
                 arguments,
                 home: None,
             };
-            self.sweep.is_under_way = self.pipeline.submit(SWEEP, request).is_ok();
+            self.sweep.is_under_way = pipeline.submit(SWEEP, request).is_ok();
             self.sweep.next_at = now + SWEEP_LATER;
         }
         Ok(())
@@ -363,6 +338,29 @@ impl<'a> Front<'a> {
             if removed > 0 {
                 self.sweep.next_at = Instant::now() + SWEEP_SOON;
             }
+        }
+    }
+}
+
+impl FrontEnd for Front {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+
+    fn step(&mut self, pipeline: &mut dyn Pipeline) -> Step {
+        match self.serve_all(pipeline) {
+            Ok(step) => step,
+            Err(error) => {
+                warn!("the listener of Redis' protocol has failed: {error}");
+                Step::Over
+            }
+        }
+    }
+
+    fn answered(&mut self, pipeline: &mut dyn Pipeline, ticket: u64, answer: Result<Committed>) {
+        match ticket {
+            SWEEP => self.swept(answer),
+            id => self.batch_answered(pipeline, id, answer),
         }
     }
 }

@@ -18,7 +18,7 @@
 //! | `session`, `local` | what a connection has said; commands that need no engine |
 //! | `batch` | what a connection has sent as one transaction, and the procedure that runs it |
 //! | `keyspace`, `commands`, `glob` | the commands on keys, inside that transaction |
-//! | `connection`, `socket`, `front`, `server` | connections, and the thread that serves them |
+//! | `connection`, `socket`, `front`, `server` | connections, and who serves them |
 //!
 //! Everything that a client can make the server hold is bounded.
 

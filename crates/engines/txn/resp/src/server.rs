@@ -1,17 +1,18 @@
 //! Starts and stops the listener.
 
+use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use dyno_net::rustls::ServerConfig;
 use dyno_serve::{ServeError, Token, guard};
 use dyno_txn_api::limits::CALL_BYTES_MAX;
-use dyno_txn_api::{Database, Error, TableDef};
-use tracing::warn;
+use dyno_txn_api::{Database, Error, FrontEnd, Pipeline, Step, TableDef};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::front::{Front, Setup};
 use crate::local::Facts;
@@ -21,6 +22,10 @@ use crate::wire::COMMAND_BYTES_MAX;
 /// How long the engine may take for a batch. It is long because `FLUSHALL` is a batch as well, and
 /// removes all keys in one transaction.
 const DEADLINE: Duration = Duration::from_secs(60);
+/// How often a step is made in which nothing has happened.
+const TICK: Duration = Duration::from_millis(50);
+/// How long a thread waits for an engine that cannot be waited for together with sockets.
+const SHORT: Duration = Duration::from_millis(1);
 
 /// How a server listens, and what it asks of its clients.
 #[derive(Clone)]
@@ -59,18 +64,22 @@ pub enum RespError {
     Database(#[from] Error),
     /// It cannot listen at the address.
     #[error("cannot listen at {0}: {1}")]
-    Listen(SocketAddr, std::io::Error),
+    Listen(SocketAddr, io::Error),
     /// Its thread cannot be started.
     #[error("cannot start a thread: {0}")]
-    Thread(std::io::Error),
+    Thread(io::Error),
 }
 
 /// A running server. Dropping it stops it.
 pub struct RespServer {
     address: SocketAddr,
     stopping: Arc<AtomicBool>,
-    failed: Arc<AtomicBool>,
+    /// Its other end is dropped when the server has ended.
+    end: Receiver<()>,
+    /// The thread of the server, unless a thread of the engine runs it.
     thread: Option<JoinHandle<()>>,
+    /// Kept until the server has ended, which uses it.
+    database: Option<Arc<dyn Database>>,
 }
 
 impl RespServer {
@@ -90,6 +99,7 @@ impl RespServer {
         listener.set_nonblocking(true).map_err(failed_to_listen)?;
         let address = listener.local_addr().map_err(failed_to_listen)?;
         let stopping = Arc::new(AtomicBool::new(false));
+        let (ended, end) = mpsc::channel();
         let setup = Setup {
             listener,
             tls: options.tls,
@@ -107,30 +117,24 @@ impl RespServer {
             }),
             table,
             stopping: Arc::clone(&stopping),
+            end: ended,
         };
-        let failed = Arc::new(AtomicBool::new(false));
-        let mut server = RespServer {
+        // Each connection has at most one batch under way, and the sweep one step.
+        let window = options.most_connections + 1;
+        let front = Front::new(setup).map_err(|error| RespError::Listen(address, error))?;
+        let front = Box::new(front);
+        let database: Arc<dyn Database> = Arc::from(database);
+        let thread = match database.host(front, window, &engine_options())? {
+            None => None,
+            Some(front) => Some(run_in_thread(Arc::clone(&database), front, window)?),
+        };
+        Ok(RespServer {
             address,
             stopping,
-            failed: Arc::clone(&failed),
-            thread: None,
-        };
-        let (started, start) = mpsc::sync_channel(1);
-        let run = move || {
-            // Set unless the thread ends as it should, also if it panics.
-            let failure = Failure(failed);
-            match serve(&*database, setup, &started) {
-                Ok(()) => std::mem::forget(failure),
-                Err(error) => warn!("the listener of Redis' protocol has failed: {error}"),
-            }
-        };
-        let thread = thread::Builder::new().name("resp".to_owned()).spawn(run);
-        server.thread = Some(thread.map_err(RespError::Thread)?);
-        match start.recv() {
-            Ok(started) => started.map(|()| server),
-            // The thread has panicked, and has said so on standard error.
-            Err(_) => Err(RespError::Thread(std::io::ErrorKind::Other.into())),
-        }
+            end,
+            thread,
+            database: Some(database),
+        })
     }
 
     /// Where it listens, with the port that the system chose.
@@ -140,16 +144,20 @@ impl RespServer {
 
     /// Whether it has stopped by itself. Clients cannot connect any more then.
     pub fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Acquire)
+        let is_over = matches!(self.end.try_recv(), Err(TryRecvError::Disconnected));
+        is_over && !self.stopping.load(Ordering::Acquire)
     }
 
     /// Answers what was sent, for a moment, and closes every connection.
     pub fn stop(&mut self) {
         self.stopping.store(true, Ordering::Release);
+        // Nothing is ever sent: this waits until the other end is dropped.
+        let _ = self.end.recv();
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has said so on standard error.
             let _ = thread.join();
         }
+        self.database = None;
     }
 }
 
@@ -159,39 +167,62 @@ impl Drop for RespServer {
     }
 }
 
-/// Says that the thread has failed, unless it is forgotten.
-struct Failure(Arc<AtomicBool>);
-
-impl Drop for Failure {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
+fn engine_options() -> dyno_txn_api::Options {
+    dyno_txn_api::Options {
+        deadline: DEADLINE,
+        ..Default::default()
     }
 }
 
-fn serve(
-    database: &dyn Database,
-    setup: Setup,
-    started: &mpsc::SyncSender<Result<(), RespError>>,
-) -> std::io::Result<()> {
-    let options = dyno_txn_api::Options {
-        deadline: DEADLINE,
-        ..Default::default()
-    };
-    // Each connection has at most one batch under way, and the sweep one step.
-    let pipeline = database.pipeline(setup.facts.most_connections + 1, &options);
-    let front = match pipeline {
-        Ok(pipeline) => Front::new(setup, pipeline).map_err(RespError::Thread),
-        Err(error) => Err(error.into()),
-    };
-    // The receiver waits until this is sent, so sending cannot fail.
-    match front {
-        Ok(front) => {
+/// Runs the server on a thread of its own.
+fn run_in_thread(
+    database: Arc<dyn Database>,
+    mut front: Box<dyn FrontEnd>,
+    window: usize,
+) -> Result<JoinHandle<()>, RespError> {
+    let (started, start) = mpsc::sync_channel(1);
+    let run = move || match database.pipeline(window, &engine_options()) {
+        Ok(mut pipeline) => {
+            // The receiver waits until this is sent, so sending cannot fail.
             let _ = started.send(Ok(()));
-            front.run()
+            let wakes = pipeline.wake_on(front.descriptor()).is_ok();
+            while front.step(&mut *pipeline) != Step::Over {
+                wait(&mut *front, &mut *pipeline, wakes);
+            }
         }
         Err(error) => {
             let _ = started.send(Err(error));
-            Ok(())
         }
+    };
+    let thread = thread::Builder::new().name("resp".to_owned()).spawn(run);
+    let thread = thread.map_err(RespError::Thread)?;
+    match start.recv() {
+        Ok(started) => started?,
+        // The thread has panicked, and has said so on standard error.
+        Err(_) => return Err(RespError::Thread(io::ErrorKind::Other.into())),
+    }
+    Ok(thread)
+}
+
+/// Waits for sockets and for answers of the engine, and takes the answers. `wakes` says whether the
+/// pipeline's wait ends when a socket has something.
+fn wait(front: &mut dyn FrontEnd, pipeline: &mut dyn Pipeline, wakes: bool) {
+    if pipeline.outstanding() == 0 {
+        let mut socket = [PollFd::from_borrowed_fd(front.descriptor(), PollFlags::IN)];
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: TICK.as_nanos() as i64,
+        };
+        // If it fails, the next step does, too, and says why.
+        let _ = poll(&mut socket, Some(&timeout));
+        return;
+    }
+    let mut wait = match wakes {
+        true => TICK,
+        false => SHORT,
+    };
+    while let Some((ticket, answer)) = pipeline.next(wait) {
+        wait = Duration::ZERO;
+        front.answered(pipeline, ticket, answer);
     }
 }

@@ -14,7 +14,7 @@ use crate::greet::{Greeting, greet};
 use crate::hello::{HELLO, Hello, MAP, MAP_ASK, WELCOME, Welcome};
 use crate::member::ClusterMap;
 use crate::options::OpenOptions;
-use crate::ports::connect_options;
+use crate::ports::{connect_options, port_options};
 
 /// How long a map may take to come.
 const MAP_WAIT: Duration = Duration::from_secs(5);
@@ -22,6 +22,9 @@ const MAP_WAIT: Duration = Duration::from_secs(5);
 pub(crate) enum Connector {
     /// To an engine in this process. It stops when the last owner is dropped.
     Local(Arc<Engine>),
+    /// The same, for a server on a thread of that engine. The thread empties the connections itself
+    /// and must not wait until it has, so they take whatever the server submits.
+    Hosted(Arc<Engine>),
     Remote(RemoteConnector),
 }
 
@@ -52,7 +55,7 @@ impl Connector {
 
     pub fn map(&self) -> Arc<ClusterMap> {
         match self {
-            Connector::Local(engine) => {
+            Connector::Local(engine) | Connector::Hosted(engine) => {
                 let welcome = engine.welcome();
                 Arc::new(ClusterMap::single(welcome.partitions, welcome.cores))
             }
@@ -76,7 +79,16 @@ impl Connector {
     /// itself.
     pub fn connect(&self, process: usize, thread: usize) -> Result<(Port, Welcome)> {
         match self {
-            Connector::Local(engine) => Ok((engine.connect(thread)?, engine.welcome())),
+            Connector::Local(engine) => {
+                Ok((engine.connect(thread, &port_options())?, engine.welcome()))
+            }
+            Connector::Hosted(engine) => {
+                let options = PortOptions {
+                    outbox_bytes: usize::MAX,
+                    ..port_options()
+                };
+                Ok((engine.connect(thread, &options)?, engine.welcome()))
+            }
             Connector::Remote(remote) => match remote.connect(process, thread) {
                 Err(error)
                     if error.kind() == Code::Unavailable && remote.map().processes.len() > 1 =>

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use dyno_txn_api::{
-    Code, Committed, Database, Description, Error, Operation, Options, Pipeline, Request, Result,
-    Table, TableDef, TableId, Transaction,
+    Code, Committed, Database, Description, Error, FrontEnd, Operation, Options, Pipeline, Request,
+    Result, Table, TableDef, TableId, Transaction,
 };
 use dyno_txn_core::Schema;
 use dyno_txn_core::message::{Message, PartitionId};
@@ -19,6 +19,7 @@ use super::session::{Session, SpinLimit};
 use super::transaction::NodeTransaction;
 use crate::error::unavailable;
 use crate::hello::Welcome;
+use crate::threads::HostedFrontEnd;
 
 /// Sessions that are kept for their next use at most.
 const IDLE_MAX: usize = 64;
@@ -308,7 +309,7 @@ impl Database for Node {
     }
 
     fn stats(&self) -> Result<Vec<(String, u64)>> {
-        if let Connector::Local(engine) = &*self.connector {
+        if let Connector::Local(engine) | Connector::Hosted(engine) = &*self.connector {
             return Ok(engine.stats());
         }
         let mut session = self.session()?;
@@ -328,6 +329,26 @@ impl Database for Node {
 
     fn pipeline(&self, window: usize, options: &Options) -> Result<Box<dyn Pipeline + '_>> {
         Ok(Box::new(NodePipeline::new(self, window, options)?))
+    }
+
+    fn host(
+        &self,
+        front_end: Box<dyn FrontEnd>,
+        window: usize,
+        options: &Options,
+    ) -> Result<Option<Box<dyn FrontEnd>>> {
+        // With several threads there are most likely cores for one more, and a server on one of
+        // them would slow the partitions of that one down.
+        let engine = match &*self.connector {
+            Connector::Local(engine) if self.welcome.cores == 1 => engine,
+            _ => return Ok(Some(front_end)),
+        };
+        let node = Node::open(Connector::Hosted(engine.clone()), self.spin)?;
+        engine.host(HostedFrontEnd {
+            pipeline: Box::new(NodePipeline::new(Box::new(node), window, options)?),
+            front_end,
+        })?;
+        Ok(None)
     }
 
     fn as_database(&self) -> &dyn Database {

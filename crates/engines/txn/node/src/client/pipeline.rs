@@ -1,6 +1,7 @@
 //! Many one-shot transactions under way on one thread's connections.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -21,6 +22,10 @@ const FLUSH_EVERY: u32 = 32;
 /// How often late requests are looked for.
 const EXPIRE_EVERY_NS: u64 = 50_000_000;
 
+fn gone() -> Error {
+    Error::new(Code::Finished, "the pipeline is over")
+}
+
 /// A request under way.
 struct InFlight {
     ticket: u64,
@@ -30,8 +35,9 @@ struct InFlight {
     gives_up_at: u64,
 }
 
-pub(crate) struct NodePipeline<'a> {
-    node: &'a Node,
+/// The node is borrowed or owned.
+pub(crate) struct NodePipeline<N: Deref<Target = Node>> {
+    node: N,
     /// `None` only while this is dropped.
     session: Option<Session>,
     options: Options,
@@ -52,8 +58,8 @@ pub(crate) struct NodePipeline<'a> {
     is_watching: bool,
 }
 
-impl<'a> NodePipeline<'a> {
-    pub fn new(node: &'a Node, window: usize, options: &Options) -> Result<Self> {
+impl<N: Deref<Target = Node>> NodePipeline<N> {
+    pub fn new(node: N, window: usize, options: &Options) -> Result<Self> {
         if !(1..=WINDOW_MAX).contains(&window) {
             return Err(bad_argument(format!(
                 "a window of {window} requests: it must be from 1 to {WINDOW_MAX}"
@@ -61,9 +67,9 @@ impl<'a> NodePipeline<'a> {
         }
         let session = node.session()?;
         Ok(Self {
-            node,
             losses: session.losses,
             next_expiry: session.now() + EXPIRE_EVERY_NS,
+            node,
             session: Some(session),
             options: options.clone(),
             window,
@@ -77,7 +83,6 @@ impl<'a> NodePipeline<'a> {
     }
 
     fn session(&mut self) -> Result<&mut Session> {
-        let gone = || Error::new(Code::Finished, "the pipeline is over");
         self.session.as_mut().ok_or_else(gone)
     }
 
@@ -144,7 +149,7 @@ impl<'a> NodePipeline<'a> {
     }
 }
 
-impl Pipeline for NodePipeline<'_> {
+impl<N: Deref<Target = Node>> Pipeline for NodePipeline<N> {
     fn submit(&mut self, ticket: u64, request: Request) -> Result<()> {
         // A caller that is faster than the engine is held up here, so what is under way stays
         // bounded.
@@ -157,10 +162,10 @@ impl Pipeline for NodePipeline<'_> {
         });
         let caller_ticket = ticket;
         let options = self.options.clone();
-        let node = self.node;
-        let session = self.session()?;
+        let session = self.session.as_mut().ok_or_else(gone)?;
         let ticket = session.ticket() << SLOT_BITS | slot as u64;
-        let sent = node
+        let sent = self
+            .node
             .one_shot(ticket, request, &options)
             .and_then(|(to, message)| {
                 session.send(to, &message)?;
@@ -219,7 +224,7 @@ impl Pipeline for NodePipeline<'_> {
     }
 }
 
-impl Drop for NodePipeline<'_> {
+impl<N: Deref<Target = Node>> Drop for NodePipeline<N> {
     fn drop(&mut self) {
         // A session that watches the caller's descriptor is of no use to others.
         if let Some(session) = self.session.take().filter(|_| !self.is_watching) {

@@ -7,7 +7,7 @@ use dyno_net::PortId;
 use super::answers::Answers;
 use super::batch::Batch;
 use super::last_timestamps::LastTimestamps;
-use crate::threads::Envelope;
+use crate::threads::{Envelope, HostedFrontEnd};
 
 #[derive(Default)]
 pub(crate) struct Clients {
@@ -23,6 +23,8 @@ pub(crate) struct Clients {
     pub moving: Vec<Move>,
     /// Frames to clients, and to other processes.
     pub answers: Answers,
+    /// A server of another protocol that runs on this thread.
+    pub front_end: Option<HostedFrontEnd>,
 }
 
 /// A connection that is to be handed to another thread.

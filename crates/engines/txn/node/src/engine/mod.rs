@@ -42,7 +42,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
-use dyno_net::{Address, Port};
+use dyno_net::{Address, Port, PortOptions};
 use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_log::{Checkpointer, Lsn};
 
@@ -54,8 +54,8 @@ use crate::directory::Directory;
 use crate::error::{from_net, unavailable};
 use crate::hello::Welcome;
 use crate::options::Durability;
-use crate::ports::{RING_BYTES, port_options};
-use crate::threads::{Command, ParkBarrier, PeerThread};
+use crate::ports::RING_BYTES;
+use crate::threads::{Command, HostedFrontEnd, ParkBarrier, PeerThread};
 
 pub(crate) use self::figures::NAMES as FIGURE_NAMES;
 pub(crate) use self::layout::Layout;
@@ -97,17 +97,27 @@ impl Engine {
     }
 
     /// Opens a connection to one of its threads, over a ring in memory.
-    pub fn connect(&self, thread: usize) -> Result<Port> {
+    pub fn connect(&self, thread: usize, options: &PortOptions) -> Result<Port> {
         if let Some(why) = self.failure() {
             return Err(unavailable(format!("the engine has stopped: {why}")));
         }
-        let (near, far) = Port::pair(RING_BYTES, &port_options()).map_err(from_net)?;
+        let (near, far) = Port::pair(RING_BYTES, options).map_err(from_net)?;
         let adopt = Command::Adopt {
             port: Box::new(far),
             is_member: false,
         };
-        match self.peer_threads[thread].send(adopt) {
-            true => Ok(near),
+        self.command(thread, adopt)?;
+        Ok(near)
+    }
+
+    /// Has its first thread run a server. A thread runs one at most, and drops any further one.
+    pub fn host(&self, front_end: HostedFrontEnd) -> Result<()> {
+        self.command(0, Command::Host(front_end))
+    }
+
+    fn command(&self, thread: usize, command: Command) -> Result<()> {
+        match self.peer_threads[thread].send(command) {
+            true => Ok(()),
             false => Err(unavailable("the engine has stopped, or has too much to do")),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use dyno_net::Reactor;
-use dyno_txn_api::{Result, Timestamp};
+use dyno_txn_api::{Result, Step, Timestamp};
 
 use super::clients::{Clients, Move};
 use super::pass::Pass;
@@ -15,7 +15,7 @@ use super::requests::{NullHandler, RequestHandler};
 use super::shard::ShardState;
 use super::shared::Shared;
 use crate::error::from_net;
-use crate::threads::{Command, PeerThread};
+use crate::threads::{Command, HostedFrontEnd, PeerThread};
 
 /// Commands taken in one pass at most, so that clients are not kept waiting by other threads.
 const COMMANDS_PER_PASS: usize = 256;
@@ -80,7 +80,8 @@ impl Worker {
             cluster.start(self.shard.now)?;
         }
         while !self.shared.lifecycle.is_stopping() {
-            let busy = self.pass()?;
+            let mut busy = self.pass()?;
+            busy |= self.step_front_end();
             self.passes += 1;
             if self.passes.is_multiple_of(PUBLISH_EVERY) || (!busy && self.was_busy) {
                 self.shard.publish(&self.shared);
@@ -96,6 +97,30 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// Has the server on this thread, if there is one, read what its clients have sent and write
+    /// what the pass has answered. What it submits is in its connection's ring when this returns,
+    /// and so part of the next pass. Returns whether there was something to do.
+    fn step_front_end(&mut self) -> bool {
+        let Some(HostedFrontEnd {
+            pipeline,
+            front_end,
+        }) = &mut self.clients.front_end
+        else {
+            return false;
+        };
+        let step = front_end.step(&mut **pipeline);
+        let mut busy = step == Step::Busy;
+        // Until none is left, because only then everything that was submitted is in the ring.
+        while let Some((ticket, answer)) = pipeline.next(Duration::ZERO) {
+            front_end.answered(&mut **pipeline, ticket, answer);
+            busy = true;
+        }
+        if step == Step::Over {
+            self.clients.front_end = None;
+        }
+        busy
     }
 
     /// Waits between two passes while a write is under way. Its end wakes no reactor, so the thread
@@ -197,6 +222,14 @@ fn drain_commands(
             }
             Ok(Command::StoreConnected { store, port }) => pass.shard.attach_store(store, *port),
             Ok(Command::Park(barrier)) => barrier.park(),
+            Ok(Command::Host(hosted)) if pass.clients.front_end.is_none() => {
+                // Its end closes the descriptor, which is then not watched any more.
+                reactor
+                    .watch(hosted.front_end.descriptor())
+                    .map_err(from_net)?;
+                pass.clients.front_end = Some(hosted);
+            }
+            Ok(Command::Host(_)) => {}
             // The queue is empty. It cannot be closed while this thread runs, because the thread
             // holds a sender to itself among its peers.
             Err(_) => return Ok(count > 0),
