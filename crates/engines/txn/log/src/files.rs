@@ -141,14 +141,19 @@ impl FileLog {
         self.options.buffer_bytes.min(segment) - HEADER_BYTES - FRAME_BYTES
     }
 
-    /// Starts to write what was appended, unless [`Options::depth`] groups are in flight already.
-    /// Returns whether it did.
+    /// Starts to write what was appended, unless [`Options::depth`] groups are in flight already,
+    /// or one is and the next would not fill a block. Returns whether it did.
     ///
     /// # Errors
     /// [`LogError::Poisoned`].
     pub fn submit(&mut self) -> Result<bool, LogError> {
         self.check()?;
         if self.group.is_empty() || self.groups_in_flight >= self.options.depth {
+            return Ok(false);
+        }
+        // A write costs the same whether its block is full or not. Until the one in flight has
+        // ended, records that come one by one would each pay for a block, and share it otherwise.
+        if self.groups_in_flight > 0 && !self.group.fills_block() {
             return Ok(false);
         }
         self.submit_group()?;

@@ -162,6 +162,11 @@ impl Open {
         self.records == 0
     }
 
+    /// Whether it has the bytes of a whole block.
+    pub fn fills_block(&self) -> bool {
+        self.filled >= BLOCK_BYTES
+    }
+
     pub fn fits(&self, record: &[u8]) -> bool {
         self.filled + FRAME_BYTES + record.len() <= self.room
     }

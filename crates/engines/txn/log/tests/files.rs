@@ -68,6 +68,30 @@ fn a_directory_has_one_writer() {
 }
 
 #[test]
+fn a_small_group_waits_for_the_write_in_flight_and_a_block_does_not() {
+    let disk = Disk::new(1, Faults::default());
+    let recovery = Recovery::open(Arc::new(disk), Path::new("/log"), OPTIONS);
+    let (mut log, _) = recovery.expect("free").finish().expect("room");
+    let append = |log: &mut FileLog, bytes: usize| {
+        log.append(&vec![7; bytes]).expect("room");
+        log.submit().expect("a good disk")
+    };
+    assert!(append(&mut log, 10));
+    assert!(
+        !append(&mut log, 10),
+        "it would share its block with nobody"
+    );
+    assert!(append(&mut log, 4096), "the block is full");
+    assert!(!append(&mut log, 10), "two writes are in flight already");
+    let end = log.end();
+    while log.in_flight() > 0 {
+        log.wait().expect("a good disk");
+    }
+    assert!(append(&mut log, 10), "none is in flight");
+    assert!(log.flush().expect("a good disk") > end);
+}
+
+#[test]
 fn segments_without_their_manifest_are_not_taken_for_an_empty_log() {
     let directory = tempfile::tempdir().expect("a directory");
     let (mut log, _) = open(directory.path())

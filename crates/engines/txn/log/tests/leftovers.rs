@@ -37,7 +37,8 @@ fn has_group(disk: &Disk, block: usize) -> bool {
 
 /// A disk on which the second of two writes under way survived a crash, and the first did not.
 fn with_a_gap() -> Disk {
-    let (first, second) = (vec![1; 3_000], vec![2; 3_000]);
+    // The second fills a block, or it would wait for the first.
+    let (first, second) = (vec![1; 3_000], vec![2; 5_000]);
     for seed in 0..1_000 {
         let disk = Disk::new(seed, Faults::default());
         let (mut log, _) = open(&disk);
