@@ -148,6 +148,7 @@ pub static COMMANDS: &[Command] = &[
     read("hkeys", 2, ONE, hashes::hkeys),
     read("hlen", 2, ONE, hashes::hlen),
     read("hmget", -3, ONE, hashes::hmget),
+    write("hmset", -4, ONE, hashes::hmset),
     write("hset", -4, ONE, hashes::hset),
     write("hsetnx", 4, ONE, hashes::hsetnx),
     read("hstrlen", 3, ONE, hashes::hstrlen),

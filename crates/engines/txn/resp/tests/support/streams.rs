@@ -106,6 +106,8 @@ const TEMPLATES: &[&str] = &[
     "hset K F V",
     "hset K F V F V",
     "hset K F V F",
+    "hmset K F V",
+    "hmset K F V F",
     "hsetnx K F V",
     "hget K F",
     "hmget K F F",
