@@ -15,12 +15,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use dyno_suite::Stop;
 use dyno_txn_api::{Database, Target};
+use dyno_txn_check::redis::RedisDatabase;
 use dyno_txn_check::simulate::{Many, many};
 use dyno_txn_check::{kill, simulate};
 use dyno_txn_open::{DatabaseOptions, open};
 use serde_json::json;
 
-use crate::args::{TxnCheckArgs, TxnCheckCommand, TxnCheckKillArgs, TxnCheckSimArgs};
+use crate::args::{
+    CheckedProtocol, TxnCheckArgs, TxnCheckCommand, TxnCheckKillArgs, TxnCheckSimArgs,
+};
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -117,14 +120,30 @@ fn kills(args: &TxnCheckKillArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let (own, folder) = own_and_folder()?;
     let seed = args.seed.unwrap_or_else(drawn);
     let began = Instant::now();
+    let redis = args.way == CheckedProtocol::Resp;
+    let front = format!("127.0.0.1:{}", dyno_ports::free()?);
+    let started = |data: &Path| {
+        let mut command = server(&own, data);
+        if redis {
+            command.args(["--resp", &front]);
+        }
+        command
+    };
+    let connected = |address: &str, ring: bool| -> dyno_txn_api::Result<Box<dyn Database>> {
+        match redis {
+            true => Ok(Box::new(RedisDatabase::connect(&front)?)),
+            false => connect(address, ring),
+        }
+    };
     let ran = until_asked(stop, |stop| {
         kill::run(&kill::Options {
-            start: &|data: &Path| server(&own, data),
-            connect: &connect,
+            start: &started,
+            connect: &connected,
             folder: &folder,
             rounds: args.rounds,
             seed,
             clients: args.clients,
+            keys_only: redis,
             history: args.history.as_deref(),
             stop,
             after_round: &|round, committed| {

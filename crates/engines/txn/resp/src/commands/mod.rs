@@ -201,6 +201,23 @@ pub fn wrong_arity(name: &str) -> String {
 }
 
 impl Command {
+    /// Whether it may set a key that is absent.
+    pub fn may_create(&self) -> bool {
+        const CHANGING: [&str; 10] = [
+            "del",
+            "expire",
+            "expireat",
+            "getdel",
+            "getex",
+            "hdel",
+            "persist",
+            "pexpire",
+            "pexpireat",
+            "unlink",
+        ];
+        self.writes && !CHANGING.contains(&self.name)
+    }
+
     /// The keys among the arguments of a call, which are right in number.
     pub fn keys_of<'a>(
         &self,
