@@ -128,6 +128,7 @@ const TEMPLATES: &[&str] = &[
     "pexpireat K P",
     "expireat K A O",
     "ttl K",
+    "expiretime K",
     "persist K",
     "keys M",
     "flushall",
