@@ -39,7 +39,7 @@ pub struct Client {
 pub enum Value {
     /// A word such as `OK`.
     Simple(String),
-    /// A number.
+    /// A number with a sign, such as the count that `INCR` answers with.
     Integer(i64),
     /// A string of any bytes.
     Bulk(Vec<u8>),
@@ -48,7 +48,7 @@ pub enum Value {
     /// An error as an element of a list: in the reply to an `EXEC`, the commands beside it were
     /// carried out.
     Error(String),
-    /// A list.
+    /// A list, whose elements may be of different types and lists themselves.
     Array(Vec<Value>),
 }
 
@@ -82,7 +82,7 @@ impl Client {
         }
     }
 
-    /// Sends what was pushed.
+    /// Sends what was pushed, without waiting for the replies.
     ///
     /// # Errors
     /// [`RedisError::Io`].
@@ -102,7 +102,7 @@ impl Client {
         self.reply()
     }
 
-    /// Reads the next reply.
+    /// Waits for the next reply, of which there is one for each command.
     ///
     /// # Errors
     /// [`RedisError`]; the server's own error is one, too.

@@ -1,5 +1,5 @@
-//! Loads of Redis' protocol against a server: ours, or Redis with one of three promises. The client,
-//! its settings and its counts are the same for all.
+//! Loads of Redis' protocol against a server: ours, or Redis with one of three promises. The
+//! client, its settings and its counts are the same for all.
 //!
 //! One client is Redis' own benchmark, which takes a number of requests and not a time. The other
 //! one is ours and runs the workloads of YCSB.

@@ -114,23 +114,9 @@ pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
         // A file that cannot be written is an error of the first second and not of the last one.
         History::default().save(path, "kills, under way")?;
     }
-    let shape = shape(options);
-    let mut drive = Drive::new(Plan {
-        seed: options.seed,
-        clients: options.clients,
-        shape,
-        ways: match options.keys_only {
-            true => vec![Way::Interactive, Way::Operations],
-            false => Plan::default().ways,
-        },
-        options: HowToRun {
-            // A client that lost its server keeps asking for the outcome until the deadline, so
-            // each round ends that much later.
-            deadline: Duration::from_secs(1),
-            ..HowToRun::default()
-        },
-        ..Plan::default()
-    });
+    let plan = plan(options);
+    let shape = plan.shape;
+    let mut drive = Drive::new(plan);
     let mut random = Random::fork(options.seed, "kills");
     let mut server = Server::start(options.start, options.folder)?;
     let mut outcome = Outcome {
@@ -181,6 +167,25 @@ pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
         outcome.history = Some(keep(&drive, options)?);
     }
     Ok(outcome)
+}
+
+fn plan(options: &Options<'_>) -> Plan {
+    Plan {
+        seed: options.seed,
+        clients: options.clients,
+        shape: shape(options),
+        ways: match options.keys_only {
+            true => vec![Way::Interactive, Way::Operations],
+            false => Plan::default().ways,
+        },
+        options: HowToRun {
+            // A client that lost its server keeps asking for the outcome until the deadline, so
+            // each round ends that much later.
+            deadline: Duration::from_secs(1),
+            ..HowToRun::default()
+        },
+        ..Plan::default()
+    }
 }
 
 /// The rows of a check of so many rounds.

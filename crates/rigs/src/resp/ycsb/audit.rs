@@ -125,6 +125,6 @@ mod tests {
         assert!(allows(8, 1) && allows(9, 1));
         assert!(!allows(LOADER, 1), "it was written");
         assert!(allows(LOADER, 2) && !allows(7, 2));
-        assert!(!allows(10, 1), "nobody wrote it");
+        assert!(!allows(10, 1), "it was not written");
     }
 }

@@ -74,9 +74,9 @@ pub fn read(record: u64, reply: &Value) -> Result<[Version; FIELDS], RespError> 
             return Err(wrong("the reply is not a list of strings in pairs"));
         };
         let field = NAMES.iter().position(|known| known.as_bytes() == name);
-        let field = field.ok_or_else(|| wrong("it has a field that nobody wrote"))?;
+        let field = field.ok_or_else(|| wrong("it has a field that was not written"))?;
         let version = version(record, field, bytes);
-        let version = version.ok_or_else(|| wrong("it has a value that nobody wrote"))?;
+        let version = version.ok_or_else(|| wrong("it has a value that was not written"))?;
         if found[field].replace(version).is_some() {
             return Err(wrong("it has a field twice"));
         }

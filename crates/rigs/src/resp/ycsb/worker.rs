@@ -54,7 +54,7 @@ impl Shared {
                 writer & ((1 << SEQUENCE_BITS) - 1) <= begun
             }
         };
-        let text = || format!("record {record} has a value of write {version:?}, which is none");
+        let text = || format!("record {record} has a value of {version:?}, which was not begun");
         fine.then_some(()).ok_or_else(|| RespError::Wrong(text()))
     }
 }
