@@ -64,6 +64,7 @@ const EDITED: &[&str] = &[
     "crates/parts/ports",
     "crates/parts/postgres",
     "crates/parts/random",
+    "crates/parts/redis",
     "crates/parts/serve",
     "crates/parts/sim",
     "crates/parts/soak",

@@ -80,8 +80,8 @@ pub use txn::{
 };
 pub use txn_bench::{KeysArg, TransportArg, TxnBenchArgs};
 pub use txn_check::{
-    ExportFormat, ExportModel, TxnBackupArgs, TxnCheckArgs, TxnCheckCommand, TxnCheckExportArgs,
-    TxnCheckKillArgs, TxnCheckRecoveryArgs, TxnCheckSimArgs, TxnCheckSoakArgs,
+    CheckedProtocol, ExportFormat, ExportModel, TxnBackupArgs, TxnCheckArgs, TxnCheckCommand,
+    TxnCheckExportArgs, TxnCheckKillArgs, TxnCheckRecoveryArgs, TxnCheckSimArgs, TxnCheckSoakArgs,
 };
 pub use watch::WatchArgs;
 

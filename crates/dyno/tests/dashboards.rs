@@ -113,10 +113,9 @@ fn the_dashboard_of_txn_asks_for_what_a_server_shows() {
     let port = dyno_ports::free().unwrap();
     let metrics = format!("127.0.0.1:{port}");
     let arguments = ["txn", "serve", "--data", "bank", "--listen", "127.0.0.1:0"];
-    let _server = Server::start(
-        &[&arguments[..], &["--metrics", &metrics]].concat(),
-        home.path(),
-    );
+    // Some panels are about clients of Redis.
+    let more = ["--metrics", &metrics, "--resp", "127.0.0.1:0"];
+    let _server = Server::start(&[&arguments[..], &more].concat(), home.path());
     assert_served("txn.json", port);
 }
 

@@ -9,7 +9,7 @@ use dyno_record::{CasePlan, Load, MEASURED_MIN_S, Size};
 use dyno_suite::{Definition, Planned};
 
 /// Workloads that go on for as long as they are asked to.
-const SERVICES: [&str; 10] = [
+const SERVICES: [&str; 11] = [
     "txn-k2",
     "txn-rpc",
     "txn-transport",
@@ -20,6 +20,7 @@ const SERVICES: [&str; 10] = [
     "pages-store",
     "pages-device",
     "pages-fault",
+    "resp-ycsb",
 ];
 
 fn suites() -> Vec<PathBuf> {
@@ -89,7 +90,7 @@ fn every_sample_of_a_service_lasts_long_enough() {
 const QUICK_MAX_S: f64 = 45.0 * 60.0;
 
 /// Cases that documents quote first, which a quick run must have.
-const HEADLINES: [(&str, &[&str]); 14] = [
+const HEADLINES: [(&str, &[&str]); 15] = [
     ("chain", &["chain-flat-out", "chain-delay"]),
     ("k2", &["transport", "one-shot-latency", "one-core"]),
     ("kafka", &["kafka-produce", "kafka-consume"]),
@@ -104,6 +105,7 @@ const HEADLINES: [(&str, &[&str]); 14] = [
     ("wspr", &["load-gz-2", "top-ten-2"]),
     ("wspr-clickhouse", &["clickhouse-gz-2"]),
     ("wspr-queries", &["band-hour-2"]),
+    ("ycsb", &["ycsb-a", "ycsb-b", "ycsb-f"]),
 ];
 
 #[test]

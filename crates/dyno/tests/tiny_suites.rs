@@ -216,6 +216,40 @@ fn clients_of_redis_are_measured_against_transactions() {
     }
 }
 
+/// YCSB's workloads run against our engine and against Redis, and both read the same at first. The
+/// one that needs a sorted set is refused.
+#[test]
+fn workloads_of_ycsb_are_measured_over_redis_protocol() {
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path();
+    let mut args = vec!["run", "ycsb", "--tiny"];
+    let peers = dyno_rigs::peer_missing("redis-always").is_none();
+    match peers {
+        true => args.push("--peers"),
+        false => println!("skipped: the peers of the suite ycsb: Redis is not installed"),
+    }
+    let ran = dyno(home).args(args).assert();
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    assert_eq!(ran.get_output().status.code(), Some(0), "{said}");
+    let stored = RunDir::open(&only_run(home)).expect("a record");
+    for case in ["ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-f"] {
+        let systems = [("dyno", true), ("redis-everysec", peers)];
+        for (system, _) in systems.into_iter().filter(|(_, runs)| *runs) {
+            let mut samples = stored.samples.iter();
+            let done = samples.any(|s| {
+                (s.case == case && s.system == system)
+                    && (s.outcome == Outcome::Done && s.metrics["throughput"] > 0.0)
+            });
+            assert!(done, "{case}, {system}: {said}");
+        }
+    }
+    let params = r#"{"mix":"e","clients":1,"records":1,"seconds":1}"#;
+    let asked = format!(r#"{{"workload":"resp-ycsb","params":{params}}}"#);
+    let rig = dyno(home).arg("rig").write_stdin(asked).assert().code(2);
+    let said = String::from_utf8_lossy(&rig.get_output().stderr).into_owned();
+    assert!(said.contains("a sorted set"), "{said}");
+}
+
 #[test]
 fn a_missing_peer_is_named_with_how_to_install_it() {
     let home = tempfile::tempdir().expect("a directory");

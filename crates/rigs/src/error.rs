@@ -31,6 +31,9 @@ pub enum RigError {
         /// Its exit status or stderr, or why it could not be started.
         reason: String,
     },
+    /// A server or a client of a workload could not be started, or ended when it should not.
+    #[error(transparent)]
+    Process(#[from] crate::process::ProcessError),
     /// The TPC-H engine could not write its files.
     #[error(transparent)]
     Tpch(#[from] dyno_tpch_files::Error),

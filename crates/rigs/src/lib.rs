@@ -30,6 +30,7 @@ pub mod txn;
 mod used;
 mod windows;
 mod workloads;
+mod zipf;
 
 use dyno_suite::protocol::{Request, VersionReply};
 

@@ -20,7 +20,7 @@ const END: Duration = Duration::from_secs(10);
 
 /// Why a server or a client did not run.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ProcessError {
+pub enum ProcessError {
     /// It could not be started, or ended when it should not.
     #[error("{program}: {reason}")]
     Program {
@@ -29,10 +29,10 @@ pub(crate) enum ProcessError {
         /// How it ended, and the last that it said.
         reason: String,
     },
-    /// The file for its output was refused.
+    /// A file, a socket or a port was refused.
     #[error("{what}: {source}")]
     Io {
-        /// The file.
+        /// The file, or what was wanted of the system.
         what: String,
         /// The error of the operating system.
         source: io::Error,
@@ -40,17 +40,27 @@ pub(crate) enum ProcessError {
 }
 
 impl ProcessError {
-    fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> ProcessError {
+    pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> ProcessError {
         let what = what.into();
         move |source| ProcessError::Io { what, source }
     }
 
-    fn program(program: &str, reason: impl Into<String>) -> ProcessError {
+    pub fn program(program: &str, reason: impl Into<String>) -> ProcessError {
         ProcessError::Program {
             program: program.to_owned(),
             reason: reason.into(),
         }
     }
+}
+
+/// A port of loopback that nothing listens on.
+pub(crate) fn free_port() -> Result<u16, ProcessError> {
+    dyno_ports::free().map_err(ProcessError::io("a port of loopback"))
+}
+
+/// The file of this program, which is also the program of our servers.
+pub(crate) fn this_program() -> Result<PathBuf, ProcessError> {
+    std::env::current_exe().map_err(ProcessError::io("this program"))
 }
 
 /// How a server is ended.

@@ -3,7 +3,6 @@
 //! program.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::path::Path;
 use std::process::Command;
 
@@ -13,14 +12,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::RigError;
+use crate::process::this_program;
 
 /// A command that starts it.
 ///
 /// # Errors
 /// It is not built: it lies beside this program or nowhere.
 pub fn sql_engine() -> Result<Command, RigError> {
-    let own = env::current_exe().map_err(|e| RigError::io("this program", e))?;
-    let program = own.with_file_name("dyno-sql");
+    let program = this_program()?.with_file_name("dyno-sql");
     if program.is_file() {
         return Ok(Command::new(program));
     }

@@ -46,6 +46,7 @@ const WORKLOADS: &[Workload] = &[
     workload("kafka-produce", kafka::produce),
     workload("kafka-consume", kafka::consume),
     workload("resp-run", resp::run),
+    workload("resp-ycsb", resp::ycsb),
     workload("txn-rpc", |p, r, _| txn::rpc(p, r)),
     workload("txn-transport", |p, r, _| txn::transport(p, r)),
     workload("txn-calls-server", |p, r, _| txn::calls_server(p, r)),

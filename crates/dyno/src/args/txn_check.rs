@@ -64,6 +64,7 @@ pub struct TxnCheckSimArgs {
   dyno txn check kill --rounds 50
   dyno txn check kill --rounds 500 --seed 7 --json
   dyno txn check kill --rounds 20 --history kills.ndjson
+  dyno txn check kill --rounds 50 --way resp
 
 Each round starts `dyno txn serve`, lets clients transfer money, append to lists and change \
 registers over TCP and shared memory, and kills the server at a random moment; in a third of the \
@@ -81,12 +82,24 @@ pub struct TxnCheckKillArgs {
     #[arg(long, value_name = "N", default_value_t = 4,
         value_parser = clap::value_parser!(u32).range(1..=256))]
     pub clients: u32,
+    /// Check clients of WAY
+    #[arg(long, value_name = "WAY", value_enum, default_value_t = CheckedProtocol::Dyno)]
+    pub way: CheckedProtocol,
     /// Write what the clients did and saw into FILE, also when every rule holds
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// The protocols that clients of a check speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CheckedProtocol {
+    /// Our own, over TCP and shared memory
+    Dyno,
+    /// Redis' protocol, with WATCH, MULTI and EXEC; there are no scans
+    Resp,
 }
 
 #[derive(Debug, ClapArgs)]

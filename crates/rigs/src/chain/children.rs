@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::ChainParams;
 use crate::RigError;
+use crate::process::this_program;
 
 /// The topic's name, which is also the name of its producer.
 pub(super) const TOPIC: &str = "chain";
@@ -38,10 +39,9 @@ pub(super) fn failed(what: &'static str, reason: impl std::fmt::Display) -> RigE
 
 /// This program with `words` as its arguments. Its stderr goes to the file `said`.
 fn command(words: &[&str], said: &Path) -> Result<Command, RigError> {
-    let program = std::env::current_exe().map_err(|e| failed("dyno", e))?;
     let file = File::options().create(true).append(true).open(said);
     let file = file.map_err(|e| RigError::io(said, e))?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(this_program()?);
     command.args(words).stdout(Stdio::null()).stderr(file);
     Ok(command)
 }

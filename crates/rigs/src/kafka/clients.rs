@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::KafkaError;
 use super::installed::java;
-use crate::process;
+use crate::process::{self, ProcessError};
 
 /// The heap of `kafka-producer-perf-test.sh` and its sibling, which are not a part of the jars.
 const HEAP: &str = "-Xmx512M";
@@ -64,7 +64,8 @@ impl Tools {
         let mut command = self.tool("TopicCommand")?;
         command.args(["--create", "--topic", topic, "--replication-factor", "1"]);
         command.args(["--partitions", &partitions.to_string()]);
-        ran("TopicCommand", command).map(|_| ())
+        ran("TopicCommand", command)?;
+        Ok(())
     }
 
     /// The end offsets of the topic's partitions, summed up.
@@ -94,7 +95,7 @@ impl Tools {
             command.args(["--command-property", "acks=all", "enable.idempotence=true"]);
             Ok(command)
         });
-        let said = self.at_once(PRODUCER, commands.collect::<Result<_, KafkaError>>()?)?;
+        let said = self.at_once(PRODUCER, commands.collect::<Result<_, ProcessError>>()?)?;
         let read = |said: &Said| produced(said).ok_or_else(|| not_figures(PRODUCER, &said.text));
         said.iter().map(read).collect()
     }
@@ -113,12 +114,12 @@ impl Tools {
             command.args(["--timeout", SILENCE_MS, "--hide-header"]);
             Ok(command)
         });
-        let said = self.at_once(CONSUMER, commands.collect::<Result<_, KafkaError>>()?)?;
+        let said = self.at_once(CONSUMER, commands.collect::<Result<_, ProcessError>>()?)?;
         let read = |said: &Said| consumed(said).ok_or_else(|| not_figures(CONSUMER, &said.text));
         said.iter().map(read).collect()
     }
 
-    fn tool(&self, class: &str) -> Result<Command, KafkaError> {
+    fn tool(&self, class: &str) -> Result<Command, ProcessError> {
         let mut command = java()?;
         command
             .arg(HEAP)
@@ -129,7 +130,7 @@ impl Tools {
     }
 
     /// Runs clients side by side until all have ended, and returns what each printed.
-    fn at_once(&self, name: &str, commands: Vec<Command>) -> Result<Vec<Said>, KafkaError> {
+    fn at_once(&self, name: &str, commands: Vec<Command>) -> Result<Vec<Said>, ProcessError> {
         let mut running = Vec::new();
         for command in commands {
             running.push(Running::start(name, command)?);
@@ -155,7 +156,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(name: &str, mut command: Command) -> Result<Running, KafkaError> {
+    fn start(name: &str, mut command: Command) -> Result<Running, ProcessError> {
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -185,8 +186,8 @@ impl Running {
         Ok(Running { child, out, errors })
     }
 
-    fn end(mut self, name: &str) -> Result<Said, KafkaError> {
-        let failed = |reason: String| KafkaError::program(name, reason);
+    fn end(mut self, name: &str) -> Result<Said, ProcessError> {
+        let failed = |reason: String| ProcessError::program(name, reason);
         let status = self.child.wait();
         let status = status.map_err(|error| failed(error.to_string()))?;
         let errors = self.errors.take().and_then(|thread| thread.join().ok());
@@ -213,7 +214,7 @@ impl Drop for Running {
 }
 
 /// Runs one client to its end, and returns what it printed.
-pub(super) fn ran(name: &str, command: Command) -> Result<String, KafkaError> {
+pub(super) fn ran(name: &str, command: Command) -> Result<String, ProcessError> {
     Ok(Running::start(name, command)?.end(name)?.text)
 }
 

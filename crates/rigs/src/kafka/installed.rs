@@ -5,7 +5,8 @@ use std::process::Command;
 
 use dyno_suite::{Catalogue, Peer, PeerState, peers_root};
 
-use super::{JARS, KafkaError, NISSHI};
+use super::{JARS, NISSHI};
+use crate::process::ProcessError;
 
 /// The declarations, of which the program holds a copy, so that a rig finds what they install.
 const FILES: [(&str, &str); 2] = [
@@ -17,7 +18,7 @@ const FILES: [(&str, &str); 2] = [
 ];
 
 /// Java with the jars as its class path.
-pub(super) fn java() -> Result<Command, KafkaError> {
+pub(super) fn java() -> Result<Command, ProcessError> {
     let (catalogue, peer) = declared(JARS)?;
     let mut command = Command::new("java");
     command
@@ -29,7 +30,7 @@ pub(super) fn java() -> Result<Command, KafkaError> {
 }
 
 /// Where the program of Nisshi is.
-pub(super) fn nisshi() -> Result<PathBuf, KafkaError> {
+pub(super) fn nisshi() -> Result<PathBuf, ProcessError> {
     let (catalogue, peer) = declared(NISSHI)?;
     Ok(catalogue.program(&peer, NISSHI))
 }
@@ -54,11 +55,11 @@ pub(super) fn missing(name: &str) -> Option<String> {
     }
 }
 
-fn declared(name: &str) -> Result<(Catalogue, Peer), KafkaError> {
-    let known = |error: dyno_suite::Error| KafkaError::program(name, error.to_string());
+fn declared(name: &str) -> Result<(Catalogue, Peer), ProcessError> {
+    let known = |error: dyno_suite::Error| ProcessError::program(name, error.to_string());
     let root = peers_root().ok_or_else(|| {
         let reason = "neither XDG_DATA_HOME nor HOME is set; set one of them";
-        KafkaError::program(name, reason)
+        ProcessError::program(name, reason)
     })?;
     let catalogue = Catalogue::built_in(&FILES, &root).map_err(known)?;
     let peer = catalogue.peer(name).map_err(known)?.clone();

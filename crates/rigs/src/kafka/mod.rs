@@ -9,7 +9,6 @@ mod metrics;
 mod servers;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
 
 use dyno_record::Answer;
@@ -42,22 +41,10 @@ const VERIFYING: u64 = 2_000;
 /// Why a run of Kafka's clients did not count.
 #[derive(Debug, thiserror::Error)]
 pub enum KafkaError {
-    /// A program could not be started, or ended when it should not.
-    #[error("{program}: {reason}")]
-    Program {
-        /// What the program is.
-        program: String,
-        /// How it ended, and the last that it said.
-        reason: String,
-    },
-    /// A file or a port was refused.
-    #[error("{what}: {source}")]
-    Io {
-        /// The file, or what was wanted of the system.
-        what: String,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    /// A program could not be started, or ended when it should not; or a file or a port was
+    /// refused.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
     /// A client printed something else than its figures.
     #[error("{client} printed no figures: {said}")]
     NotFigures {
@@ -69,29 +56,6 @@ pub enum KafkaError {
     /// The log has other records than were acknowledged, or readers got others.
     #[error("{0}")]
     Wrong(String),
-}
-
-impl KafkaError {
-    fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> KafkaError {
-        let what = what.into();
-        move |source| KafkaError::Io { what, source }
-    }
-
-    fn program(program: &str, reason: impl Into<String>) -> KafkaError {
-        KafkaError::Program {
-            program: program.to_owned(),
-            reason: reason.into(),
-        }
-    }
-}
-
-impl From<ProcessError> for KafkaError {
-    fn from(error: ProcessError) -> KafkaError {
-        match error {
-            ProcessError::Program { program, reason } => KafkaError::Program { program, reason },
-            ProcessError::Io { what, source } => KafkaError::Io { what, source },
-        }
-    }
 }
 
 impl From<KafkaError> for RigError {

@@ -7,10 +7,10 @@ use std::process::Command;
 
 use dyno_pubsub::{Connection, Dsn};
 
-use super::{AS_INSTALLED, FLUSH, KafkaError, NISSHI, NISSHI_VERSION, VERSION, clients, installed};
+use super::{AS_INSTALLED, FLUSH, NISSHI, NISSHI_VERSION, VERSION, clients, installed};
 use crate::RigError;
 use crate::peers::unknown;
-use crate::process::{Ending, Process};
+use crate::process::{Ending, Process, ProcessError, free_port, this_program};
 use crate::pubsub::{FlowError, Server, process_cpu_s};
 use crate::used;
 
@@ -144,16 +144,14 @@ fn ours(scratch: &Path) -> Result<Served, RigError> {
     let installed = Connection::open(&server.dsn()).and_then(|mut it| it.install());
     installed.map_err(FlowError::from)?;
     let port = free_port()?;
-    let program = std::env::current_exe().map_err(KafkaError::io("this program"))?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(this_program()?);
     command
         .args(["pubsub", "serve", "--dsn", &server.dsn().text(), "--listen"])
         .arg(format!("127.0.0.1:{}", free_port()?))
         .arg("--kafka")
         .arg(format!("127.0.0.1:{port}"));
     let log = scratch.join("broker.log");
-    let process = Process::start("the broker", command, log, port, Ending::Asked)
-        .map_err(KafkaError::from)?;
+    let process = Process::start("the broker", command, log, port, Ending::Asked)?;
     Ok(Served::on_postgres(
         port,
         process,
@@ -174,8 +172,7 @@ fn nisshi(scratch: &Path) -> Result<Served, RigError> {
         .args(["--storage-engine", &url(&server.dsn())])
         .current_dir(scratch);
     let log = scratch.join("nisshi.log");
-    let process =
-        Process::start(NISSHI, command, log, port, Ending::Killed).map_err(KafkaError::from)?;
+    let process = Process::start(NISSHI, command, log, port, Ending::Killed)?;
     let broker = format!("Nisshi {NISSHI_VERSION}");
     Ok(Served::on_postgres(port, process, server, broker))
 }
@@ -193,13 +190,13 @@ fn url(dsn: &Dsn) -> String {
 }
 
 /// A node of Apache Kafka that is broker and controller in one.
-fn apache(scratch: &Path, flush: bool) -> Result<Served, KafkaError> {
+fn apache(scratch: &Path, flush: bool) -> Result<Served, ProcessError> {
     let (port, controller) = (free_port()?, free_port()?);
     let folder = scratch.join("kafka");
-    fs::create_dir_all(&folder).map_err(KafkaError::io(folder.display().to_string()))?;
+    fs::create_dir_all(&folder).map_err(ProcessError::io(folder.display().to_string()))?;
     let settings = folder.join("server.properties");
     let text = properties(&folder.join("data"), port, controller, flush);
-    fs::write(&settings, text).map_err(KafkaError::io(settings.display().to_string()))?;
+    fs::write(&settings, text).map_err(ProcessError::io(settings.display().to_string()))?;
     format_storage(&settings)?;
     let mut command = installed::java()?;
     command
@@ -244,16 +241,12 @@ fn properties(data: &Path, port: u16, controller: u16, flush: bool) -> String {
 }
 
 /// Writes the identity of the cluster into the data directory, without which no node starts.
-fn format_storage(settings: &PathBuf) -> Result<(), KafkaError> {
+fn format_storage(settings: &PathBuf) -> Result<(), ProcessError> {
     let mut command = installed::java()?;
     command
         .args(["kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c"])
         .arg(settings);
     clients::ran("StorageTool", command).map(|_| ())
-}
-
-fn free_port() -> Result<u16, KafkaError> {
-    dyno_ports::free().map_err(KafkaError::io("a port of loopback"))
 }
 
 #[cfg(test)]

@@ -1,18 +1,16 @@
 //! `redis-benchmark`: how it is started, what it prints, and what must be in the server afterwards.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use super::RespError;
-use crate::process;
+use dyno_redis::Value;
+
+use super::{RespError, connect};
+use crate::process::{self, ProcessError};
 
 /// Keys that are set or read in one command by the rig itself.
 const KEYS_AT_ONCE: u64 = 500;
-/// How long the server may take for such a command.
-const WAIT: Duration = Duration::from_secs(60);
-/// The columns of a line of figures, and their names here.
+/// The columns of a line of figures, and their names here. Latencies are milliseconds there, and
+/// seconds here, as in every record.
 const COLUMNS: [(usize, &str); 6] = [
     (1, "throughput"),
     (2, "latency-mean"),
@@ -41,21 +39,19 @@ impl Load {
         if self.test != "get" {
             return Ok(());
         }
+        let mut client = connect(port)?;
         let value = "x".repeat(self.payload as usize);
         for first in (0..self.keys).step_by(KEYS_AT_ONCE as usize) {
             let mut words = vec!["mset".to_owned()];
             for number in first..self.keys.min(first + KEYS_AT_ONCE) {
                 words.extend([key("key", number), value.clone()]);
             }
-            let said = ask(port, &words)?;
-            if said != ["+OK"] {
-                return Err(RespError::Wrong(format!("mset: {}", said.join(" "))));
-            }
+            client.ask(&words)?;
         }
         Ok(())
     }
 
-    /// Runs the client to its end, and returns its figures: requests a second, and milliseconds.
+    /// Runs the client to its end, and returns its figures: requests a second, and seconds.
     pub fn run(&self, port: u16) -> Result<Vec<(String, f64)>, RespError> {
         let number = |count: u64| count.to_string();
         let mut command = Command::new("redis-benchmark");
@@ -67,10 +63,8 @@ impl Load {
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         let child = process::spawn("redis-benchmark", command)?;
-        let output = child.wait_with_output().map_err(|source| RespError::Io {
-            what: "redis-benchmark",
-            source,
-        })?;
+        let output = child.wait_with_output();
+        let output = output.map_err(ProcessError::io("redis-benchmark"))?;
         let said = String::from_utf8_lossy(&output.stdout);
         let found = figures(&said).filter(|_| output.status.success());
         let mut found = found.ok_or_else(|| {
@@ -94,8 +88,10 @@ impl Load {
                 sum => wrong(sum, "increments that are there"),
             },
             _ => {
-                let said = ask(port, &["dbsize".to_owned()])?;
-                let keys = said[0].trim_start_matches(':').parse().unwrap_or(0);
+                let keys = match connect(port)?.ask(&["dbsize"])? {
+                    Value::Integer(keys) => keys as u64,
+                    _ => 0,
+                };
                 match (1..=self.keys).contains(&keys) {
                     true => Ok("keys are there"),
                     false => wrong(keys, "keys that are there"),
@@ -106,16 +102,20 @@ impl Load {
 
     /// The sum of all counters.
     fn sum(&self, port: u16) -> Result<u64, RespError> {
+        let mut client = connect(port)?;
         let mut sum = 0;
         for first in (0..self.keys).step_by(KEYS_AT_ONCE as usize) {
             let keys = first..self.keys.min(first + KEYS_AT_ONCE);
             let mut words = vec!["mget".to_owned()];
             words.extend(keys.map(|number| key("counter", number)));
-            let said = ask(port, &words)?;
-            sum += said
-                .iter()
-                .filter_map(|text| text.parse::<u64>().ok())
-                .sum::<u64>();
+            let Value::Array(counters) = client.ask(&words)? else {
+                continue;
+            };
+            let count = |value: &Value| match value {
+                Value::Bulk(text) => str::from_utf8(text).ok()?.parse::<u64>().ok(),
+                _ => None,
+            };
+            sum += counters.iter().filter_map(count).sum::<u64>();
         }
         Ok(sum)
     }
@@ -124,44 +124,6 @@ impl Load {
 /// A key as the client writes it: a number of twelve digits behind a name.
 fn key(name: &str, number: u64) -> String {
     format!("{name}:{number:012}")
-}
-
-/// Sends a command, and returns its reply: a line, or the elements of a list of strings.
-fn ask(port: u16, words: &[String]) -> Result<Vec<String>, RespError> {
-    let failed = |source| RespError::Io {
-        what: "a connection to the server",
-        source,
-    };
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).map_err(failed)?;
-    stream.set_read_timeout(Some(WAIT)).map_err(failed)?;
-    let mut bytes = format!("*{}\r\n", words.len());
-    for word in words {
-        bytes += &format!("${}\r\n{word}\r\n", word.len());
-    }
-    stream.write_all(bytes.as_bytes()).map_err(failed)?;
-    let mut lines = BufReader::new(stream);
-    let line = |lines: &mut BufReader<TcpStream>| {
-        let mut line = String::new();
-        lines.read_line(&mut line).map_err(failed)?;
-        Ok::<String, RespError>(line.trim_end().to_owned())
-    };
-    let first = line(&mut lines)?;
-    let Some(count) = first.strip_prefix('*') else {
-        return Ok(vec![first]);
-    };
-    let mut elements = Vec::new();
-    for _ in 0..count.parse().unwrap_or(0) {
-        let length = line(&mut lines)?;
-        // A null, which has no bytes behind it.
-        let Ok(length) = length.trim_start_matches('$').parse::<usize>() else {
-            continue;
-        };
-        let mut text = vec![0; length + 2];
-        lines.read_exact(&mut text).map_err(failed)?;
-        text.truncate(length);
-        elements.push(String::from_utf8_lossy(&text).into_owned());
-    }
-    Ok(elements)
 }
 
 /// The figures in the last line: a name, requests a second, and milliseconds, each in quotes.
@@ -173,7 +135,8 @@ fn figures(said: &str) -> Option<Vec<(String, f64)>> {
         .collect();
     let read = |(at, name): (usize, &str)| {
         let value: f64 = fields.get(at)?.parse().ok()?;
-        Some((name.to_owned(), value))
+        let each = if name == "throughput" { 1.0 } else { 1e-3 };
+        Some((name.to_owned(), value * each))
     };
     COLUMNS.into_iter().map(read).collect()
 }
@@ -189,7 +152,7 @@ mod tests {
             \"SET\",\"40000.00\",\"0.5\",\"0.1\",\"0.4\",\"0.9\",\"1.5\",\"2.5\"\n";
         let found = figures(said).expect("figures");
         assert_eq!(found[0], ("throughput".to_owned(), 40_000.0));
-        assert_eq!(found[5], ("latency-max".to_owned(), 2.5));
+        assert_eq!(found[5], ("latency-max".to_owned(), 2.5e-3));
         assert!(figures("\"test\",\"rps\"\n").is_none());
         assert!(figures("").is_none());
         assert_eq!(key("counter", 7), "counter:000000000007");

@@ -1,22 +1,27 @@
-//! Redis' own benchmark against a server: ours, or Redis with one of three promises. The client,
-//! its settings and its counts are the same for all.
+//! Loads of Redis' protocol against a server: ours, or Redis with one of three promises. The
+//! client, its settings and its counts are the same for all.
 //!
-//! A load is a number of requests and not a time, because that is what this client takes.
+//! One client is Redis' own benchmark, which takes a number of requests and not a time. The other
+//! one is ours and runs the workloads of YCSB.
 
 mod benchmark;
 mod servers;
+mod ycsb;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::process::Command;
 
+use std::time::Duration;
+
 use dyno_record::Answer;
+use dyno_redis::{Client, RedisError};
 use dyno_suite::protocol::{Phase, Reply, Request};
 
 use crate::process::ProcessError;
 use crate::{Params, RigError};
 use benchmark::Load;
 use servers::{Kind, Served};
+pub(crate) use ycsb::run as ycsb;
 
 /// Redis that syncs its log before it answers.
 pub(crate) const ALWAYS: &str = "redis-always";
@@ -30,32 +35,36 @@ const VERIFYING: u64 = 2_000;
 /// Tests of the client that a case may name.
 const TESTS: [&str; 3] = ["incr", "set", "get"];
 
+/// How long a reply may take: a load of many keys waits for the disk of a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Connects to the server of a run.
+fn connect(port: u16) -> Result<Client, RespError> {
+    Ok(Client::connect(("127.0.0.1", port), PATIENCE)?)
+}
+
 /// Why a run of Redis' benchmark did not count.
 #[derive(Debug, thiserror::Error)]
 pub enum RespError {
-    /// The server or the client could not be started, or ended when it should not.
-    #[error("{0}")]
-    Process(String),
-    /// A socket or a port was refused.
-    #[error("{what}: {source}")]
-    Io {
-        /// What was wanted of the system.
-        what: &'static str,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    /// The server or the client could not be started, or ended when it should not; or a socket or
+    /// a port was refused.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// A server refused a command, or the connection to it broke.
+    #[error(transparent)]
+    Redis(#[from] RedisError),
     /// The client printed something else than its figures.
     #[error("redis-benchmark printed no figures: {0}")]
     NotFigures(String),
-    /// The server has other values than were acknowledged.
+    /// The server has other values than were acknowledged, or sent another reply than it should.
     #[error("{0}")]
     Wrong(String),
-}
-
-impl From<ProcessError> for RespError {
-    fn from(error: ProcessError) -> RespError {
-        RespError::Process(error.to_string())
-    }
+    /// A latency could not be counted.
+    #[error(transparent)]
+    Measure(#[from] dyno_measure::MeasureError),
+    /// The thread of a client panicked.
+    #[error("a thread of the load panicked")]
+    Panicked,
 }
 
 impl From<RespError> for RigError {

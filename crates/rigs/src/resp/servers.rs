@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{ALWAYS, EVERY_SECOND, NONE, RespError};
+use super::{ALWAYS, EVERY_SECOND, NONE};
 use crate::RigError;
 use crate::peers::unknown;
-use crate::process::{Ending, Process};
+use crate::process::{Ending, Process, ProcessError, free_port, this_program};
 use crate::pubsub::process_cpu_s;
 use crate::used;
 
@@ -57,7 +57,7 @@ impl Used {
 
 impl Served {
     /// Starts one with its data below `scratch`; it listens when this returns.
-    pub fn start(kind: Kind, scratch: &Path) -> Result<Served, RespError> {
+    pub fn start(kind: Kind, scratch: &Path) -> Result<Served, ProcessError> {
         let port = free_port()?;
         let command = match kind {
             Kind::Dyno => ours(scratch, port)?,
@@ -97,13 +97,8 @@ impl Served {
     }
 }
 
-fn ours(scratch: &Path, port: u16) -> Result<Command, RespError> {
-    let program = std::env::current_exe();
-    let program = program.map_err(|source| RespError::Io {
-        what: "this program",
-        source,
-    })?;
-    let mut command = Command::new(program);
+fn ours(scratch: &Path, port: u16) -> Result<Command, ProcessError> {
+    let mut command = Command::new(this_program()?);
     command
         .args(["txn", "serve", "--durability", "fsync", "--data"])
         .arg(scratch.join("data"))
@@ -142,13 +137,6 @@ pub(super) fn version(program: &str) -> String {
     let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let said = said.unwrap_or_default();
     said.lines().next().unwrap_or(program).to_owned()
-}
-
-fn free_port() -> Result<u16, RespError> {
-    dyno_ports::free().map_err(|source| RespError::Io {
-        what: "a port of loopback",
-        source,
-    })
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use dyno_txn_api::{Code, Error, Result, Target};
 use dyno_txn_node::{OpenOptions, Role};
 
+use crate::process::free_port;
+
 /// How long a server may take until it listens, recovery on a busy machine included.
 const START: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(20);
@@ -50,7 +52,7 @@ impl DynoServer {
     }
 
     fn start_with(program: &Path, words: &[&str], log: PathBuf) -> Result<DynoServer> {
-        let port = free_port()?;
+        let port = free_port().map_err(unavailable)?;
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
         let child = serve(program, &words, &log, port)?;
         Ok(DynoServer {
@@ -199,7 +201,8 @@ impl EtcdNodes {
     pub fn start(folder: &Path, count: usize) -> Result<EtcdNodes> {
         let mut ports = Vec::with_capacity(count);
         for _ in 0..count {
-            ports.push((free_port()?, free_port()?));
+            let port = || free_port().map_err(unavailable);
+            ports.push((port()?, port()?));
         }
         let mut nodes = EtcdNodes {
             children: Vec::new(),
@@ -317,8 +320,4 @@ fn wait(child: &mut Child, log: &Path, ports: &[u16]) -> Result<()> {
         thread::sleep(LOOK);
     }
     Ok(())
-}
-
-fn free_port() -> Result<u16> {
-    dyno_ports::free().map_err(unavailable)
 }

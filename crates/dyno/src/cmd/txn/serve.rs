@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::bail;
-use dyno_serve::{Token, guard, tls};
+use dyno_serve::{Registry, Token, guard, tls};
 use dyno_suite::Stop;
 use dyno_tpcc::transactions;
 use dyno_txn_api::Procedures;
@@ -27,8 +27,11 @@ const TICK: Duration = Duration::from_millis(50);
 
 pub fn run(args: &TxnServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     logging::start(args.log);
-    let server = serve(options(args)?)?;
-    let mut resp = args.resp.map(|at| front(args, &server, at)).transpose()?;
+    let options = options(args)?;
+    let registry = options.registry.clone();
+    let server = serve(options)?;
+    let front = |at| front(args, &server, at, registry);
+    let mut resp = args.resp.map(front).transpose()?;
     let mut text = format!("listening at {}\n", server.address());
     if let Some(resp) = &resp {
         let _ = writeln!(text, "clients of Redis at {}", resp.address());
@@ -65,11 +68,17 @@ pub fn run(args: &TxnServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
 }
 
 /// Starts the listener for clients of Redis, with the token and the certificate of the server.
-fn front(args: &TxnServeArgs, server: &Server, at: SocketAddr) -> anyhow::Result<RespServer> {
+fn front(
+    args: &TxnServeArgs,
+    server: &Server,
+    at: SocketAddr,
+    registry: Registry,
+) -> anyhow::Result<RespServer> {
     let token = secrets::token(args.token_file.as_deref())?;
     let options = RespOptions {
         token: token.as_deref().map(Token::new).transpose()?,
         tls: secrets::server_tls(args.tls_cert.as_deref(), args.tls_key.as_deref())?,
+        registry,
         ..RespOptions::new(at)
     };
     Ok(RespServer::start(server.database()?, options)?)
@@ -133,6 +142,7 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
         tls: secrets::server_tls(args.tls_cert.as_deref(), args.tls_key.as_deref())?,
         token,
         metrics: args.metrics,
+        registry: Registry::new(),
         backups: args.backups.clone(),
         role,
         share: share(args)?,

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use dyno_sim::Random;
 use dyno_txn_api::Options as HowToRun;
 
-use crate::drive::{Drive, Judgement, Plan};
+use crate::drive::{Drive, Judgement, Plan, Way};
 use crate::history::{History, HistoryError};
 use crate::server::{Connect, Server, ServerError, Start};
 use crate::workload::{Shape, Tables};
@@ -44,6 +44,9 @@ pub struct Options<'a> {
     pub seed: u64,
     /// Clients, each in a thread. Every second one uses shared memory.
     pub clients: u32,
+    /// Let clients read and write rows by their keys alone, in transactions and in requests of
+    /// several operations, for a database without scans and procedures.
+    pub keys_only: bool,
     /// Write the history of all rounds into this file, even if no rule is broken.
     pub history: Option<&'a Path>,
     /// Ends the check after the current round when it is set.
@@ -111,19 +114,9 @@ pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
         // A file that cannot be written is an error of the first second and not of the last one.
         History::default().save(path, "kills, under way")?;
     }
-    let shape = shape(options.rounds);
-    let mut drive = Drive::new(Plan {
-        seed: options.seed,
-        clients: options.clients,
-        shape,
-        options: HowToRun {
-            // A client that lost its server keeps asking for the outcome until the deadline, so
-            // each round ends that much later.
-            deadline: Duration::from_secs(1),
-            ..HowToRun::default()
-        },
-        ..Plan::default()
-    });
+    let plan = plan(options);
+    let shape = plan.shape;
+    let mut drive = Drive::new(plan);
     let mut random = Random::fork(options.seed, "kills");
     let mut server = Server::start(options.start, options.folder)?;
     let mut outcome = Outcome {
@@ -176,10 +169,30 @@ pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
     Ok(outcome)
 }
 
+fn plan(options: &Options<'_>) -> Plan {
+    Plan {
+        seed: options.seed,
+        clients: options.clients,
+        shape: shape(options),
+        ways: match options.keys_only {
+            true => vec![Way::Interactive, Way::Operations],
+            false => Plan::default().ways,
+        },
+        options: HowToRun {
+            // A client that lost its server keeps asking for the outcome until the deadline, so
+            // each round ends that much later.
+            deadline: Duration::from_secs(1),
+            ..HowToRun::default()
+        },
+        ..Plan::default()
+    }
+}
+
 /// The rows of a check of so many rounds.
-fn shape(rounds: u64) -> Shape {
+fn shape(options: &Options<'_>) -> Shape {
     Shape {
-        lists: Shape::default().lists.max(rounds / ROUNDS_PER_LIST),
+        lists: Shape::default().lists.max(options.rounds / ROUNDS_PER_LIST),
+        keys_only: options.keys_only,
         ..Shape::default()
     }
 }

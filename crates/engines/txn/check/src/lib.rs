@@ -6,7 +6,8 @@
 //! and [`bank`] checks that money is neither created nor lost.
 //!
 //! Histories come from [`drive`], whose clients run [`workload`] on any database that has our
-//! interface; from [`kill`] and [`soak`], which drive real servers and kill them or watch them for
+//! interface, [`redis`] among them; from [`kill`] and [`soak`], which drive real servers and kill
+//! them or watch them for
 //! a long time; and from [`simulate`], which runs the whole cluster in one thread from one seed.
 //! [`recovery`] measures how fast a killed server reads a long log.
 //!
@@ -39,6 +40,7 @@ pub mod drive;
 pub mod history;
 pub mod kill;
 pub mod recovery;
+pub mod redis;
 pub mod replay;
 mod server;
 pub mod simulate;

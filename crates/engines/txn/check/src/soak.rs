@@ -34,6 +34,7 @@ const SHAPE: Shape = Shape {
     balance: 100,
     registers: 64,
     lists: 40,
+    keys_only: false,
 };
 /// Differences below these do not count as growth: memory and disk in bytes, latency in
 /// milliseconds.

@@ -7,10 +7,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dyno_txn_api::{Database, Target};
+use dyno_txn_check::redis::RedisDatabase;
 use dyno_txn_check::{kill, recovery, soak, workload};
 use dyno_txn_node::{OpenOptions, ServeOptions, open, serve};
 
 const DATA: &str = "DYNO_TXN_CHECK_KILL_DATA";
+/// Where the server listens for clients of Redis, if it does.
+const RESP: &str = "DYNO_TXN_CHECK_KILL_RESP";
 
 fn engine() -> OpenOptions {
     OpenOptions {
@@ -29,14 +32,21 @@ fn child() {
     let Ok(data) = std::env::var(DATA) else {
         return;
     };
+    let mut procedures = workload::procedures().expect("procedures");
+    dyno_txn_resp::register_procedures(&mut procedures).expect("another name");
     let server = serve(ServeOptions {
         engine: OpenOptions {
-            procedures: workload::procedures().expect("procedures"),
+            procedures,
             ..engine()
         },
         ..ServeOptions::new(data, "127.0.0.1:0")
     });
     let server = server.expect("it serves");
+    let front = std::env::var(RESP).map(|address| {
+        let options = dyno_txn_resp::Options::new(address.parse().expect("an address"));
+        dyno_txn_resp::RespServer::start(server.database().expect("all rows"), options)
+    });
+    let _front = front.map(|front| front.expect("it listens"));
     println!("listening at {}", server.address());
     std::thread::sleep(Duration::from_secs(600));
 }
@@ -54,19 +64,30 @@ fn connect(address: &str, ring: bool) -> dyno_txn_api::Result<Box<dyn Database>>
     open(&target, OpenOptions { ring, ..engine() })
 }
 
-fn rounds_hold(rounds: u64) {
+/// Kills servers and judges; with `redis` over connections of Redis' protocol.
+fn rounds_hold(rounds: u64, redis: bool) {
     let number = |variable: &str, usual: u64| {
         std::env::var(variable).map_or(usual, |n| n.parse().expect("a number"))
     };
     let folder = tempfile::tempdir().expect("a folder");
     let seed = number("DYNO_KILL_SEED", 1);
+    let front = format!("127.0.0.1:{}", dyno_ports::free().expect("a port"));
+    let start_both = |data: &Path| {
+        let mut command = start(data);
+        command.env(RESP, &front);
+        command
+    };
+    let connect_to_front = |_: &str, _: bool| -> dyno_txn_api::Result<Box<dyn Database>> {
+        Ok(Box::new(RedisDatabase::connect(&front)?))
+    };
     let outcome = kill::run(&kill::Options {
-        start: &start,
-        connect: &connect,
+        start: if redis { &start_both } else { &start },
+        connect: if redis { &connect_to_front } else { &connect },
         folder: folder.path(),
         rounds: number("DYNO_KILL_ROUNDS", rounds),
         seed,
         clients: 4,
+        keys_only: redis,
         history: None,
         stop: &AtomicBool::new(false),
         after_round: &|_, _| {},
@@ -91,20 +112,31 @@ fn rounds_hold(rounds: u64) {
     if !outcome.holds() {
         panic!("seed {seed}: {}, {:?}", judgement.verdict, folder.keep());
     }
-    assert!(judgement.replayed, "timestamps were judged too");
+    // Redis' protocol tells no timestamps.
+    assert_eq!(judgement.replayed, !redis, "timestamps were judged too");
+    assert!(
+        judgement.committed > 20 * outcome.rounds as usize,
+        "{judgement:?}"
+    );
     // Each round ends with a snapshot of everything.
     assert!(judgement.audits as u64 >= outcome.rounds, "{judgement:?}");
 }
 
 #[test]
 fn a_killed_server_comes_back_with_all_that_it_answered() {
-    rounds_hold(4);
+    rounds_hold(4, false);
+}
+
+#[test]
+fn a_killed_server_comes_back_with_all_that_it_answered_to_clients_of_redis() {
+    rounds_hold(4, true);
 }
 
 #[test]
 #[ignore = "takes a minute or two: before a release, and after a change to the log or to recovery"]
 fn fifty_kills_hold() {
-    rounds_hold(50);
+    rounds_hold(50, false);
+    rounds_hold(50, true);
 }
 
 #[test]

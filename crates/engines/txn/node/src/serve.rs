@@ -87,6 +87,8 @@ pub struct ServeOptions {
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// Where `/metrics` and `/healthz` are served, if they are.
     pub metrics: Option<SocketAddr>,
+    /// What `/metrics` shows besides the figures of the engine: those of fronts in this process.
+    pub registry: Registry,
     /// What the process does; `all` by default.
     pub role: Role,
     /// The folder below which clients may have backups made ([`crate::backup`]). Without one they
@@ -108,6 +110,7 @@ impl ServeOptions {
             token: None,
             tls: None,
             metrics: None,
+            registry: Registry::new(),
             role: Role::All,
             backups: None,
             share: None,
@@ -184,7 +187,7 @@ fn serve_engine(options: ServeOptions, token: Option<Token>, listener: Listener)
         options.share.as_ref(),
     )?;
     let engine = Arc::new(engine);
-    let endpoint = |at| endpoint(at, &engine, token, options.tls);
+    let endpoint = |at| endpoint(at, options.registry, &engine, token, options.tls);
     Ok(Server {
         address: engine.address().map(Address::to_string).unwrap_or_default(),
         metrics: options.metrics.map(endpoint).transpose()?,
@@ -285,11 +288,11 @@ fn check_guarded(address: &Address, token: Option<&Token>) -> Result<()> {
 
 fn endpoint(
     at: SocketAddr,
+    registry: Registry,
     engine: &Arc<Engine>,
     token: Option<Token>,
     tls: Option<Arc<rustls::ServerConfig>>,
 ) -> Result<Endpoint> {
-    let registry = Registry::new();
     for (local, id) in engine.layout().here().enumerate() {
         for (index, name) in FIGURE_NAMES.iter().enumerate() {
             let figure = Figure { local, index };

@@ -27,7 +27,7 @@ const REPLY_BYTES_MAX: usize = 3 << 20;
 const SWEEP_ROWS: usize = 512;
 
 /// A version that no key has, for a watched key that has changed.
-const CHANGED: u64 = u64::MAX;
+pub const CHANGED: u64 = u64::MAX;
 
 /// A key that a client watches, with the version that it had; 0 if it was absent.
 pub type Watched = (Vec<u8>, u64);
@@ -98,6 +98,8 @@ pub struct Head {
     pub table: TableId,
     /// The clock, in milliseconds since 1970.
     pub now_ms: u64,
+    /// Partitions of the database.
+    pub partitions: u32,
     /// The first version for keys that are written; as many as there are writes must be free.
     pub version: u64,
     /// The version of the protocol at the beginning.
@@ -126,6 +128,7 @@ pub fn encode<'a>(head: &Head, units: impl Iterator<Item = &'a Unit>) -> Vec<u8>
     out.extend_from_slice(&head.table.0.to_le_bytes());
     out.extend_from_slice(&head.now_ms.to_le_bytes());
     out.extend_from_slice(&head.version.to_le_bytes());
+    out.extend_from_slice(&head.partitions.to_le_bytes());
     push_watched(&mut out, &head.watched);
     units.for_each(|unit| unit.encode(&mut out));
     out
@@ -188,10 +191,11 @@ pub fn run(transaction: &mut dyn Operations, arguments: &[u8]) -> Result<Vec<u8>
         3 => Protocol::Resp3,
         _ => return Err(damaged()),
     };
+    let partitions = reader.u32().ok_or_else(damaged)?;
     let watched = read_watched(&mut reader).ok_or_else(damaged)?;
     let units = read_units(&mut reader).ok_or_else(damaged)?;
     let mut batch = Batch {
-        keys: Keyspace::new(transaction, table, now_ms, number),
+        keys: Keyspace::new(transaction, table, partitions, now_ms, number),
         reply: Reply::new(protocol),
         watched,
     };
@@ -372,8 +376,8 @@ fn sweep(
     now_ms: u64,
     cursor: u64,
 ) -> Result<Vec<u8>> {
-    // Nothing is set here, so no version is used.
-    let mut keys = Keyspace::new(transaction, table, now_ms, 0);
+    // Nothing is set here, so no version is used, and one range is scanned, page by page.
+    let mut keys = Keyspace::new(transaction, table, 1, now_ms, 0);
     let (rows, next) = rows_from(&mut keys, cursor, SWEEP_ROWS)?;
     let mut removed: u64 = 0;
     for found in rows {

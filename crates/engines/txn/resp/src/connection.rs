@@ -132,9 +132,7 @@ impl Connection {
             match self.parser.next(&mut self.input, limits) {
                 Ok(None) => return,
                 Ok(Some(command)) => {
-                    facts
-                        .commands
-                        .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    facts.figures.commands.add(1);
                     self.session.accept(command, facts, &mut self.waiting);
                 }
                 Err(error) => {

@@ -25,6 +25,7 @@ use crate::local::Facts;
 use crate::row::row_key;
 use crate::session::Session;
 use crate::socket::Socket;
+use crate::watches::Watches;
 
 /// The key of the listener in epoll. Connections are numbered from 1.
 const LISTENER: u64 = 0;
@@ -66,6 +67,7 @@ pub struct Front {
     setup: Setup,
     epoll: OwnedFd,
     connections: HashMap<u64, Connection>,
+    watches: Watches,
     next_id: u64,
     /// The first version that no write has.
     next_version: u64,
@@ -97,6 +99,7 @@ impl Front {
             setup,
             epoll,
             connections: HashMap::new(),
+            watches: Watches::default(),
             next_id: 1,
             // Above those of an earlier run of this server, unless the clock was set back in
             // between; and a client's watch does not outlive its connection.
@@ -169,6 +172,7 @@ impl Front {
                 continue;
             };
             if self.connections.len() >= facts.most_connections {
+                facts.figures.refused.add(1);
                 // Best effort, as in Redis: the client may not be there to read it.
                 let _ = socket.write(b"-ERR max number of clients reached\r\n");
                 continue;
@@ -179,7 +183,7 @@ impl Front {
             if epoll::add(&self.epoll, socket.descriptor(), key, epoll::EventFlags::IN).is_err() {
                 continue;
             }
-            facts.accepted.fetch_add(1, Ordering::Relaxed);
+            facts.figures.accepted.add(1);
             let session = Session::new(id, peer.to_string(), &facts);
             self.connections
                 .insert(id, Connection::new(socket, session));
@@ -198,8 +202,8 @@ impl Front {
     }
 
     fn count_connections(&self) {
-        let now = self.connections.len() as u64;
-        self.setup.facts.connections.store(now, Ordering::Relaxed);
+        let now = self.connections.len() as i64;
+        self.setup.facts.figures.connections.set(now);
     }
 
     /// Reads from a connection, or writes what it could not take before.
@@ -244,8 +248,14 @@ impl Front {
         if done.is_err() || connection.is_over() || watch(&self.epoll, id, connection).is_err() {
             // Dropping it closes the socket, which leaves epoll by itself. A batch under way is
             // carried out, and its answer finds no connection.
-            self.connections.remove(&id);
+            self.close(id);
             self.count_connections();
+        }
+    }
+
+    fn close(&mut self, id: u64) {
+        if let Some(connection) = self.connections.remove(&id) {
+            self.watches.closed(id, connection.batch());
         }
     }
 
@@ -255,10 +265,12 @@ impl Front {
             return;
         };
         connection.attempts += 1;
+        self.watches.apply(id, &mut connection.watched);
         let head = Head {
             table: self.setup.table,
             now_ms: since_epoch().as_millis() as u64,
             version: self.next_version,
+            partitions: self.setup.facts.partitions,
             protocol: connection.protocol,
             watched: connection.watched.clone(),
         };
@@ -275,28 +287,41 @@ impl Front {
         if let Err(error) = pipeline.submit(id, request) {
             // It did not go out, so it had no effect.
             connection.fail_batch(&text_of(&error), error.retry() == Retry::Safe);
+            return;
+        }
+        if let Some(connection) = self.connections.get(&id) {
+            let batches = self.connections.iter();
+            let batches = batches.map(|(id, connection)| (*id, connection.batch()));
+            self.watches.submitted(id, connection.batch(), batches);
         }
     }
 
     /// Takes the engine's answer to the batch of a connection.
     fn batch_answered(&mut self, pipeline: &mut dyn Pipeline, id: u64, answer: Result<Committed>) {
         let Some(connection) = self.connections.get_mut(&id) else {
-            return;
+            return self.watches.settle(id, &[]);
         };
         let damaged = || Error::new(Code::Damaged, "the engine's answer to procedure `resp`");
         let outcome =
             answer.and_then(|committed| batch::decode(&committed.returned).ok_or_else(damaged));
+        let figures = &self.setup.facts.figures;
         match outcome {
-            Ok(outcome) => connection.finish_batch(outcome),
+            Ok(outcome) => {
+                figures.transactions.add(1);
+                connection.finish_batch(outcome);
+            }
             Err(error) => {
                 let passes = matches!(error.kind(), Code::Conflict | Code::Aborted | Code::TooOld);
                 if passes && error.retry() == Retry::Safe && connection.attempts < ATTEMPTS_MAX {
+                    figures.retries.add(1);
                     return self.submit(pipeline, id);
                 }
+                figures.failed.add(1);
                 let had_no_effect = error.retry() != Retry::Unknown;
                 connection.fail_batch(&text_of(&error), had_no_effect);
             }
         }
+        self.watches.settle(id, &connection.watched);
         self.advance(pipeline, id, Ok(()));
     }
 
@@ -304,8 +329,9 @@ impl Front {
     fn tick(&mut self, pipeline: &mut dyn Pipeline, now: Instant) -> io::Result<()> {
         let late = self.connections.iter().filter(|(_, one)| one.is_late(now));
         let late: Vec<u64> = late.map(|(id, _)| *id).collect();
+        self.setup.facts.figures.late.add(late.len() as u64);
         for id in late {
-            self.connections.remove(&id);
+            self.close(id);
         }
         self.count_connections();
         if now >= self.accepts_at {
@@ -331,10 +357,7 @@ impl Front {
         let Ok(committed) = answer else { return };
         if let Some((cursor, removed)) = batch::decode_sweep(&committed.returned) {
             self.sweep.cursor = cursor;
-            self.setup
-                .facts
-                .expired
-                .fetch_add(removed, Ordering::Relaxed);
+            self.setup.facts.figures.expired.add(removed);
             if removed > 0 {
                 self.sweep.next_at = Instant::now() + SWEEP_SOON;
             }

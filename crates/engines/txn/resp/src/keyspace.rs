@@ -19,6 +19,8 @@ const ROWS_AT_ONCE: usize = OPERATIONS_MAX / 2;
 pub struct Keyspace<'a> {
     pub(crate) transaction: &'a mut dyn Operations,
     pub(crate) table: TableId,
+    /// Partitions of the database.
+    pub(crate) partitions: u32,
     /// The clock of the batch, in milliseconds since 1970.
     pub now_ms: u64,
     /// The version that the next write gets.
@@ -44,12 +46,14 @@ impl<'a> Keyspace<'a> {
     pub fn new(
         transaction: &'a mut dyn Operations,
         table: TableId,
+        partitions: u32,
         now_ms: u64,
         next_version: u64,
     ) -> Self {
         Self {
             transaction,
             table,
+            partitions,
             now_ms,
             next_version,
             entries: HashMap::new(),

@@ -19,6 +19,8 @@
 //! | `batch` | what a connection has sent as one transaction, and the procedure that runs it |
 //! | `keyspace`, `commands`, `glob` | the commands on keys, inside that transaction |
 //! | `connection`, `socket`, `front`, `server` | connections, and who serves them |
+//! | `figures` | what is counted |
+//! | `watches` | watched keys that are absent |
 //!
 //! Everything that a client can make the server hold is bounded.
 
@@ -26,6 +28,7 @@ mod arguments;
 mod batch;
 mod commands;
 mod connection;
+mod figures;
 mod front;
 mod glob;
 mod hash;
@@ -36,6 +39,7 @@ mod row;
 mod server;
 mod session;
 mod socket;
+mod watches;
 mod wire;
 
 pub use row::TABLE;

@@ -1,12 +1,12 @@
 //! Commands that need no engine: about the connection, and about the server.
 
 use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use dyno_serve::Token;
 
 use crate::commands::{COMMANDS, Command, is_arity, wrong_arity};
+use crate::figures::Figures;
 use crate::glob::matches;
 use crate::reply::{Protocol, Reply};
 use crate::session::Session;
@@ -30,14 +30,8 @@ pub struct Facts {
     pub most_connections: usize,
     /// When the server started.
     pub started: Instant,
-    /// Connections now.
-    pub connections: AtomicU64,
-    /// Connections since the start.
-    pub accepted: AtomicU64,
-    /// Commands since the start.
-    pub commands: AtomicU64,
-    /// Keys that the sweep has removed.
-    pub expired: AtomicU64,
+    /// What is counted.
+    pub figures: Figures,
 }
 
 /// A command that needs no engine. `Watch` and `Exec` only begin here.
@@ -451,7 +445,7 @@ fn info(sections: &[&[u8]], facts: &Facts) -> String {
                 is(name) || all.iter().any(|known| is(known))
             })
     };
-    let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let figures = &facts.figures;
     let mut text = String::new();
     // Writing to a string does not fail.
     if is_meant("server") {
@@ -469,7 +463,7 @@ fn info(sections: &[&[u8]], facts: &Facts) -> String {
         let _ = write!(
             text,
             "# Clients\r\nconnected_clients:{}\r\nmaxclients:{}\r\n\r\n",
-            load(&facts.connections),
+            figures.connections.get(),
             facts.most_connections,
         );
     }
@@ -488,9 +482,9 @@ fn info(sections: &[&[u8]], facts: &Facts) -> String {
             text,
             "# Stats\r\ntotal_connections_received:{}\r\ntotal_commands_processed:{}\r\n\
              expired_keys:{}\r\n\r\n",
-            load(&facts.accepted),
-            load(&facts.commands),
-            load(&facts.expired),
+            figures.accepted.get(),
+            figures.commands.get(),
+            figures.expired.get(),
         );
     }
     if is_meant("replication") {

@@ -3,17 +3,18 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use dyno_net::rustls::ServerConfig;
-use dyno_serve::{ServeError, Token, guard};
+use dyno_serve::{Registry, ServeError, Token, guard};
 use dyno_txn_api::limits::CALL_BYTES_MAX;
 use dyno_txn_api::{Database, Error, FrontEnd, Pipeline, Step, TableDef};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::figures::Figures;
 use crate::front::{Front, Setup};
 use crate::local::Facts;
 use crate::row::{HASH_BYTES, TABLE};
@@ -38,6 +39,8 @@ pub struct Options {
     pub tls: Option<Arc<ServerConfig>>,
     /// The most connections.
     pub most_connections: usize,
+    /// Where what is counted is added to.
+    pub registry: Registry,
 }
 
 impl Options {
@@ -49,6 +52,7 @@ impl Options {
             token: None,
             tls: None,
             most_connections: 10_000,
+            registry: Registry::new(),
         }
     }
 }
@@ -56,7 +60,7 @@ impl Options {
 /// Why a server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum RespError {
-    /// It would listen beyond this machine without a token.
+    /// It would listen beyond this machine without a token, or cannot show what it counts.
     #[error(transparent)]
     Serve(#[from] ServeError),
     /// The database has refused the table, or cannot be reached.
@@ -110,10 +114,7 @@ impl RespServer {
                 port: address.port(),
                 most_connections: options.most_connections,
                 started: Instant::now(),
-                connections: AtomicU64::new(0),
-                accepted: AtomicU64::new(0),
-                commands: AtomicU64::new(0),
-                expired: AtomicU64::new(0),
+                figures: Figures::new(&options.registry)?,
             }),
             table,
             stopping: Arc::clone(&stopping),

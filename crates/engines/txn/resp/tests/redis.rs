@@ -113,10 +113,10 @@ fn compare(seed: u64, partitions: u32, redis: &Redis, hello: &str) {
                 .collect();
             log.push(shown.join(" "));
             let (left, right) = (ours.reply(), theirs.reply());
-            is_loose |= name == "keys" || name == "ttl";
+            is_loose |= name == "keys" || name == "ttl" || name == "expiretime";
             let is_same = match name.as_str() {
                 "keys" => sorted(&left) == sorted(&right),
-                "ttl" => is_near(&left, &right),
+                "ttl" | "expiretime" => is_near(&left, &right),
                 "exec" if is_loose => sorted(&left).len() == sorted(&right).len(),
                 _ => left == right,
             };

@@ -90,6 +90,45 @@ fn increments_with_watch_are_not_lost() {
     assert_eq!(served.client().ask("get counter"), "$3\r\n200\r\n");
 }
 
+/// Its absence is the same before and after, so no version in the database tells of it.
+#[test]
+fn a_watched_key_that_came_and_went_has_changed() {
+    for partitions in [1, 3] {
+        let served = serve(partitions);
+        let (mut one, mut other) = (served.client(), served.client());
+        for (changes, is_run) in [
+            (&["set k 1", "del k"][..], false),
+            (&["hset k f v", "hdel k f"], false),
+            (&["mset a 1 k 1", "flushall"], false),
+            (&["multi", "set k 1", "exec", "unlink k"], false),
+            (&["psetex k 1 v", "exists a"], false),
+            (&["del k", "expire k 5", "get k"], true),
+            (&["set other 1", "del other"], true),
+        ] {
+            one.ask("watch k");
+            for change in changes {
+                other.ask(change);
+            }
+            if changes[0].starts_with("psetex") {
+                thread::sleep(Duration::from_millis(20));
+            }
+            assert_eq!(one.ask("exists k"), ":0\r\n");
+            one.ask("multi");
+            one.ask("ping");
+            let reply = one.ask("exec");
+            assert_eq!(reply != "*-1\r\n", is_run, "{changes:?}: {reply}");
+        }
+        // What was changed before the WATCH does not count, nor after an UNWATCH.
+        one.ask("watch k");
+        other.ask("set k 1");
+        other.ask("del k");
+        one.ask("unwatch");
+        one.ask("watch k");
+        one.ask("multi");
+        assert_eq!(one.ask("exec"), "*0\r\n");
+    }
+}
+
 #[test]
 fn a_watched_key_that_changes_stops_the_transaction() {
     let served = serve(1);

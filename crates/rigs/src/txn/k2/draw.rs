@@ -84,7 +84,7 @@ impl<'a> Draw<'a> {
             Keys::Rows {
                 rows,
                 zipf: Some(zipf),
-            } => mix(zipf.rank((bits >> 11) as f64 / (1u64 << 53) as f64)) % rows,
+            } => mix(zipf.rank(bits)) % rows,
         }
     }
 }
@@ -154,46 +154,6 @@ fn written_by(params: &K2Params, key: u64, value: &[u8]) -> Option<u64> {
 fn differences(bytes: &[u8], expected: u8) -> u8 {
     let different = |so_far: u8, byte: u8| so_far | (byte ^ expected);
     bytes.iter().copied().fold(0, different)
-}
-
-/// Draws ranks by Zipf's law with the formula of Gray et al. (SIGMOD 1994), as YCSB does.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Zipf {
-    rows: f64,
-    theta: f64,
-    alpha: f64,
-    zeta: f64,
-    eta: f64,
-}
-
-impl Zipf {
-    /// The law with the exponent `theta`, above 0 and below 1. It sums over all rows, a tenth of a
-    /// second for a million, which is why it is made once and not by every client.
-    pub fn new(rows: u64, theta: f64) -> Zipf {
-        let sum = |n: u64| (1..=n).map(|i| (i as f64).powf(-theta)).sum::<f64>();
-        let (zeta, rows) = (sum(rows), rows as f64);
-        let eta = (1.0 - (2.0 / rows).powf(1.0 - theta)) / (1.0 - sum(2) / zeta);
-        Zipf {
-            rows,
-            theta,
-            alpha: 1.0 / (1.0 - theta),
-            zeta,
-            eta,
-        }
-    }
-
-    /// The rank, from 0, for a uniform number in [0, 1).
-    fn rank(&self, u: f64) -> u64 {
-        let scaled = u * self.zeta;
-        if scaled < 1.0 {
-            return 0;
-        }
-        if scaled < 1.0 + 0.5f64.powf(self.theta) {
-            return 1;
-        }
-        let rank = self.rows * (self.eta * u - self.eta + 1.0).powf(self.alpha);
-        (rank as u64).min(self.rows as u64 - 1)
-    }
 }
 
 #[cfg(test)]

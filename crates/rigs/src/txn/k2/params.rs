@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use dyno_txn_node::Durability;
 
-use super::draw::Zipf;
 use crate::peers::unknown;
+use crate::zipf::Zipf;
 use crate::{Params, RigError};
 
 /// The parsed parameters of a run.

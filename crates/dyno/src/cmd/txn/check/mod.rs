@@ -15,12 +15,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use dyno_suite::Stop;
 use dyno_txn_api::{Database, Target};
+use dyno_txn_check::redis::RedisDatabase;
 use dyno_txn_check::simulate::{Many, many};
 use dyno_txn_check::{kill, simulate};
 use dyno_txn_open::{DatabaseOptions, open};
 use serde_json::json;
 
-use crate::args::{TxnCheckArgs, TxnCheckCommand, TxnCheckKillArgs, TxnCheckSimArgs};
+use crate::args::{
+    CheckedProtocol, TxnCheckArgs, TxnCheckCommand, TxnCheckKillArgs, TxnCheckSimArgs,
+};
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -117,23 +120,7 @@ fn kills(args: &TxnCheckKillArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let (own, folder) = own_and_folder()?;
     let seed = args.seed.unwrap_or_else(drawn);
     let began = Instant::now();
-    let ran = until_asked(stop, |stop| {
-        kill::run(&kill::Options {
-            start: &|data: &Path| server(&own, data),
-            connect: &connect,
-            folder: &folder,
-            rounds: args.rounds,
-            seed,
-            clients: args.clients,
-            history: args.history.as_deref(),
-            stop,
-            after_round: &|round, committed| {
-                if !args.json {
-                    eprintln!("round {round}: {committed} transactions committed so far");
-                }
-            },
-        })
-    });
+    let ran = killed(args, stop, &own, &folder, seed)?;
     let outcome = ran.with_context(|| {
         let folder = folder.display();
         format!("seed {seed}: the check came to no judgement; what it left is in {folder}")
@@ -169,6 +156,49 @@ fn kills(args: &TxnCheckKillArgs, stop: &Stop) -> anyhow::Result<Exit> {
         terminal::print(&told_of_kills(&outcome, seed, seconds, &folder))?;
     }
     Ok(if holds { Exit::Done } else { Exit::No })
+}
+
+/// Runs the rounds, with clients of the protocol that was asked for.
+fn killed(
+    args: &TxnCheckKillArgs,
+    stop: &Stop,
+    own: &Path,
+    folder: &Path,
+    seed: u64,
+) -> anyhow::Result<Result<kill::Outcome, kill::KillError>> {
+    let redis = args.way == CheckedProtocol::Resp;
+    let front = format!("127.0.0.1:{}", dyno_ports::free()?);
+    let started = |data: &Path| {
+        let mut command = server(own, data);
+        if redis {
+            command.args(["--resp", &front]);
+        }
+        command
+    };
+    let connected = |address: &str, ring: bool| -> dyno_txn_api::Result<Box<dyn Database>> {
+        match redis {
+            true => Ok(Box::new(RedisDatabase::connect(&front)?)),
+            false => connect(address, ring),
+        }
+    };
+    Ok(until_asked(stop, |stop| {
+        kill::run(&kill::Options {
+            start: &started,
+            connect: &connected,
+            folder,
+            rounds: args.rounds,
+            seed,
+            clients: args.clients,
+            keys_only: redis,
+            history: args.history.as_deref(),
+            stop,
+            after_round: &|round, committed| {
+                if !args.json {
+                    eprintln!("round {round}: {committed} transactions committed so far");
+                }
+            },
+        })
+    }))
 }
 
 /// This program's file, and a new folder for a server's directory and what it says.

@@ -85,6 +85,7 @@ impl Chosen {
                 balance: 100,
                 registers: 4 + random.below(20) as u64,
                 lists: 1 + random.below(6) as u64,
+                keys_only: false,
             },
             mix: Mix {
                 bank: random.below(3),

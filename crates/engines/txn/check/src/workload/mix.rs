@@ -17,6 +17,8 @@ pub struct Shape {
     pub registers: u64,
     /// Lists that are read as a whole and appended to.
     pub lists: u64,
+    /// Whether rows are read by their keys alone, for a database without scans and indexes.
+    pub keys_only: bool,
 }
 
 impl Default for Shape {
@@ -26,6 +28,7 @@ impl Default for Shape {
             balance: 100,
             registers: 16,
             lists: 5,
+            keys_only: false,
         }
     }
 }
@@ -82,13 +85,19 @@ impl Shape {
             from: i64::MIN,
             to: i64::MAX,
         };
-        let lists = (0..self.lists).map(|id| Key::new(LISTS, id)).collect();
+        let keys = |table, to| Step::Read((0..to).map(|id| Key::new(table, id)).collect());
+        let lists = keys(LISTS, self.lists);
+        if self.keys_only {
+            let accounts = keys(ACCOUNTS, self.accounts);
+            let steps = vec![accounts, keys(REGISTERS, self.registers), lists];
+            return PlannedTransaction { by, steps };
+        }
         let steps = vec![
             scan(ACCOUNTS, self.accounts),
             lookup(ACCOUNTS),
             scan(REGISTERS, self.registers),
             lookup(REGISTERS),
-            Step::Read(lists),
+            lists,
         ];
         PlannedTransaction { by, steps }
     }
@@ -111,18 +120,18 @@ impl Shape {
         let (from, to) = (account(), account());
         let amount = 1 + random.below(self.balance as usize) as i64;
         match random.below(8) {
-            0 => vec![Step::Scan {
+            0 if !self.keys_only => vec![Step::Scan {
                 table: ACCOUNTS,
                 from: 0,
                 to: self.accounts,
                 reverse: random.one_in(2),
                 limit: None,
             }],
-            1 => {
+            0 | 1 => {
                 let keys = (0..self.accounts).map(|id| Key::new(ACCOUNTS, id));
                 vec![Step::Read(keys.collect())]
             }
-            2 => vec![Step::Lookup {
+            2 if !self.keys_only => vec![Step::Lookup {
                 table: ACCOUNTS,
                 from: 0,
                 to: amount,
@@ -158,6 +167,10 @@ impl Shape {
             let span = 1 + random.below(self.registers as usize) as u64;
             steps.push(match random.below(10) {
                 0..=2 => Step::Read(vec![key]),
+                7.. if self.keys_only => {
+                    let ids = id..self.registers.min(id + span);
+                    Step::Read(ids.map(|id| Key::new(REGISTERS, id)).collect())
+                }
                 3 | 4 => Step::Write(key, n),
                 5 => Step::Delete(key),
                 6 if random.one_in(2) => Step::Insert(key, n),

@@ -156,21 +156,34 @@ pub fn persist(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub fn ttl(call: &mut Call<'_, '_>) -> Done {
-    // Rounded to the nearest second, as Redis does.
-    left(call, |millis| (millis + 500) / 1000)
+    expiry(call, |at, now| seconds(at.saturating_sub(now)))
 }
 
 pub fn pttl(call: &mut Call<'_, '_>) -> Done {
-    left(call, |millis| millis)
+    expiry(call, |at, now| at.saturating_sub(now))
 }
 
-fn left(call: &mut Call<'_, '_>, unit: fn(u64) -> u64) -> Done {
+pub fn expiretime(call: &mut Call<'_, '_>) -> Done {
+    expiry(call, |at, _| seconds(at))
+}
+
+pub fn pexpiretime(call: &mut Call<'_, '_>) -> Done {
+    expiry(call, |at, _| at)
+}
+
+/// Rounded to the nearest second, as Redis does.
+fn seconds(millis: u64) -> u64 {
+    (millis + 500) / 1000
+}
+
+/// Answers with when a key expires, as `shown` has it of that moment and of now.
+fn expiry(call: &mut Call<'_, '_>, shown: fn(u64, u64) -> u64) -> Done {
     let now_ms = call.keys.now_ms;
     let left = match call.keys.get(call.arguments[1])? {
         None => -2,
         Some(row) => match row.expires_at {
             None => -1,
-            Some(at) => unit(at.saturating_sub(now_ms)) as i64,
+            Some(at) => shown(at, now_ms) as i64,
         },
     };
     call.reply.integer(left);

@@ -34,6 +34,20 @@ fn take(keys: &mut Keyspace<'_>, key: &[u8]) -> Result<(Hash, Option<u64>), Fail
 }
 
 pub fn hset(call: &mut Call<'_, '_>) -> Done {
+    let new = set_fields(call)?;
+    call.reply.count(new);
+    Ok(())
+}
+
+/// The older form of `HSET`, which clients still send. Only its reply differs.
+pub fn hmset(call: &mut Call<'_, '_>) -> Done {
+    set_fields(call)?;
+    call.reply.simple("OK");
+    Ok(())
+}
+
+/// Sets the fields that the arguments name, and returns how many of them are new.
+fn set_fields(call: &mut Call<'_, '_>) -> Result<usize, Failure> {
     let (key, pairs) = (call.arguments[1], &call.arguments[2..]);
     if !pairs.len().is_multiple_of(2) {
         return Err(wrong_arity(call.name).into());
@@ -46,8 +60,7 @@ pub fn hset(call: &mut Call<'_, '_>) -> Done {
     let (mut hash, expires_at) = take(call.keys, key)?;
     let new = hash.set_many(pairs);
     call.keys.put(key, Value::Hash(hash), expires_at)?;
-    call.reply.count(new);
-    Ok(())
+    Ok(new)
 }
 
 pub fn hsetnx(call: &mut Call<'_, '_>) -> Done {

@@ -133,6 +133,7 @@ pub static COMMANDS: &[Command] = &[
     read("exists", -2, ALL, keys::exists),
     write("expire", -3, ONE, expiry::expire),
     write("expireat", -3, ONE, expiry::expireat),
+    read("expiretime", 2, ONE, expiry::expiretime),
     write("flushall", -1, NONE, scans::flush),
     write("flushdb", -1, NONE, scans::flush),
     read("get", 2, ONE, strings::get),
@@ -148,6 +149,7 @@ pub static COMMANDS: &[Command] = &[
     read("hkeys", 2, ONE, hashes::hkeys),
     read("hlen", 2, ONE, hashes::hlen),
     read("hmget", -3, ONE, hashes::hmget),
+    write("hmset", -4, ONE, hashes::hmset),
     write("hset", -4, ONE, hashes::hset),
     write("hsetnx", 4, ONE, hashes::hsetnx),
     read("hstrlen", 3, ONE, hashes::hstrlen),
@@ -161,6 +163,7 @@ pub static COMMANDS: &[Command] = &[
     write("persist", 2, ONE, expiry::persist),
     write("pexpire", -3, ONE, expiry::pexpire),
     write("pexpireat", -3, ONE, expiry::pexpireat),
+    read("pexpiretime", 2, ONE, expiry::pexpiretime),
     write("psetex", 4, ONE, values::psetex),
     read("pttl", 2, ONE, expiry::pttl),
     read("scan", -2, NONE, scans::scan),
@@ -200,6 +203,23 @@ pub fn wrong_arity(name: &str) -> String {
 }
 
 impl Command {
+    /// Whether it may set a key that is absent.
+    pub fn may_create(&self) -> bool {
+        const CHANGING: [&str; 10] = [
+            "del",
+            "expire",
+            "expireat",
+            "getdel",
+            "getex",
+            "hdel",
+            "persist",
+            "pexpire",
+            "pexpireat",
+            "unlink",
+        ];
+        self.writes && !CHANGING.contains(&self.name)
+    }
+
     /// The keys among the arguments of a call, which are right in number.
     pub fn keys_of<'a>(
         &self,

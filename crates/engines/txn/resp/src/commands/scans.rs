@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use dyno_txn_api::{Found, Result, Scan, prefix_end};
+use dyno_txn_api::{Found, Operation, Result, Scan, prefix_end};
 
 use super::{Call, Done, Failure, NOT_AN_INTEGER, SYNTAX};
 use crate::glob::matches;
@@ -20,6 +20,11 @@ const COUNT: usize = 10;
 const COUNT_MAX: usize = 10_000;
 /// Bytes of values after which one step of a scan ends.
 const ROWS_BYTES: usize = 8 << 20;
+/// Ranges in which a walk over all keys reads the pages of several partitions.
+const RANGES: u64 = 64;
+/// Bytes of values that a walk reads of each of several partitions. Those of other partitions are
+/// kept until the walk ends.
+const PARTITION_BYTES_MAX: u64 = 256 << 20;
 /// Bytes of keys that one `KEYS` returns.
 const KEYS_BYTES_MAX: usize = 2 << 20;
 
@@ -86,23 +91,50 @@ fn each_key(
     keys: &mut Keyspace<'_>,
     mut each: impl FnMut(FoundKey) -> Result<(), Failure>,
 ) -> Done {
-    let mut scan = Scan::all(keys.table);
-    loop {
-        let page = keys.transaction.scan(&scan)?;
-        for found in page.rows {
-            if let Some(key) = living(keys, found)? {
-                each(key)?;
+    let (mut scans, mut bytes) = (walk(keys), 0);
+    while !scans.is_empty() {
+        let operations: Vec<_> = scans.iter().cloned().map(Operation::Scan).collect();
+        let answers = keys.transaction.run(&operations)?;
+        let mut rest = Vec::new();
+        for (mut scan, answer) in scans.into_iter().zip(answers) {
+            let page = answer.page()?;
+            for found in page.rows {
+                bytes += found.value.len() as u64;
+                if let Some(key) = living(keys, found)? {
+                    each(key)?;
+                }
+            }
+            if page.next.is_some() {
+                scan.after = page.next;
+                rest.push(scan);
             }
         }
-        match page.next {
-            Some(next) => scan.after = Some(next),
-            None => break,
+        if keys.partitions > 1 && bytes > u64::from(keys.partitions) * PARTITION_BYTES_MAX {
+            return Err(
+                "ERR too much is stored for one transaction over all keys, use SCAN".into(),
+            );
         }
+        scans = rest;
     }
     for key in changed(keys, 0..HASH_END) {
         each(key)?;
     }
     Ok(())
+}
+
+/// The scans of a walk over all keys, which are read page by page side by side.
+///
+/// A procedure that needs a page of another partition is run again from the start once the page is
+/// there. So with several partitions many ranges are asked for at once, and what one partition has
+/// of them comes in one round.
+fn walk(keys: &Keyspace<'_>) -> Vec<Scan> {
+    let ranges = if keys.partitions > 1 { RANGES } else { 1 };
+    let bound = |number: u64| (HASH_END / ranges * number).to_be_bytes().to_vec();
+    let each = (0..ranges).map(|number| {
+        let end = (number + 1 < ranges).then(|| bound(number + 1));
+        Scan::range(keys.table, bound(number), end)
+    });
+    each.collect()
 }
 
 /// A row that a scan found as a key; `None` if the key is expired, or if this batch has written or
