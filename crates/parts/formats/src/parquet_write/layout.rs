@@ -57,9 +57,13 @@ impl Layout {
             .iter()
             .zip(asked)
             .map(|(&field, asked)| ColumnPlan::new(field, asked, options.compression));
+        let mut schema: Vec<schema::Field> = fields.iter().map(|&field| field.into()).collect();
+        if options.field_ids {
+            schema::number(&mut schema);
+        }
         Ok(Layout {
             columns: columns.collect::<Result<_>>()?,
-            schema: fields.iter().map(|&field| field.into()).collect(),
+            schema,
             page_version: options.page_version,
             page_index: options.page_index,
             sorted_by: options.sorted_by.iter().map(place).collect::<Result<_>>()?,

@@ -22,6 +22,8 @@ pub struct Options {
     pub sorted_by: Vec<String>,
     /// Key-value metadata for the file's footer.
     pub key_values: Vec<(String, String)>,
+    /// Whether the schema numbers the columns, from 1 in their order, as table formats want it.
+    pub field_ids: bool,
 }
 
 impl Default for Options {
@@ -33,6 +35,7 @@ impl Default for Options {
             columns: Vec::new(),
             sorted_by: Vec::new(),
             key_values: Vec::new(),
+            field_ids: false,
         }
     }
 }

@@ -20,8 +20,17 @@ use crate::job;
 pub(crate) type Parquet = Ours<Layout, Own>;
 
 impl Parquet {
-    pub(crate) fn new(table: Table, chosen: &job::Layout, source: Own) -> Result<Parquet, Error> {
-        let options = options(table, chosen)?;
+    /// The files of a table. With `field_ids` their schema numbers the columns.
+    pub(crate) fn new(
+        table: Table,
+        chosen: &job::Layout,
+        field_ids: bool,
+        source: Own,
+    ) -> Result<Parquet, Error> {
+        let options = Options {
+            field_ids,
+            ..options(table, chosen)?
+        };
         let layout = Layout::new(&fields::table_fields(table), options)
             .map_err(|e| Error::format(table, e))?;
         Ok(Ours::with(layout, source))
