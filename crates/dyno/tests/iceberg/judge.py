@@ -4,6 +4,7 @@
     judge.py pyiceberg DIR [FILTER]      PyIceberg, by the metadata
     judge.py duckdb DIR [FILTER]         DuckDB and its iceberg extension, by the version hint
     judge.py snapshots DIR               rows of each snapshot, by PyIceberg
+    judge.py encodings FILE              encodings of each column, by pyarrow
 """
 
 import json
@@ -34,7 +35,7 @@ def duckdb(directory, condition):
         folder = Path(package.__file__).parent / "extensions"
         session.execute(f"LOAD '{next(folder.rglob('*.duckdb_extension'))}'")
     where = f" WHERE {condition}" if condition else ""
-    return session.execute(f"SELECT * FROM iceberg_scan('{directory}'){where}").fetch_arrow_table()
+    return session.execute(f"SELECT * FROM iceberg_scan('{directory}'){where}").to_arrow_table()
 
 
 def about(column):
@@ -59,6 +60,10 @@ def main(how, *rest):
         table = opened(rest[0])
         scans = [table.scan(snapshot_id=s.snapshot_id) for s in table.snapshots()]
         return [scan.to_arrow().num_rows for scan in scans]
+    if how == "encodings":
+        groups = pq.ParquetFile(rest[0]).metadata
+        columns = [groups.row_group(0).column(at) for at in range(groups.num_columns)]
+        return {column.path_in_schema: column.encodings for column in columns}
     if how == "parquet":
         rows = pa.concat_tables([pq.read_table(path) for path in rest])
     elif how == "pyiceberg":

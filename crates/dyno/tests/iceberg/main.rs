@@ -224,6 +224,16 @@ fn tables_of_tpch_read_like_their_files_whole_in_parts_and_moved() {
         check(&folder.join("whole"), table, &plain);
         check(&folder.join("parts"), table, &plain);
     }
+    // Spark's vectorised reader of Iceberg tables has no deltas of text.
+    let encodings = judge(
+        &python,
+        &["encodings", text(&folder.join("whole/lineitem.parquet"))],
+    );
+    let comment = encodings["l_comment"].to_string();
+    assert!(
+        comment.contains("PLAIN") && !comment.contains("DELTA"),
+        "{encodings}"
+    );
     let few = folder.join("whole/lineitem");
     for reader in ["pyiceberg", "duckdb"] {
         // Bounds of decimals, dates and text decide as well.

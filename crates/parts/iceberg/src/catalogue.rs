@@ -184,75 +184,20 @@ impl Catalogue {
         let version = before.metadata.last_sequence_number + 1;
         let gone =
             |(at, live): &(&String, &LiveFile)| !wanted.get(*at).is_some_and(|file| live.is(file));
-        let deleted: Vec<&LiveFile> = before
-            .live
-            .iter()
-            .filter(gone)
-            .map(|(_, live)| live)
-            .collect();
+        let deleted = before.live.iter().filter(gone);
+        let deleted: Vec<&LiveFile> = deleted.map(|(_, live)| live).collect();
         for live in &deleted {
             next.live.remove(&live.file.file_path);
         }
-        let mut added = Vec::new();
-        for (at, file) in wanted {
-            if !next.live.contains_key(at) {
-                let statistics = statistics(&file.path)?;
-                added.push(FileEntry::new(
-                    at.clone(),
-                    file.rows,
-                    file.bytes,
-                    &self.columns,
-                    &statistics,
-                ));
-            }
-        }
-        self.storage.make_directory(&self.folder)?;
-        let current = before.lists.get(&before.metadata.current_snapshot_id);
-        let mut manifests = current.cloned().unwrap_or_default();
-        let mut changes = Changes {
-            added: added.iter().collect(),
-            ..Changes::default()
-        };
-        if !deleted.is_empty() || manifests.len() >= MANIFESTS_MAX {
-            // One manifest takes the place of all others.
-            manifests.clear();
-            changes.existing = next.live.values().collect();
-            changes.deleted.clone_from(&deleted);
-        }
-        if !(changes.added.is_empty() && changes.existing.is_empty() && changes.deleted.is_empty())
-        {
-            let name = manifest_name(version);
-            let path = self.folder.join(&name);
-            let bytes = manifest::encode(&changes, version, &self.columns, &path)?;
-            files::write(&*self.storage, &path, &bytes)?;
-            manifests.push(ManifestFile::new(
-                self.at(&name),
-                bytes.len(),
-                version,
-                &changes,
-            ));
-        }
+        let added = self.added(&next, wanted, statistics)?;
         let parent = (before.metadata.current_snapshot_id != 0)
             .then_some(before.metadata.current_snapshot_id);
-        let name = list_name(version);
-        let path = self.folder.join(&name);
-        let bytes = manifest::encode_list(&manifests, version, parent, &path)?;
-        files::write(&*self.storage, &path, &bytes)?;
-        let summary = summary(commit, &added, &deleted);
+        let manifests = self.write_manifests(&next, version, parent, &added, &deleted)?;
         // The owner removes files that have left the table, and with them the earlier snapshots.
         if !deleted.is_empty() {
             next.forget_snapshots();
         }
-        next.live.extend(added.into_iter().map(|file| {
-            let live = LiveFile {
-                file,
-                added: version,
-            };
-            (live.file.file_path.clone(), live)
-        }));
         next.lists.insert(version, manifests);
-        // Clocks step back, and readers want versions in the order of their times.
-        let timestamp_ms = commit.at_ms.max(before.metadata.last_updated_ms);
         if parent.is_some() {
             next.metadata.metadata_log.push(MetadataLog {
                 timestamp_ms: before.metadata.last_updated_ms,
@@ -263,13 +208,83 @@ impl Catalogue {
             snapshot_id: version,
             parent_snapshot_id: parent,
             sequence_number: version,
-            timestamp_ms,
-            manifest_list: self.at(&name),
-            summary,
+            // Clocks step back, and readers want versions in the order of their times.
+            timestamp_ms: commit.at_ms.max(before.metadata.last_updated_ms),
+            manifest_list: self.at(&list_name(version)),
+            summary: summary(commit, &added, &deleted),
             schema_id: 0,
         });
+        next.live.extend(added.into_iter().map(|file| {
+            let at = file.file_path.clone();
+            (
+                at,
+                LiveFile {
+                    file,
+                    added: version,
+                },
+            )
+        }));
         next.limit();
         Ok(next)
+    }
+
+    /// The wanted files that `next` lacks, with the statistics of their footers.
+    fn added(
+        &self,
+        next: &Newest,
+        wanted: &BTreeMap<String, &DataFile>,
+        statistics: &dyn Fn(&Path) -> Result<FileStatistics>,
+    ) -> Result<Vec<FileEntry>> {
+        let absent = wanted.iter().filter(|(at, _)| !next.live.contains_key(*at));
+        let entry = |(at, file): (&String, &&DataFile)| {
+            let statistics = statistics(&file.path)?;
+            let (rows, bytes) = (file.rows, file.bytes);
+            Ok(FileEntry::new(
+                at.clone(),
+                rows,
+                bytes,
+                &self.columns,
+                &statistics,
+            ))
+        };
+        absent.map(entry).collect()
+    }
+
+    /// Writes the manifest of a version, if it has something to say, and the list of all manifests
+    /// of its snapshot, which it returns. `next` has the files that stay.
+    fn write_manifests(
+        &self,
+        next: &Newest,
+        version: i64,
+        parent: Option<i64>,
+        added: &[FileEntry],
+        deleted: &[&LiveFile],
+    ) -> Result<Vec<ManifestFile>> {
+        self.storage.make_directory(&self.folder)?;
+        let before = parent.and_then(|parent| next.lists.get(&parent));
+        let mut manifests = before.cloned().unwrap_or_default();
+        let mut changes = Changes {
+            added: added.iter().collect(),
+            ..Changes::default()
+        };
+        if !deleted.is_empty() || manifests.len() >= MANIFESTS_MAX {
+            // One manifest takes the place of all others.
+            manifests.clear();
+            changes.existing = next.live.values().collect();
+            changes.deleted = deleted.to_vec();
+        }
+        if !changes.is_empty() {
+            let name = manifest_name(version);
+            let path = self.folder.join(&name);
+            let bytes = manifest::encode(&changes, version, &self.columns, &path)?;
+            files::write(&*self.storage, &path, &bytes)?;
+            let at = self.at(&name);
+            manifests.push(ManifestFile::new(at, bytes.len(), version, &changes));
+        }
+        let path = self.folder.join(list_name(version));
+        let bytes = manifest::encode_list(&manifests, version, parent, &path)?;
+        files::write(&*self.storage, &path, &bytes)?;
+        Ok(manifests)
     }
 
     /// Gives a version its name and lets the hint point to it.

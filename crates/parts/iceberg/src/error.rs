@@ -56,3 +56,10 @@ pub enum Error {
     #[error(transparent)]
     DataFile(#[from] ReadError),
 }
+
+impl Error {
+    /// Whether the cause may go away by itself, such as a full disk.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Error::Io(_))
+    }
+}

@@ -105,6 +105,12 @@ pub(crate) struct Changes<'a> {
     pub(crate) deleted: Vec<&'a LiveFile>,
 }
 
+impl Changes<'_> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.existing.is_empty() && self.deleted.is_empty()
+    }
+}
+
 impl FileEntry {
     /// A data file, with what its footer says of the columns.
     pub(crate) fn new(

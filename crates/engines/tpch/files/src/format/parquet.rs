@@ -20,15 +20,17 @@ use crate::job;
 pub(crate) type Parquet = Ours<Layout, Own>;
 
 impl Parquet {
-    /// The files of a table. With `field_ids` their schema numbers the columns.
+    /// The files of a table. Those `for_iceberg` number the columns, and have encodings that its
+    /// readers know.
     pub(crate) fn new(
         table: Table,
         chosen: &job::Layout,
-        field_ids: bool,
+        for_iceberg: bool,
         source: Own,
     ) -> Result<Parquet, Error> {
         let options = Options {
-            field_ids,
+            field_ids: for_iceberg,
+            plain_text: for_iceberg,
             ..options(table, chosen)?
         };
         let layout = Layout::new(&fields::table_fields(table), options)
