@@ -92,7 +92,7 @@ fn a_commit_that_failed_is_made_good_by_the_next_one_of_the_same_program() {
             continue;
         };
         for (done, files) in STATES.iter().enumerate() {
-            // Whoever commits has what failed in its next state, too.
+            // A state has all files, so the next commit repeats what failed.
             let _ = commit(&mut catalogue, &state(done as u64 + 1, files));
         }
         commit(&mut catalogue, &state(9, &["a", "e"])).unwrap();
