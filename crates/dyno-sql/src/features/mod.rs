@@ -27,8 +27,8 @@ use solar::DailyIndices;
 /// Spots that were reported within the same second are ordered by their number, so that the same
 /// table always makes the same set.
 ///
-/// A table with Iceberg metadata has wider types. The casts bring them back, and vanish from the plan
-/// of any other table.
+/// A table with Iceberg metadata has wider types. The casts bring them back, and vanish from the
+/// plan of any other table.
 const SPOTS: &str = "SELECT arrow_cast(id, 'UInt64') AS id, \
                      arrow_cast(timestamp, 'Timestamp(Millisecond, Some(\"UTC\"))') AS timestamp, \
                      grid, reporter_grid, band, arrow_cast(power, 'Int8') AS power, \

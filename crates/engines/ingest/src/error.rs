@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// The result of everything here.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong. With any variant but [`Error::Iceberg`] the committed table is as it was before
-/// the call.
+/// What can go wrong. With any variant but [`Error::Iceberg`] the committed table is as it was
+/// before the call.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A system call failed; repeat the command once its cause is repaired.
