@@ -85,6 +85,13 @@ pub use txn_check::{
 };
 pub use watch::WatchArgs;
 
+/// The catalogues whose metadata can be written beside Parquet files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Catalog {
+    /// Iceberg, format version 2, read by the path of the table
+    Iceberg,
+}
+
 /// Five data engines, and the lab that measures how close they come to the machine's limits
 #[derive(Debug, Parser)]
 #[command(

@@ -18,6 +18,9 @@ pub(super) const INDICES: [(&str, &str); 4] = [
     ("ap", "ap_daily"),
 ];
 
+/// The time of a row in milliseconds: a table with Iceberg metadata has microseconds.
+const MOMENT: &str = "arrow_cast(timestamp, 'Timestamp(Millisecond, Some(\"UTC\"))')";
+
 /// Days of a table that are read. A table since 1818 has 76,000; a table with more than this is not
 /// one of days, and its values shall not fill the memory.
 const DAYS_MAX: usize = 1_000_000;
@@ -40,7 +43,7 @@ impl DailyIndices {
             // A day ends at midnight UTC. Times before 1970 are negative, so the division must
             // round down and not towards zero.
             let sql = format!(
-                "SELECT CAST(floor(CAST(CAST(timestamp AS BIGINT) AS DOUBLE) / 86400000) AS BIGINT) \
+                "SELECT CAST(floor(CAST(CAST({MOMENT} AS BIGINT) AS DOUBLE) / 86400000) AS BIGINT) \
                  AS day, avg(CAST(value AS DOUBLE)) AS value FROM solar \
                  WHERE \"index\" = '{index}' AND value IS NOT NULL GROUP BY 1"
             );

@@ -6,10 +6,10 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use dyno_ingest_feeds::Feed;
 
-use super::BenchArgs;
 use super::IngestServeArgs;
 use super::feeds::{CollectArgs, FetchArgs, all_archives, all_feeds, feed};
 use super::watch::WatchArgs;
+use super::{BenchArgs, Catalog};
 use crate::units::{bytes, count_from_one, duration, one_or_more, share};
 
 #[derive(Debug, ClapArgs)]
@@ -104,6 +104,7 @@ pub struct GenerateArgs {
   dyno ingest load archives/*.csv.gz --into clickhouse://loader@db1:8123/wspr.bronze
   dyno ingest load archives/*.csv.gz --into https://db1,db2/wspr.bronze --cluster pair
   dyno ingest load days/*.zip --into spots --feed rbn
+  dyno ingest load archives/*.csv.gz --into spots --catalog iceberg
 
 Files may be .csv.gz, .csv, .zip or .parquet; the first bytes decide, not the name. Parquet pages \
 may be stored, or compressed with SNAPPY, ZSTD or LZ4.
@@ -137,6 +138,9 @@ pub struct LoadArgs {
     /// Load the one input as ARCHIVE, instead of what its name says
     #[arg(long = "as", value_name = "ARCHIVE")]
     pub identity: Option<String>,
+    /// Describe the table in CATALOG too; a table that has it keeps it up to date
+    #[arg(long, value_enum, value_name = "CATALOG")]
+    pub catalog: Option<Catalog>,
     /// Decompress .gz and .zip with DECODER
     #[arg(long, value_enum, value_name = "DECODER", default_value = "native")]
     pub inflate: Inflate,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use dyno_tpch_files::{Compression, Format, Mode, SinkKind, Split};
 
-use super::TpchBenchArgs;
+use super::{Catalog, TpchBenchArgs};
 use crate::units::{bytes, count, one_or_more};
 
 #[derive(Debug, ClapArgs)]
@@ -40,6 +40,7 @@ pub enum TpchCommand {
   dyno tpch gen --sf 100 --part 3/16 --out /mnt/tpch
   dyno tpch gen --sf 1 --format tbl --tables nation --sink stdout
   dyno tpch gen --sf 1 --column l_comment=zstd:3,plain --out tpch
+  dyno tpch gen --sf 1 --out tpch --catalog iceberg
 
 Files are DIR/lineitem.parquet, or DIR/lineitem/lineitem.3.parquet for part 3. A file gets its \
 name when it is complete and on stable storage. Run the same command again to continue: it keeps \
@@ -57,6 +58,9 @@ pub struct TpchGenArgs {
     /// Replace files that exist
     #[arg(long)]
     pub overwrite: bool,
+    /// Describe each table in CATALOG too
+    #[arg(long, value_enum, value_name = "CATALOG")]
+    pub catalog: Option<Catalog>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 use dyno_ingest_feeds::Feed;
 
 use super::feeds::feed;
-use super::{LogArgs, PubsubPlaceArgs, ServerLoadArgs};
+use super::{Catalog, LogArgs, PubsubPlaceArgs, ServerLoadArgs};
 use crate::units::{bytes, count, duration, one_or_more, share};
 
 #[derive(Debug, ClapArgs)]
@@ -39,6 +39,9 @@ pub struct WatchArgs {
     /// Read lines of FEED [default: detected in files; psk from mqtt://, wspr from pubsub://]
     #[arg(long, value_name = "FEED", value_parser = feed())]
     pub feed: Option<&'static Feed>,
+    /// Describe the table in CATALOG too; a table that has it keeps it up to date
+    #[arg(long, value_enum, value_name = "CATALOG")]
+    pub catalog: Option<Catalog>,
     /// Stop when everything that is there now is in the table
     #[arg(long)]
     pub once: bool,

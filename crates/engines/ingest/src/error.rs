@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 /// The result of everything here.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong. With any variant the committed table is as it was before the call.
+/// What can go wrong. With any variant but [`Error::Iceberg`] the committed table is as it was
+/// before the call.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A system call failed; repeat the command once its cause is repaired.
@@ -78,6 +79,15 @@ pub enum Error {
         first: Option<(u64, String)>,
         /// The file or table with the bad rows.
         quarantine: PathBuf,
+    },
+    /// The Iceberg metadata of the table cannot be written. What was committed stays committed, and
+    /// the next load writes the metadata that is missing.
+    #[error("Iceberg metadata of {}: {source}", table.display())]
+    Iceberg {
+        /// The table's directory.
+        table: PathBuf,
+        /// The reason, and often what to do.
+        source: dyno_iceberg::Error,
     },
     /// The database that archives are loaded into refused or did not answer; its error says what to
     /// do.

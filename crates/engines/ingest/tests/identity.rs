@@ -272,11 +272,11 @@ fn a_manifest_that_is_not_ours_is_refused_by_name() {
     loaded_rows(&load_file(&archive, &table, &lenient()));
     let path = table.join("manifest.json");
     let good = fs::read_to_string(&path).unwrap();
-    let newer = good.replace("\"version\": 1", "\"version\": 3");
+    let newer = good.replace("\"version\": 1", "\"version\": 4");
     for (text, words) in [
         (
             newer.as_str(),
-            "it has version 3, this program reads versions 1 to 2",
+            "it has version 4, this program reads versions 1 to 3",
         ),
         (
             "{\"magic\": \"other\", \"version\": 1}",

@@ -15,7 +15,7 @@ use dyno_report::{counted, quantity};
 use dyno_suite::Stop;
 use serde_json::{Value, json};
 
-use super::{all_threads, clickhouse};
+use super::{all_threads, clickhouse, set_catalog};
 use crate::args::{Inflate, LoadArgs};
 use crate::exit::Exit;
 use crate::progress::WorkBar;
@@ -39,6 +39,7 @@ pub fn run(args: &LoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
         refuse_other_feeds(&args.files)?;
     }
     let (inputs, bytes) = inputs(&args.files)?;
+    set_catalog(&args.into, args.catalog)?;
     let report = watched(inputs, bytes, args, &options, stop)?;
     for archive in &report.archives {
         for warning in &archive.warnings {

@@ -13,11 +13,14 @@ mod serve;
 mod status;
 mod watch;
 
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use anyhow::bail;
+use dyno_ingest::table::{self, TableWriter};
 use dyno_suite::Stop;
 
-use crate::args::{IngestArgs, IngestCommand};
+use crate::args::{Catalog, IngestArgs, IngestCommand};
 use crate::exit::Exit;
 
 pub fn run(args: &IngestArgs, stop: &Stop) -> anyhow::Result<Exit> {
@@ -34,6 +37,19 @@ pub fn run(args: &IngestArgs, stop: &Stop) -> anyhow::Result<Exit> {
         IngestCommand::Fetch(args) => fetch::run(args, stop),
         IngestCommand::Bench(args) => bench::run(args, stop),
     }
+}
+
+/// Gives the table in `into` the catalogue that the caller asks for; a table that has it keeps it
+/// without being asked.
+fn set_catalog(into: &Path, catalog: Option<Catalog>) -> anyhow::Result<()> {
+    let Some(Catalog::Iceberg) = catalog else {
+        return Ok(());
+    };
+    if clickhouse::address(into)?.is_some() {
+        bail!("--catalog is for a directory, not for --into clickhouse://...");
+    }
+    TableWriter::open(into)?.set_catalog(table::Catalog::Iceberg)?;
+    Ok(())
 }
 
 /// Threads to use when the caller does not say how many.

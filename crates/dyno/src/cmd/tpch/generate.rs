@@ -25,6 +25,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub fn run(args: &TpchGenArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let mut job = job(&args.what)?;
     job.overwrite = args.overwrite;
+    job.iceberg = args.catalog.is_some();
     job.split = match (args.part, args.parts) {
         (Some(part), _) => part,
         (None, Some(parts)) => Split::Parts(parts),

@@ -11,6 +11,7 @@ use std::time::Instant;
 use dyno_formats::parquet_write::{self, Column, Field, FileWriter};
 use parking_lot::Mutex;
 
+use super::iceberg::{Iceberg, Types};
 use super::quarantine::Quarantine;
 use super::report::StageSeconds;
 use super::target::{Before, Chunk, Committed, Stage, StoredArchive, Target};
@@ -44,41 +45,58 @@ pub trait RowGroups {
 
 /// A directory that is open for writing.
 pub struct Directory<F> {
-    writer: Mutex<TableWriter>,
+    open: Mutex<Open>,
+    types: Types,
     row_groups: F,
 }
 
-impl<R: RowGroups, F: Fn() -> R> Directory<F> {
-    /// Opens the table in `table`; `row_groups` makes the encoder of each archive.
+/// The table and what follows its manifest.
+struct Open {
+    writer: TableWriter,
+    iceberg: Option<Iceberg>,
+}
+
+impl<R: RowGroups, F: Fn(Types) -> R> Directory<F> {
+    /// Opens the table in `table`; `row_groups` makes the encoder of each archive, for the types
+    /// that its files have.
     ///
     /// # Errors
-    /// [`Error::Locked`], [`Error::Manifest`], [`Error::Io`].
+    /// [`Error::Locked`], [`Error::Manifest`], [`Error::Refused`], [`Error::Iceberg`],
+    /// [`Error::Io`].
     pub fn open(table: &Path, row_groups: F) -> Result<Self> {
-        let writer = Mutex::new(TableWriter::open(table)?);
-        Ok(Directory { writer, row_groups })
+        let writer = TableWriter::open(table)?;
+        let types = Types::of_table(writer.manifest());
+        let encoder = row_groups(types);
+        let iceberg = Iceberg::open(&writer, encoder.feed(), &encoder.fields())?;
+        Ok(Directory {
+            open: Mutex::new(Open { writer, iceberg }),
+            types,
+            row_groups,
+        })
     }
 }
 
-impl<R: RowGroups + 'static, F: Fn() -> R + Sync> Target<R::Chunk> for Directory<F> {
+impl<R: RowGroups + 'static, F: Fn(Types) -> R + Sync> Target<R::Chunk> for Directory<F> {
     fn stored(&self, archive: &str) -> Result<Option<StoredArchive>> {
         Ok(self
-            .writer
+            .open
             .lock()
+            .writer
             .whole(archive)
             .map(StoredArchive::from_archive))
     }
 
     fn stage<'a>(&'a self, archive: &str, source: &Path) -> Result<Box<dyn Stage<R::Chunk> + 'a>> {
-        let encoder = (self.row_groups)();
+        let encoder = (self.row_groups)(self.types);
         // Only the names are chosen here. Each file is created with its first row, so that an
         // archive without one leaves no empty file.
-        let writer = self.writer.lock();
+        let writer = &self.open.lock().writer;
         let relative = writer.staging_name("data", archive, "parquet");
         let quarantine_relative = writer.staging_name("quarantine", archive, "ndjson");
         let file_path = writer.table().join(&relative);
         let quarantine = Quarantine::new(writer.table().join(&quarantine_relative), source);
         Ok(Box::new(FileStage {
-            writer: &self.writer,
+            open: &self.open,
             archive: archive.to_owned(),
             relative,
             file_path,
@@ -92,13 +110,19 @@ impl<R: RowGroups + 'static, F: Fn() -> R + Sync> Target<R::Chunk> for Directory
     }
 
     fn finish(&self) -> Result<()> {
-        self.writer.lock().remove_unnamed()
+        let open = self.open.lock();
+        match open.iceberg {
+            None => open.writer.remove_unnamed(),
+            // Readers of Iceberg take no lock. Files of the snapshot before stay for them until the
+            // next load.
+            Some(_) => Ok(()),
+        }
     }
 }
 
 /// Writes rows as row groups to the staged file.
 struct FileStage<'a, R> {
-    writer: &'a Mutex<TableWriter>,
+    open: &'a Mutex<Open>,
     archive: String,
     relative: String,
     file_path: PathBuf,
@@ -173,7 +197,11 @@ impl<R: RowGroups> Stage<R::Chunk> for FileStage<'_, R> {
 
     fn reject(mut self: Box<Self>) -> Result<PathBuf> {
         self.quarantine.finish()?;
-        let kept = self.writer.lock().rejected_path(&self.quarantine_relative);
+        let kept = self
+            .open
+            .lock()
+            .writer
+            .rejected_path(&self.quarantine_relative);
         self.quarantine.keep_as(&kept)?;
         Ok(kept)
     }
@@ -189,7 +217,8 @@ impl<R: RowGroups> Stage<R::Chunk> for FileStage<'_, R> {
         let table_bytes = file.as_ref().map_or(0, |file| file.bytes);
         // Both files are durable before the lock is taken, because a sync takes long and other
         // archives can commit meanwhile.
-        let mut writer = self.writer.lock();
+        let mut open = self.open.lock();
+        let Open { writer, iceberg } = &mut *open;
         let before = match writer.manifest().archives.contains_key(&self.archive) {
             false => Before::Nothing,
             true if writer.whole(&self.archive).is_some() => Before::Earlier,
@@ -204,6 +233,9 @@ impl<R: RowGroups> Stage<R::Chunk> for FileStage<'_, R> {
             bad_rows: self.quarantine.rows(),
             quarantine: quarantined.then(|| self.quarantine_relative.clone()),
         })?;
+        if let Some(iceberg) = iceberg {
+            iceberg.follow(writer.manifest())?;
+        }
         stages.write += begun.elapsed().as_secs_f64();
         Ok(Committed {
             rows: self.rows,

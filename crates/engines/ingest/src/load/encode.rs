@@ -3,6 +3,7 @@
 use dyno_formats::parquet_write::{self, Bounds, Column, Dictionary, Field, Logical};
 
 use super::directory::RowGroups;
+use super::iceberg::Types;
 use crate::contract::{COLUMNS, FIELDS, MODE, band_of};
 use crate::scan::{Columns, Strings};
 use crate::table::WSPR;
@@ -13,11 +14,13 @@ fn fields() -> Vec<Field> {
         name,
         logical: Logical::Integer { bits, signed },
         nullable: false,
+        id: None,
     };
     let text = |name| Field {
         name,
         logical: Logical::Text,
         nullable: false,
+        id: None,
     };
     vec![
         integer("id", 64, false),
@@ -25,6 +28,7 @@ fn fields() -> Vec<Field> {
             name: "timestamp",
             logical: Logical::TimestampMillis,
             nullable: false,
+            id: None,
         },
         text("reporter"),
         text("reporter_grid"),
@@ -45,8 +49,8 @@ fn fields() -> Vec<Field> {
 }
 
 /// Encodes one row group after the other, and reuses its memory.
-#[derive(Default)]
 pub(super) struct Encoder {
+    types: Types,
     columns: Vec<Column>,
     wide: Vec<i64>,
     codes: Vec<u32>,
@@ -61,7 +65,7 @@ impl RowGroups for Encoder {
     }
 
     fn fields(&self) -> Vec<Field> {
-        fields()
+        self.types.fields(fields())
     }
 
     fn about(&self) -> Vec<(String, String)> {
@@ -70,17 +74,45 @@ impl RowGroups for Encoder {
 
     fn encode(&mut self, rows: &Columns) -> Result<&[Column], parquet_write::Error> {
         self.columns.resize_with(COLUMNS.len(), Column::default);
-        self.ids_and_times(rows);
+        self.ids_and_times(rows)?;
         self.texts(rows);
         self.small_integers(rows);
-        self.frequency_and_band(rows);
+        self.frequency_and_band(rows)?;
         self.constants(rows.len());
         Ok(&self.columns)
     }
 }
 
 impl Encoder {
-    fn ids_and_times(&mut self, rows: &Columns) {
+    pub(super) fn new(types: Types) -> Encoder {
+        Encoder {
+            types,
+            columns: Vec::new(),
+            wide: Vec::new(),
+            codes: Vec::new(),
+            small: SmallIntegers::default(),
+        }
+    }
+
+    /// Refuses a number that the type of its column cannot hold.
+    fn check(&self, column: &'static str, numbers: &[u64]) -> Result<(), parquet_write::Error> {
+        let beyond = |&&number: &&u64| i64::try_from(number).is_err();
+        match numbers
+            .iter()
+            .find(beyond)
+            .filter(|_| self.types == Types::Iceberg)
+        {
+            Some(number) => Err(parquet_write::Error::OutOfRange {
+                column,
+                value: number.to_string(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn ids_and_times(&mut self, rows: &Columns) -> Result<(), parquet_write::Error> {
+        self.check("id", &rows.id)?;
+        let per_second = 1000 * self.types.per_millisecond();
         let wide = &mut self.wide;
         wide.clear();
         wide.extend(rows.id.iter().map(|&id| id as i64));
@@ -89,10 +121,12 @@ impl Encoder {
         wide.extend(
             rows.timestamp
                 .iter()
-                .map(|&seconds| i64::from(seconds) * 1000),
+                .map(|&seconds| i64::from(seconds) * per_second),
         );
-        let millis = rows.timestamp.iter().map(|&s| u64::from(s) * 1000);
-        self.columns[at("timestamp")].delta(wide, wide_bounds(millis));
+        let times = wide.iter().map(|&time| time as u64);
+        let bounds = wide_bounds(times);
+        self.columns[at("timestamp")].delta(wide, bounds);
+        Ok(())
     }
 
     fn texts(&mut self, rows: &Columns) {
@@ -109,6 +143,10 @@ impl Encoder {
     }
 
     fn small_integers(&mut self, rows: &Columns) {
+        let distances = match self.types {
+            Types::Own => Stored::Unsigned,
+            Types::Iceberg => Stored::Wide,
+        };
         let Encoder { columns, small, .. } = self;
         for (name, values) in [
             ("snr", &rows.snr),
@@ -116,18 +154,19 @@ impl Encoder {
             ("drift", &rows.drift),
         ] {
             let values = values.iter().map(|&v| i32::from(v));
-            small.encode(&mut columns[at(name)], values, Sign::Signed);
+            small.encode(&mut columns[at(name)], values, Stored::Signed);
         }
         let distance = rows.distance.iter().map(|&v| v as i32);
-        small.encode(&mut columns[at("distance")], distance, Sign::Unsigned);
+        small.encode(&mut columns[at("distance")], distance, distances);
         let azimuth = rows.azimuth.iter().map(|&v| i32::from(v));
-        small.encode(&mut columns[at("azimuth")], azimuth, Sign::Unsigned);
+        small.encode(&mut columns[at("azimuth")], azimuth, Stored::Unsigned);
         let code = rows.code.iter().map(|&v| i32::from(v));
-        small.encode(&mut columns[at("code")], code, Sign::Unsigned);
+        small.encode(&mut columns[at("code")], code, Stored::Unsigned);
     }
 
-    fn frequency_and_band(&mut self, rows: &Columns) {
+    fn frequency_and_band(&mut self, rows: &Columns) -> Result<(), parquet_write::Error> {
         let hertz = rows.dictionaries.frequency.values();
+        self.check("frequency", hertz)?;
         let plain: Vec<u8> = hertz.iter().flat_map(|hz| hz.to_le_bytes()).collect();
         // The dictionary may hold frequencies that only earlier row groups used. So the bounds
         // enclose the values of this one but need not occur in it.
@@ -144,7 +183,8 @@ impl Encoder {
         let bands: Vec<i32> = hertz.iter().map(|&hz| band_of(hz)).collect();
         let of_rows = rows.frequency.iter().map(|&code| bands[code as usize]);
         let band = &mut self.columns[at("band")];
-        self.small.encode(band, of_rows, Sign::Signed);
+        self.small.encode(band, of_rows, Stored::Signed);
+        Ok(())
     }
 
     /// Encodes the columns that have one value in all rows.
@@ -207,11 +247,35 @@ pub fn encode_strings(column: &mut Column, strings: &Strings, codes: &[u32]) {
     column.dictionary(dictionary, codes, (!strings.is_empty()).then_some(bounds));
 }
 
-/// How a reader orders the values of a column.
+/// How the values of a column are stored, and so how a reader orders them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sign {
+enum Stored {
+    /// In 32 bits, with a sign.
     Signed,
+    /// In 32 bits, without a sign.
     Unsigned,
+    /// In 64 bits; they are given like unsigned ones.
+    Wide,
+}
+
+impl Stored {
+    fn plain(self, value: i32, out: &mut Vec<u8>) {
+        match self {
+            Stored::Signed | Stored::Unsigned => out.extend_from_slice(&value.to_le_bytes()),
+            Stored::Wide => out.extend_from_slice(&i64::from(value as u32).to_le_bytes()),
+        }
+    }
+
+    fn bounds(self, min: i32, max: i32) -> Bounds {
+        let mut bounds = Bounds {
+            min: Vec::new(),
+            max: Vec::new(),
+            exact: true,
+        };
+        self.plain(min, &mut bounds.min);
+        self.plain(max, &mut bounds.max);
+        bounds
+    }
 }
 
 /// Integers of a small range, encoded as codes by a look-up table, in the order of the values.
@@ -230,7 +294,7 @@ impl SmallIntegers {
         &mut self,
         column: &mut Column,
         values: impl Iterator<Item = i32> + Clone,
-        sign: Sign,
+        stored: Stored,
     ) {
         const ABSENT: u32 = 0;
         const PRESENT: u32 = 1;
@@ -240,16 +304,17 @@ impl SmallIntegers {
                 (min.min(value), max.max(value))
             });
         // Unsigned values that look negative here are not in order, so the column gets no bounds.
-        let ordered = min <= max && (sign == Sign::Signed || min >= 0);
-        let bounds = ordered.then(|| Bounds {
-            min: min.to_le_bytes().into(),
-            max: max.to_le_bytes().into(),
-            exact: true,
-        });
+        let ordered = min <= max && (stored == Stored::Signed || min >= 0);
+        let bounds = ordered.then(|| stored.bounds(min, max));
         let range = i64::from(max) - i64::from(min) + 1;
         if range > Self::RANGE {
-            let values: Vec<i32> = values.collect();
-            column.plain_i32(&values, bounds);
+            if stored == Stored::Wide {
+                let values: Vec<i64> = values.map(|value| i64::from(value as u32)).collect();
+                column.delta(&values, bounds);
+            } else {
+                let values: Vec<i32> = values.collect();
+                column.plain_i32(&values, bounds);
+            }
             return;
         }
         // One pass marks the values that occur, and the loop below numbers them by size. So the
@@ -263,8 +328,7 @@ impl SmallIntegers {
         let mut distinct = 0;
         for (offset, slot) in self.table.iter_mut().enumerate() {
             if *slot == PRESENT {
-                self.plain
-                    .extend_from_slice(&(min + offset as i32).to_le_bytes());
+                stored.plain(min + offset as i32, &mut self.plain);
                 *slot = distinct;
                 distinct += 1;
             }

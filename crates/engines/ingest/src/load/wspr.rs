@@ -25,7 +25,7 @@ const LEAST_ROWS: usize = 16 * 1024;
 pub fn spots_in(table: &Path) -> Opening<'_, Columns> {
     Opening {
         each_bytes: BYTES_PER_ROW,
-        open: Box::new(|| Ok(Box::new(Directory::open(table, Encoder::default)?))),
+        open: Box::new(|| Ok(Box::new(Directory::open(table, Encoder::new)?))),
     }
 }
 

@@ -12,10 +12,15 @@ use super::{Position, span, sync_directory};
 use crate::{Error, Result};
 
 /// The newest version that this program reads and writes; a newer one is refused by name.
-pub const MANIFEST_VERSION: u32 = 2;
+pub const MANIFEST_VERSION: u32 = 3;
 /// The version of a table with only WSPR, so that programs which know no other feed can still read
 /// it.
 const WSPR_ONLY_VERSION: u32 = 1;
+/// The version of a table with other feeds.
+const FEEDS_VERSION: u32 = 2;
+/// The version of a table with a catalogue, which a program that does not know it would let fall
+/// behind.
+const CATALOGUE_VERSION: u32 = 3;
 
 /// The feed of archives that do not name one.
 pub const WSPR: &str = "wspr";
@@ -30,8 +35,19 @@ pub struct Manifest {
     version: u32,
     /// Increases by one with every commit.
     pub generation: u64,
+    /// The catalogue that describes the table to other programs, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalog: Option<Catalog>,
     /// The ledger: maps an archive's identity (`wspr/2023-01`) to what the table has of it.
     pub archives: BTreeMap<String, Archive>,
+}
+
+/// A form in which a table is described to other programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Catalog {
+    /// Iceberg metadata in the table's folder `metadata`. The data files have the types of Iceberg.
+    Iceberg,
 }
 
 /// What the table has of one archive.
@@ -142,6 +158,7 @@ impl Default for Manifest {
             magic: MAGIC.to_owned(),
             version: WSPR_ONLY_VERSION,
             generation: 0,
+            catalog: None,
             archives: BTreeMap::new(),
         }
     }
@@ -173,7 +190,7 @@ impl Manifest {
             )));
         }
         match value.get("version").and_then(serde_json::Value::as_u64) {
-            Some(1..=2) => {}
+            Some(1..=3) => {}
             Some(v) => {
                 return Err(wrong(format!(
                     "it has version {v}, this program reads versions 1 to {MANIFEST_VERSION}"
@@ -189,11 +206,22 @@ impl Manifest {
     /// Replaces what the table has of one archive.
     pub(super) fn insert(&mut self, identity: String, archive: Archive) {
         self.archives.insert(identity, archive);
+        self.set_version();
+    }
+
+    /// Gives the table a catalogue.
+    pub(super) fn set_catalog(&mut self, catalog: Catalog) {
+        self.catalog = Some(catalog);
+        self.set_version();
+    }
+
+    /// States the oldest version that has all that is in the manifest.
+    fn set_version(&mut self) {
         let others = self.archives.values().any(|a| a.feed != WSPR);
-        self.version = if others {
-            MANIFEST_VERSION
-        } else {
-            WSPR_ONLY_VERSION
+        self.version = match (self.catalog, others) {
+            (Some(_), _) => CATALOGUE_VERSION,
+            (None, true) => FEEDS_VERSION,
+            (None, false) => WSPR_ONLY_VERSION,
         };
     }
 

@@ -6,6 +6,7 @@
 //! DIR/readers.lock                  held, shared, by every open snapshot
 //! DIR/data/ARCHIVE.GENERATION.parquet
 //! DIR/quarantine/ARCHIVE.GENERATION.ndjson
+//! DIR/metadata/                     Iceberg metadata, if the table has that catalogue
 //! ```
 //!
 //! A file that no manifest names does not exist for a reader: it is what a killed load left, and
@@ -17,7 +18,9 @@ mod snapshot;
 mod span;
 mod writer;
 
-pub use manifest::{Archive, Damage, DataFile, MANIFEST_VERSION, Manifest, SourceIdentity, WSPR};
+pub use manifest::{
+    Archive, Catalog, Damage, DataFile, MANIFEST_VERSION, Manifest, SourceIdentity, WSPR,
+};
 pub use snapshot::Snapshot;
 pub use span::{Position, Span, stream_name};
 pub use writer::{Staged, TableWriter};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::lock::Lock;
-use super::{Archive, DataFile, Manifest, SourceIdentity, span, sync_directory};
+use super::{Archive, Catalog, DataFile, Manifest, SourceIdentity, span, sync_directory};
 use crate::{Error, Result};
 
 /// The one writer of a table; others are refused while it exists.
@@ -69,8 +69,36 @@ impl TableWriter {
             in_doubt: false,
             _lock: lock,
         };
-        writer.remove_unnamed()?;
+        // Metadata of a catalogue may name files that are not in the manifest any more, if a load
+        // was killed between the two. They stay until its owner has mended it.
+        if writer.manifest.catalog.is_none() {
+            writer.remove_unnamed()?;
+        }
         Ok(writer)
+    }
+
+    /// Gives the table a catalogue, which every load from now on keeps up to date.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if there are archives that were loaded without it, because their files
+    /// have other types; [`Error::Io`].
+    pub fn set_catalog(&mut self, catalog: Catalog) -> Result<()> {
+        if self.manifest.catalog == Some(catalog) {
+            return Ok(());
+        }
+        if !self.manifest.archives.is_empty() {
+            return Err(Error::Refused {
+                path: self.table.clone(),
+                reason: "its archives were loaded without a catalogue, and their files have types \
+                         that Iceberg lacks; load them into a new table with --catalog iceberg"
+                    .to_owned(),
+            });
+        }
+        let mut next = self.manifest.clone();
+        next.set_catalog(catalog);
+        next.commit(&self.table)?;
+        self.manifest = next;
+        Ok(())
     }
 
     /// The manifest of the last commit.

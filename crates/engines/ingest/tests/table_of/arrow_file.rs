@@ -8,6 +8,7 @@ use arrow::array::{
     ArrayRef, AsArray, Int8Array, Int32Array, RecordBatch, StringArray, TimestampMicrosecondArray,
     UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{
     DataType, Field, Int8Type, Int32Type, Schema, TimeUnit, TimestampMillisecondType, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
@@ -30,13 +31,48 @@ pub fn read(path: &Path) -> Vec<Row> {
         .map(|field| field.name().clone())
         .collect();
     assert_eq!(names, COLUMNS);
-    let millis = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
-    assert_eq!(reader.schema().field(1).data_type(), &millis);
+    // The columns of an Iceberg table are numbered, and have wider types for the same values.
+    let is_numbered = !reader.schema().field(0).metadata().is_empty();
+    let own = own_schema();
+    if !is_numbered {
+        let found = reader
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| field.data_type());
+        assert!(found.eq(own.fields().iter().map(|field| field.data_type())));
+    }
     let mut rows = Vec::new();
     for batch in reader.build().unwrap() {
+        let batch = batch.unwrap();
+        let columns = batch.columns().iter().zip(own.fields());
+        // A value that does not fit is an error here and not a NULL.
+        let options = CastOptions {
+            safe: false,
+            ..CastOptions::default()
+        };
+        let columns = columns
+            .map(|(column, field)| cast_with_options(column, field.data_type(), &options).unwrap());
+        let batch = RecordBatch::try_new(Arc::clone(&own), columns.collect());
         append(&mut rows, &batch.unwrap());
     }
     rows
+}
+
+/// The columns of a table's files.
+fn own_schema() -> Arc<Schema> {
+    let kind = |name: &str| match name {
+        "id" | "frequency" => DataType::UInt64,
+        "timestamp" => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
+        "snr" | "power" | "drift" => DataType::Int8,
+        "distance" => DataType::UInt32,
+        "azimuth" => DataType::UInt16,
+        "band" => DataType::Int32,
+        "code" | "column_count" => DataType::UInt8,
+        _ => DataType::Utf8,
+    };
+    let field = |name: &str| Field::new(name, kind(name), false);
+    Arc::new(Schema::new(COLUMNS.map(field).to_vec()))
 }
 
 fn append(rows: &mut Vec<Row>, batch: &RecordBatch) {

@@ -110,6 +110,7 @@ impl WatchError {
     pub fn may_pass(&self) -> bool {
         use dyno_ingest::Error;
         match self {
+            WatchError::Ingest(Error::Iceberg { source, .. }) => source.may_pass(),
             WatchError::Ingest(error) => matches!(
                 error,
                 Error::Io { .. } | Error::Locked { .. } | Error::Target(_)

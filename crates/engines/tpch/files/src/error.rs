@@ -72,6 +72,14 @@ pub enum Error {
         /// The reason that the system gives.
         source: io::Error,
     },
+    /// The Iceberg metadata of a table cannot be written. The data files are there.
+    #[error("Iceberg metadata of {table}: {source}")]
+    Iceberg {
+        /// The table that the metadata describes.
+        table: &'static str,
+        /// The reason, and often what to do.
+        source: dyno_iceberg::Error,
+    },
     /// Another program writes this mode, by [`run_in`](crate::run_in).
     #[error("the mode {mode} of {format} files is not made by this program but by dyno-sql")]
     Elsewhere {

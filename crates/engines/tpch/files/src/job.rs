@@ -37,6 +37,8 @@ pub struct Job {
     pub memory_bytes: u64,
     /// Whether existing files, even those that do not belong to this job, are replaced.
     pub overwrite: bool,
+    /// Whether each table gets Iceberg metadata, with the files as its one snapshot.
+    pub iceberg: bool,
     /// The folder or object store for the files.
     #[serde(rename = "place")]
     pub destination: Destination,
@@ -129,6 +131,7 @@ impl Job {
             sink: SinkKind::Auto,
             memory_bytes: 1 << 30,
             overwrite: false,
+            iceberg: false,
             destination: place,
         }
     }
@@ -173,6 +176,33 @@ impl Job {
         }
         if named && self.destination == Destination::Nowhere {
             return refuse("a sink that makes files needs a place for them");
+        }
+        if self.iceberg {
+            self.check_iceberg()?;
+        }
+        Ok(())
+    }
+
+    /// Checks what Iceberg metadata needs of a job.
+    fn check_iceberg(&self) -> Result<(), Error> {
+        let refuse = |reason: &str| Err(Error::Together(reason.to_owned()));
+        if self.layout.format != Format::Parquet {
+            return refuse("--catalog iceberg describes Parquet files: leave --format to parquet");
+        }
+        if self.mode == Mode::Baseline {
+            return refuse(
+                "the library that writes the mode baseline numbers no columns, which --catalog \
+                 iceberg needs: choose the mode zero-copy or true-zero-copy",
+            );
+        }
+        if !matches!(self.destination, Destination::Folder(_)) || self.sink == SinkKind::Null {
+            return refuse("--catalog iceberg describes files in a folder: give one by --out DIR");
+        }
+        if matches!(self.split, Split::Part { .. }) {
+            return refuse(
+                "--catalog iceberg describes whole tables, and --part writes a part of each: write \
+                 all parts by --parts, in the folder where they are",
+            );
         }
         Ok(())
     }

@@ -27,6 +27,7 @@ mod destination;
 mod error;
 mod fields;
 pub mod format;
+mod iceberg;
 mod job;
 mod plan;
 mod progress;
@@ -54,6 +55,7 @@ use format::Orc;
 use format::parquet::Parquet;
 use format::tbl::PlainTbl;
 use format::text::Text;
+use iceberg::Catalogues;
 use run::Run;
 
 /// Writes the files of a job and reports them. Meanwhile `progress` counts, and can be used to stop
@@ -81,7 +83,7 @@ pub fn run(job: &Job, progress: &Progress) -> Result<Report, Error> {
     };
     match (layout.format, mode) {
         (Format::Parquet, _) => run_with(job, progress, |table| {
-            Parquet::new(table, layout, own(mode))
+            Parquet::new(table, layout, job.iceberg, own(mode))
         }),
         (Format::Orc, OwnMode::Coded) => {
             run_with(job, progress, |table| Orc::coded(table, layout, own(mode)))
@@ -109,6 +111,7 @@ pub fn run_with<F: format::Format + Send>(
     let budget = Budget::from_job(job)?;
     let generator = Generator::new(job.scale);
     let target = Target::from_job(job)?;
+    let catalogues = Catalogues::open(job)?;
     // All files are looked at before one is begun, so that a job that must be refused has written
     // nothing.
     let mut kept = Vec::new();
@@ -139,6 +142,7 @@ pub fn run_with<F: format::Format + Send>(
         );
         files.extend(run.all(job.jobs)?);
     }
+    catalogues.commit(&files)?;
     Ok(Report {
         files,
         seconds: begin.elapsed().as_secs_f64(),

@@ -113,6 +113,10 @@ fn settings(job: &Job, part: Option<(u64, u64)>, units_of_piece: u64) -> String 
         text += &format!(" --page-version {}", layout.page_version);
         text += &format!(", groups of {units_of_piece}");
     }
+    if job.iceberg {
+        // The schema of such a file numbers its columns, and its text has simpler encodings.
+        text += " --catalog iceberg";
+    }
     for (column, choice) in &layout.columns {
         text += &format!(" --column {column}={choice}");
     }

@@ -347,7 +347,7 @@ impl ParquetFile {
 }
 
 /// Reads the bytes of the footer, which is found from the end of the file.
-fn footer(source: &Source) -> std::io::Result<Result<Bytes, ReadError>> {
+pub(super) fn footer(source: &Source) -> std::io::Result<Result<Bytes, ReadError>> {
     let refuse = |reason: String| Ok(Err(ReadError::Metadata { reason }));
     // Only the end of the file is looked at. The magic at its front says nothing more, and reading
     // it would cost a second access to the disk.

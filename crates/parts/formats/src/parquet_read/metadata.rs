@@ -155,7 +155,7 @@ impl Metadata {
 /// The element with this number of a list whose fields come one by one. Elements without any field
 /// are made when a later one comes. The list is as long as the file says, which the Thrift reader
 /// has bound by the bytes that follow.
-fn at<T: Default>(list: &mut Vec<T>, number: usize) -> &mut T {
+pub(super) fn at<T: Default>(list: &mut Vec<T>, number: usize) -> &mut T {
     if list.len() <= number {
         list.resize_with(number + 1, T::default);
     }

@@ -31,6 +31,7 @@ mod mapping;
 mod metadata;
 mod pages;
 mod source;
+mod statistics;
 mod thrift;
 mod values;
 
@@ -43,6 +44,7 @@ pub use file::{ColumnKind, ParquetFile};
 pub use hybrid::HybridDecoder;
 pub use ints::{CodedInts, IntReader};
 pub use metadata::{Leaf, Meaning, Physical};
+pub use statistics::{ColumnStatistics, FileStatistics};
 pub use values::ValueReader;
 
 /// The most values of a block that the readers hand out. Codes and values of a block fit together

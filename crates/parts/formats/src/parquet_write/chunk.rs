@@ -151,6 +151,7 @@ impl ChunkWriter {
             (Encoding::Delta, _) => &[How::Delta],
             (Encoding::Prefix, _) => &[How::Prefix],
             (Encoding::Dictionary, _) => &[How::ByHash],
+            (Encoding::Auto, Flat::Text(_)) if self.plan.plain_text => &[How::Plain, How::ByHash],
             (Encoding::Auto, Flat::Text(_)) => &[How::Delta, How::Prefix, How::ByHash],
             (Encoding::Auto, _) => &[How::Delta, How::Plain, How::ByHash],
         };

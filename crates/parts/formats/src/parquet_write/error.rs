@@ -63,6 +63,14 @@ pub enum Error {
         /// How many of these stand behind the point.
         scale: u8,
     },
+    /// The type of the column cannot hold a value.
+    #[error("column {column}: its type cannot hold {value}")]
+    OutOfRange {
+        /// Name of the column.
+        column: &'static str,
+        /// The value.
+        value: String,
+    },
     /// The options request a dictionary, and it has grown too large. Another encoding suits the
     /// column better.
     #[error(

@@ -29,6 +29,8 @@ pub(super) struct ColumnPlan {
     /// not pay.
     pub is_asked: bool,
     pub encoding: Encoding,
+    /// Whether the automatic choice has no deltas and prefixes of text.
+    pub plain_text: bool,
 }
 
 impl Layout {
@@ -56,10 +58,14 @@ impl Layout {
         let columns = fields
             .iter()
             .zip(asked)
-            .map(|(&field, asked)| ColumnPlan::new(field, asked, options.compression));
+            .map(|(&field, asked)| ColumnPlan::new(field, asked, &options));
+        let mut schema: Vec<schema::Field> = fields.iter().map(|&field| field.into()).collect();
+        if options.field_ids {
+            schema::number(&mut schema);
+        }
         Ok(Layout {
             columns: columns.collect::<Result<_>>()?,
-            schema: fields.iter().map(|&field| field.into()).collect(),
+            schema,
             page_version: options.page_version,
             page_index: options.page_index,
             sorted_by: options.sorted_by.iter().map(place).collect::<Result<_>>()?,
@@ -75,7 +81,7 @@ impl Layout {
 }
 
 impl ColumnPlan {
-    fn new(field: Field, asked: ColumnOptions, compression: Compression) -> Result<ColumnPlan> {
+    fn new(field: Field, asked: ColumnOptions, options: &Options) -> Result<ColumnPlan> {
         let is_text = matches!(field.kind, Kind::Text | Kind::Char(_) | Kind::Varchar(_));
         if asked.encoding == Encoding::Prefix && !is_text {
             return Err(Error::Encoding {
@@ -92,13 +98,14 @@ impl ColumnPlan {
                 scale,
             });
         }
-        let compression = asked.compression.unwrap_or(compression);
+        let compression = asked.compression.unwrap_or(options.compression);
         compression.check()?;
         Ok(ColumnPlan {
             field,
             compression,
             is_asked: asked.compression.is_some(),
             encoding: asked.encoding,
+            plain_text: options.plain_text,
         })
     }
 }

@@ -50,7 +50,7 @@ pub use group::{RowGroup, RowGroupWriter};
 pub use hybrid::bits_for;
 pub use layout::Layout;
 pub use options::{ColumnOptions, Compression, Encoding, Options, PageVersion};
-pub use schema::{Field, Logical};
+pub use schema::{Field, Logical, number};
 pub use table::TableWriter;
 
 #[cfg(test)]

@@ -22,6 +22,11 @@ pub struct Options {
     pub sorted_by: Vec<String>,
     /// Key-value metadata for the file's footer.
     pub key_values: Vec<(String, String)>,
+    /// Whether [`Encoding::Auto`] keeps text PLAIN or in a dictionary. The vectorised reader of
+    /// Iceberg in Spark has no other encodings of text.
+    pub plain_text: bool,
+    /// Whether the schema numbers the columns, from 1 in their order, as table formats want it.
+    pub field_ids: bool,
 }
 
 impl Default for Options {
@@ -33,6 +38,8 @@ impl Default for Options {
             columns: Vec::new(),
             sorted_by: Vec::new(),
             key_values: Vec::new(),
+            plain_text: false,
+            field_ids: false,
         }
     }
 }

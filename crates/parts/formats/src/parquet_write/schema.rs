@@ -12,6 +12,9 @@ pub struct Field {
     pub logical: Logical,
     /// Whether rows may be without a value.
     pub nullable: bool,
+    /// The number by which a table format such as Iceberg knows the column whatever its name is;
+    /// `None` if the file is of no such table.
+    pub id: Option<i32>,
 }
 
 /// What a column's values mean. How they are stored follows from it.
@@ -26,6 +29,8 @@ pub enum Logical {
     },
     /// Milliseconds since 1970-01-01 00:00 UTC.
     TimestampMillis,
+    /// Microseconds since 1970-01-01 00:00 UTC.
+    TimestampMicros,
     /// Days since 1970-01-01, negative before that day.
     Date,
     /// Integer of 64 bits that counts units of 10^-`scale`.
@@ -52,6 +57,7 @@ impl Logical {
         match self {
             Logical::Integer { bits: 64, .. }
             | Logical::TimestampMillis
+            | Logical::TimestampMicros
             | Logical::Decimal { .. } => Physical::Int64,
             Logical::Integer { .. } | Logical::Date => Physical::Int32,
             Logical::Text => Physical::ByteArray,
@@ -65,6 +71,7 @@ impl Logical {
             Logical::Decimal { .. } => 5,
             Logical::Date => 6,
             Logical::TimestampMillis => 9,
+            Logical::TimestampMicros => 10,
             Logical::Integer { bits, signed } => {
                 let size = bits.trailing_zeros() as i32 - 3;
                 if signed { 15 + size } else { 11 + size }
@@ -80,10 +87,13 @@ impl Logical {
                 decimal.i32(2, precision.into());
             }),
             Logical::Date => union.structure(6, |_| {}),
-            Logical::TimestampMillis => union.structure(8, |timestamp| {
-                timestamp.bool(1, true);
-                timestamp.structure(2, |unit| unit.structure(1, |_| {}));
-            }),
+            Logical::TimestampMillis | Logical::TimestampMicros => {
+                union.structure(8, |timestamp| {
+                    let unit = 1 + i16::from(self == Logical::TimestampMicros);
+                    timestamp.bool(1, true);
+                    timestamp.structure(2, |union| union.structure(unit, |_| {}));
+                })
+            }
             Logical::Integer { bits, signed } => union.structure(10, |integer| {
                 integer.i8(1, bits as i8);
                 integer.bool(2, signed);
@@ -111,7 +121,15 @@ impl From<columns::Field> for Field {
             name: field.name,
             logical,
             nullable: false,
+            id: None,
         }
+    }
+}
+
+/// Numbers the columns from 1 in their order.
+pub fn number(fields: &mut [Field]) {
+    for (id, field) in (1..).zip(fields) {
+        field.id = Some(id);
     }
 }
 
@@ -126,6 +144,9 @@ impl Field {
         if let Logical::Decimal { precision, scale } = self.logical {
             element.i32(7, scale.into());
             element.i32(8, precision.into());
+        }
+        if let Some(id) = self.id {
+            element.i32(9, id);
         }
         element.structure(10, |union| self.logical.write(union));
     }

@@ -22,16 +22,19 @@ fn fields() -> Vec<Field> {
                 signed: false,
             },
             nullable: false,
+            id: None,
         },
         Field {
             name: "at",
             logical: Logical::TimestampMillis,
             nullable: false,
+            id: None,
         },
         Field {
             name: "call",
             logical: Logical::Text,
             nullable: false,
+            id: None,
         },
         Field {
             name: "snr",
@@ -40,6 +43,7 @@ fn fields() -> Vec<Field> {
                 signed: true,
             },
             nullable: false,
+            id: None,
         },
         Field {
             name: "plain",
@@ -48,6 +52,7 @@ fn fields() -> Vec<Field> {
                 signed: true,
             },
             nullable: false,
+            id: None,
         },
     ]
 }
@@ -253,6 +258,7 @@ fn check_nulls(rows: &[Option<u16>]) {
         name,
         logical,
         nullable: true,
+        id: None,
     };
     let fields = vec![
         field(

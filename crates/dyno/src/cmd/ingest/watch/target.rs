@@ -10,7 +10,7 @@ use dyno_ingest_feeds::Feed;
 use dyno_ingest_watch::{Destination, Table, WatchError};
 
 use crate::args::{ServerLoadArgs, WatchArgs};
-use crate::cmd::ingest::clickhouse;
+use crate::cmd::ingest::{clickhouse, set_catalog};
 
 pub enum WatchTarget<'a> {
     Directory(Table),
@@ -26,6 +26,7 @@ pub struct Server<'a> {
 
 impl WatchTarget<'_> {
     pub fn open(args: &WatchArgs, options: Options) -> anyhow::Result<WatchTarget<'_>> {
+        set_catalog(&args.into, args.catalog)?;
         match clickhouse::address(&args.into)? {
             Some(address) => Ok(WatchTarget::Server(Server {
                 address,
@@ -34,6 +35,7 @@ impl WatchTarget<'_> {
             })),
             None => {
                 clickhouse::refuse_options(&args.server)?;
+                set_catalog(&args.into, args.catalog)?;
                 Ok(WatchTarget::Directory(Table {
                     directory: args.into.clone(),
                     options,

@@ -1,7 +1,7 @@
 //! Encodes columns of rows as the pages of one row group.
 
 use dyno_formats::parquet_write::{self, Bounds, Column, Compression, Dictionary, Field, Logical};
-use dyno_ingest::load::{RowGroups, encode_strings};
+use dyno_ingest::load::{RowGroups, Types, encode_strings};
 use dyno_ingest::scan::Numbers;
 
 use crate::feed;
@@ -16,6 +16,7 @@ fn fields(fields: &[feed::Field]) -> Vec<Field> {
     let fields = fields.iter().map(|field| Field {
         name: field.name,
         nullable: field.nullable,
+        id: None,
         logical: match field.kind {
             Kind::Integer { bits, signed } => Logical::Integer { bits, signed },
             Kind::Moment => Logical::TimestampMillis,
@@ -33,6 +34,7 @@ fn fields(fields: &[feed::Field]) -> Vec<Field> {
 pub(super) struct Encoder {
     feed: &'static str,
     fields: &'static [feed::Field],
+    types: Types,
     columns: Vec<Column>,
     codes: Vec<u32>,
     plain: Vec<u8>,
@@ -46,7 +48,7 @@ impl RowGroups for Encoder {
     }
 
     fn fields(&self) -> Vec<Field> {
-        fields(self.fields)
+        self.types.fields(fields(self.fields))
     }
 
     fn about(&self) -> Vec<(String, String)> {
@@ -62,7 +64,7 @@ impl RowGroups for Encoder {
                 self.columns[at].present(column.present.iter().copied());
             }
             match &column.values {
-                Values::Integers(values) => self.integers(at, field.kind, values),
+                Values::Integers(values) => self.integers(at, field, values)?,
                 Values::Words { codes, words } => {
                     encode_strings(&mut self.columns[at], words, codes);
                 }
@@ -77,18 +79,44 @@ impl RowGroups for Encoder {
 
 impl Encoder {
     /// For archives of `feed`, whose columns are `fields`.
-    pub(super) fn new(feed: &'static str, fields: &'static [feed::Field]) -> Encoder {
+    pub(super) fn new(feed: &'static str, fields: &'static [feed::Field], types: Types) -> Encoder {
         Encoder {
             feed,
             fields,
+            types,
             columns: Vec::new(),
             codes: Vec::new(),
             plain: Vec::new(),
         }
     }
 
-    fn integers(&mut self, at: usize, kind: Kind, values: &[i64]) {
-        let narrow = matches!(kind, Kind::Integer { bits: ..=32, .. });
+    fn integers(
+        &mut self,
+        at: usize,
+        field: &feed::Field,
+        values: &[i64],
+    ) -> Result<(), parquet_write::Error> {
+        let kind = field.kind;
+        let scaled;
+        let values = match (kind, self.types) {
+            (Kind::Moment, Types::Iceberg) => {
+                scaled = microseconds(field.name, values, self.types.per_millisecond())?;
+                &scaled
+            }
+            _ => values,
+        };
+        let narrow = match (kind, self.types) {
+            // Iceberg has no type of 32 bits without a sign.
+            (
+                Kind::Integer {
+                    bits: 32,
+                    signed: false,
+                },
+                Types::Iceberg,
+            ) => false,
+            (Kind::Integer { bits: ..=32, .. }, _) => true,
+            _ => false,
+        };
         let bounds = bounds(values, narrow);
         let column = &mut self.columns[at];
         // Times and their like have too many values for a dictionary, and small differences.
@@ -110,7 +138,23 @@ impl Encoder {
         } else {
             column.delta(values, bounds);
         }
+        Ok(())
     }
+}
+
+fn microseconds(
+    column: &'static str,
+    values: &[i64],
+    per_millisecond: i64,
+) -> Result<Vec<i64>, parquet_write::Error> {
+    let scale = |&value: &i64| {
+        let beyond = || parquet_write::Error::OutOfRange {
+            column,
+            value: value.to_string(),
+        };
+        value.checked_mul(per_millisecond).ok_or_else(beyond)
+    };
+    values.iter().map(scale).collect()
 }
 
 /// The distinct numbers and, in `codes`, the index of each value among them; `None` if they are too

@@ -36,7 +36,7 @@ impl Location for &Path {
         Opening {
             each_bytes: DIRECTORY_COPIES,
             open: Box::new(move || {
-                let encoder = move || encode::Encoder::new(feed, format.fields);
+                let encoder = move |types| encode::Encoder::new(feed, format.fields, types);
                 let directory = Directory::open(self, encoder)?;
                 Ok(Box::new(directory))
             }),

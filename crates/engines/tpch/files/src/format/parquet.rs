@@ -20,8 +20,19 @@ use crate::job;
 pub(crate) type Parquet = Ours<Layout, Own>;
 
 impl Parquet {
-    pub(crate) fn new(table: Table, chosen: &job::Layout, source: Own) -> Result<Parquet, Error> {
-        let options = options(table, chosen)?;
+    /// The files of a table. Those `for_iceberg` number the columns, and have encodings that its
+    /// readers know.
+    pub(crate) fn new(
+        table: Table,
+        chosen: &job::Layout,
+        for_iceberg: bool,
+        source: Own,
+    ) -> Result<Parquet, Error> {
+        let options = Options {
+            field_ids: for_iceberg,
+            plain_text: for_iceberg,
+            ..options(table, chosen)?
+        };
         let layout = Layout::new(&fields::table_fields(table), options)
             .map_err(|e| Error::format(table, e))?;
         Ok(Ours::with(layout, source))
