@@ -17,6 +17,7 @@ mod roles;
 mod schema;
 mod server;
 mod sql;
+mod times;
 mod transactions;
 
 use dyno_pubsub::record::{self, Batch, Run};
