@@ -9,6 +9,7 @@ mod kafka;
 mod manual;
 mod placed;
 mod producing;
+mod queue_front;
 mod queues;
 mod ranges;
 mod reading;
