@@ -142,9 +142,9 @@ impl ToSql for TextBytes<'_> {
     to_sql_checked!();
 }
 
-/// The engine's queue, which claims and acknowledges several messages at a time, and claims the next
-/// ones in the transaction that acknowledges. Acknowledged messages are kept, as the original keeps
-/// them in its archive.
+/// The engine's queue, which claims and acknowledges several messages at a time, and claims the
+/// next ones in the transaction that acknowledges. Acknowledged messages are kept, as the original
+/// keeps them in its archive.
 pub(super) struct EngineQueue {
     pub dsn: Dsn,
     /// Messages claimed in one call.

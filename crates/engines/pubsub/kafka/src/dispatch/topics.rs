@@ -71,8 +71,8 @@ impl Session {
     }
 
     /// Waits until brokers have taken the partitions of new topics, which they do within a moment.
-    /// A client that uses a topic at once would otherwise be told that there is no leader, which some
-    /// clients report as an error.
+    /// A client that uses a topic at once would otherwise be told that there is no leader, which
+    /// some clients report as an error.
     pub(super) fn await_leaders(&self, names: &[String], timeout: Duration) {
         let until = Instant::now() + timeout.min(LEADERS_WITHIN);
         while !names.is_empty() && !self.shared.is_stopping() && Instant::now() < until {
