@@ -122,10 +122,13 @@ DECLARE
     total CONSTANT bigint := row_relatives[cardinality(row_relatives)] + counts[cardinality(counts)];
     range_at bigint;
     awaited_at bigint;
+    latest_before bigint;
 BEGIN
-    UPDATE pubsub.partitions AS s SET next_offset = s.next_offset + total
+    UPDATE pubsub.partitions AS s SET next_offset = s.next_offset + total, span_latest_before = s.span_latest,
+           span_latest = greatest(s.span_latest, (SELECT max(given) FROM unnest(last_times) AS given))
      WHERE s.topic_id = {t} AND s.partition = {p} AND (expected_epoch = 0 OR s.epoch = expected_epoch)
-    RETURNING s.next_offset - total, s.make_at, s.awaited INTO base_offset, range_at, awaited_at;
+    RETURNING s.next_offset - total, s.make_at, s.awaited, s.span_latest_before
+         INTO base_offset, range_at, awaited_at, latest_before;
     IF NOT FOUND THEN
         PERFORM pubsub.refuse_append({t}, {p}, expected_epoch);
     END IF;
@@ -140,7 +143,7 @@ BEGIN
         known := pubsub.advance_producers(
             {t}, {p}, base_offset, producers, first_sequences, last_sequences, relatives);
         IF known IS NOT NULL THEN
-            UPDATE pubsub.partitions AS s SET next_offset = base_offset
+            UPDATE pubsub.partitions AS s SET next_offset = base_offset, span_latest = latest_before
              WHERE s.topic_id = {t} AND s.partition = {p};
             base_offset := NULL;
             RETURN;
@@ -151,9 +154,9 @@ BEGIN
     END IF;
     appended_at := clock_timestamp();
     INSERT INTO pubsub.log_{t}_{p}
-        (base_offset, count, first_time, last_time, appended_at, runs, flags, crc, bytes, body)
+        (base_offset, count, first_time, last_time, span_latest, appended_at, runs, flags, crc, bytes, body)
     SELECT append_{t}_{p}.base_offset + row_relatives[i], counts[i], first_times[i], last_times[i],
-           append_{t}_{p}.appended_at,
+           greatest(latest_before, max(last_times[i]) OVER (ORDER BY i)), append_{t}_{p}.appended_at,
            run_values[run_from[i] : run_to[i]], row_flags[i], crcs[i], body_ends[i] - coalesce(body_ends[i - 1], 0),
            substr(bodies, coalesce(body_ends[i - 1], 0) + 1, body_ends[i] - coalesce(body_ends[i - 1], 0))
       FROM generate_series(1, cardinality(counts)) AS i;

@@ -122,20 +122,3 @@ BEGIN
     PERFORM pubsub.check_kafka_coordinator(group_name, node);
     DELETE FROM pubsub.kafka_groups AS g WHERE g.name = group_name;
 END $$;
-
--- Where the first row begins, or what is left of it from an offset on, that has a record which its producer made at this time
--- or later; NULL if there is none. Producers' times need not grow with the offset, so rows are looked at one after the other.
-CREATE OR REPLACE FUNCTION pubsub.row_from_time(topic int, part int, time_us bigint, from_offset bigint) RETURNS bigint
-LANGUAGE plpgsql STABLE AS $$
-DECLARE
-    lowest bigint;
-    found_at bigint;
-BEGIN
-    SELECT greatest(from_offset, p.first_offset) INTO lowest FROM pubsub.partitions AS p
-     WHERE p.topic_id = topic AND p.partition = part;
-    -- A row has 65535 records at most, so that the index finds the one that holds the lowest offset.
-    EXECUTE format('SELECT greatest(base_offset, $2) FROM pubsub.log_%s_%s WHERE last_time >= $1 '
-        'AND base_offset > $2 - 65536 AND base_offset + count > $2 ORDER BY base_offset LIMIT 1',
-        topic, part) INTO found_at USING time_us, lowest;
-    RETURN found_at;
-END $$;

@@ -15,13 +15,17 @@ END $$;
 
 -- The functions of one queue, with static statements. Claims are numbers: an acknowledgement with the number of
 -- a claim that ran out is refused.
+--
+-- Their plans are made once in a session and stay ({plans}). Left to itself PostgreSQL would make one for each call, which
+-- costs more than carrying it out: a plan for any limit looks dear beside one for a limit of 1. And whatever size the tables
+-- have when the plan is made, it must be good when they are large, which only those by index are.
 CREATE OR REPLACE FUNCTION pubsub.make_queue_functions(queue int) RETURNS void
 LANGUAGE plpgsql AS $make$
 DECLARE
     template CONSTANT text := $template$
 CREATE OR REPLACE FUNCTION pubsub.queue_send_{q}(
     payloads bytea[], message_headers jsonb[], delay_ms bigint) RETURNS bigint[]
-LANGUAGE plpgsql AS $queue$
+LANGUAGE plpgsql {plans} AS $queue$
 DECLARE
     sent bigint[];
 BEGIN
@@ -40,10 +44,23 @@ END $queue$;
 
 -- Messages that were tried too often go to the dead letters; the others come back as a claim. Both are found by one
 -- walk from the oldest visible message: a search for those that were tried too often would read all that wait.
+--
+-- The index keeps the places of messages that are done until it is vacuumed, and a walk from its beginning would pass all of
+-- them. So a session notes how far the front was at its last claim, in a setting of its own, and begins a little before it.
+-- Once a second, or where nothing is found, it begins at the beginning: a transaction that took long to send a message, or
+-- that was rolled back after it claimed one, leaves it behind the front.
 CREATE OR REPLACE FUNCTION pubsub.queue_claim_{q}(most int, claim_ms bigint)
 RETURNS TABLE (message_id bigint, claim bigint, attempts int, sent_at timestamptz, headers jsonb, payload bytea)
-LANGUAGE plpgsql AS $queue$
+LANGUAGE plpgsql {plans} AS $queue$
 DECLARE
+    now_s CONSTANT float8 := date_part('epoch', statement_timestamp());
+    -- Where to begin, and when the last walk began at the beginning, in seconds since 1970.
+    noted CONSTANT float8[] := nullif(current_setting('pubsub.queue_{q}_front', true), '')::float8[];
+    -- A clock that goes back takes the note with it.
+    is_noted CONSTANT boolean := coalesce(now_s BETWEEN noted[2] AND noted[2] + 1, false);
+    walked_s float8 := CASE WHEN is_noted THEN noted[2] ELSE now_s END;
+    walk_from timestamptz := CASE WHEN is_noted THEN to_timestamp(noted[1]) ELSE '-infinity' END;
+    front timestamptz;
     settings pubsub.queues;
     number bigint;
     found_ids bigint[];
@@ -52,15 +69,24 @@ BEGIN
     SELECT * INTO settings FROM pubsub.queues AS q WHERE q.queue_id = {q};
     LOOP
         SELECT array_agg(p.message_id) FILTER (WHERE p.attempts < settings.max_attempts),
-               array_agg(p.message_id) FILTER (WHERE p.attempts >= settings.max_attempts)
-          INTO found_ids, tried_out FROM (
-            SELECT s.message_id, s.attempts FROM pubsub.queue_{q}_state AS s
-             WHERE s.visible_at <= statement_timestamp()
+               array_agg(p.message_id) FILTER (WHERE p.attempts >= settings.max_attempts), min(p.visible_at)
+          INTO found_ids, tried_out, front FROM (
+            SELECT s.message_id, s.attempts, s.visible_at FROM pubsub.queue_{q}_state AS s
+             WHERE s.visible_at >= walk_from AND s.visible_at <= statement_timestamp()
              ORDER BY s.visible_at, s.message_id LIMIT most FOR UPDATE SKIP LOCKED) AS p;
-        -- Nothing but dead letters at the front: behind them may be messages.
-        EXIT WHEN found_ids IS NOT NULL OR tried_out IS NULL;
-        PERFORM pubsub.queue_bury_{q}(tried_out, NULL);
+        EXIT WHEN found_ids IS NOT NULL;
+        IF tried_out IS NOT NULL THEN
+            -- Nothing but dead letters at the front: behind them may be messages.
+            PERFORM pubsub.queue_bury_{q}(tried_out, NULL);
+        ELSIF walked_s + 0.05 < now_s THEN
+            walk_from := '-infinity';
+            walked_s := now_s;
+        ELSE
+            EXIT;
+        END IF;
     END LOOP;
+    PERFORM set_config('pubsub.queue_{q}_front',
+        ARRAY[date_part('epoch', coalesce(front, statement_timestamp())) - 0.2, walked_s]::text, false);
     IF found_ids IS NULL THEN
         RETURN;
     END IF;
@@ -83,7 +109,7 @@ BEGIN
 END $queue$;
 
 CREATE OR REPLACE FUNCTION pubsub.queue_bury_{q}(ids bigint[], why text) RETURNS void
-LANGUAGE plpgsql AS $queue$
+LANGUAGE plpgsql {plans} AS $queue$
 BEGIN
     WITH states AS (
         DELETE FROM pubsub.queue_{q}_state WHERE message_id = ANY (ids) RETURNING message_id, attempts, reason
@@ -98,7 +124,7 @@ END $queue$;
 
 -- Done: gone, or noted as done where the queue keeps such messages. Returns what was refused.
 CREATE OR REPLACE FUNCTION pubsub.queue_ack_{q}(ids bigint[], claims bigint[]) RETURNS bigint[]
-LANGUAGE plpgsql AS $queue$
+LANGUAGE plpgsql {plans} AS $queue$
 DECLARE
     keep CONSTANT boolean := (SELECT q.keep_done FROM pubsub.queues AS q WHERE q.queue_id = {q});
     refused bigint[];
@@ -123,7 +149,7 @@ END $queue$;
 -- Visible again after so many milliseconds: a worker gives up (why: the reason) or wants more time (NULL).
 CREATE OR REPLACE FUNCTION pubsub.queue_move_{q}(ids bigint[], claims bigint[], after_ms bigint, why text)
 RETURNS bigint[]
-LANGUAGE plpgsql AS $queue$
+LANGUAGE plpgsql {plans} AS $queue$
 DECLARE
     refused bigint[];
 BEGIN
@@ -168,8 +194,10 @@ BEGIN
     RETURN risen_count;
 END $queue$;
 $template$;
+    plans CONSTANT text := 'SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off '
+        'SET enable_hashjoin = off SET enable_mergejoin = off';
 BEGIN
-    EXECUTE replace(template, '{q}', queue::text);
+    EXECUTE replace(replace(template, '{q}', queue::text), '{plans}', plans);
 END $make$;
 
 CREATE OR REPLACE FUNCTION pubsub.create_queue(

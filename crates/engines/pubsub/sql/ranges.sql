@@ -88,7 +88,9 @@ BEGIN
     EXECUTE format('ALTER TABLE pubsub.log_%1$s_%2$s ATTACH PARTITION pubsub.log_%1$s_%2$s_%3$s '
         'FOR VALUES FROM (%3$s) TO (%4$s)', topic, part, place.made_until, made_to);
     INSERT INTO pubsub.ranges VALUES (topic, part, place.made_until, made_to);
-    UPDATE pubsub.partitions AS p SET made_until = made_to, make_at = made_to - width / 4
+    -- What is appended next begins a span of times, whichever range it lies in.
+    INSERT INTO pubsub.time_spans VALUES (topic, part, place.next_offset) ON CONFLICT DO NOTHING;
+    UPDATE pubsub.partitions AS p SET made_until = made_to, make_at = made_to - width / 4, span_latest = NULL
      WHERE p.topic_id = topic AND p.partition = part;
 END $$;
 

@@ -77,6 +77,11 @@ BEGIN
     UPDATE pubsub.partitions AS p SET first_offset = greatest(p.first_offset, left_from)
      WHERE p.topic_id = topic.topic_id AND p.partition = part RETURNING p.first_offset INTO left_from;
     PERFORM pubsub.drop_range(topic.topic_id, part, oldest);
+    -- Spans of times that end before what is left have no rows any more.
+    DELETE FROM pubsub.time_spans AS s
+     WHERE s.topic_id = topic.topic_id AND s.partition = part AND s.first_offset < (
+            SELECT max(l.first_offset) FROM pubsub.time_spans AS l
+             WHERE l.topic_id = topic.topic_id AND l.partition = part AND l.first_offset <= left_from);
     RETURN left_from;
 END $$;
 

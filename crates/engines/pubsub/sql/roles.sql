@@ -19,7 +19,7 @@ DECLARE
     part int;
 BEGIN
     PERFORM pubsub.grant_use(role_name);
-    EXECUTE format('GRANT UPDATE (next_offset) ON pubsub.partitions TO %I', role_name);
+    EXECUTE format('GRANT UPDATE (next_offset, span_latest, span_latest_before) ON pubsub.partitions TO %I', role_name);
     EXECUTE format('GRANT SELECT, INSERT, UPDATE ON pubsub.producers, pubsub.chains TO %I', role_name);
     EXECUTE format('GRANT USAGE, SELECT ON SEQUENCE pubsub.producer_ids TO %I', role_name);
     FOR part IN SELECT p.partition FROM pubsub.partitions AS p WHERE p.topic_id = target.topic_id LOOP

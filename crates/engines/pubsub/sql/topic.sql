@@ -72,7 +72,7 @@ BEGIN
     INSERT INTO pubsub.partitions (topic_id, partition) VALUES (topic, part);
     EXECUTE format('CREATE TABLE pubsub.log_%s_%s ('
         'base_offset bigint PRIMARY KEY, count int NOT NULL, first_time bigint NOT NULL, '
-        'last_time bigint NOT NULL, appended_at timestamptz NOT NULL, runs bigint[] NOT NULL, '
+        'last_time bigint NOT NULL, span_latest bigint, appended_at timestamptz NOT NULL, runs bigint[] NOT NULL, '
         'flags smallint NOT NULL, crc int, bytes int NOT NULL, body bytea NOT NULL'
         ') PARTITION BY RANGE (base_offset)', topic, part);
     EXECUTE format('ALTER TABLE pubsub.log_%s_%s ALTER body SET STORAGE EXTERNAL', topic, part);

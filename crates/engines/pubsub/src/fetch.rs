@@ -43,6 +43,14 @@ impl StoredRow {
     /// # Errors
     /// `damaged`, with the offset.
     pub fn records(&self) -> Result<Records> {
+        self.uncompressed().map(Records::new)
+    }
+
+    /// The same as one body, of which [`crate::record::views`] shows the records in place.
+    ///
+    /// # Errors
+    /// `damaged`, with the offset.
+    pub fn uncompressed(&self) -> Result<Bytes> {
         let at = self.base_offset;
         if let Some(crc) = self.crc {
             let found = dyno_checksum::crc32c(&self.body);
@@ -52,13 +60,12 @@ impl StoredRow {
                 return Err(Error::new(Code::Damaged, text));
             }
         }
-        let raw = decompress(Codec::of_flags(self.flags)?, self.body.clone()).map_err(|e| {
+        decompress(Codec::of_flags(self.flags)?, self.body.clone()).map_err(|e| {
             Error::new(
                 Code::Damaged,
                 format_args!("the row at offset {at}: {}", e.text()),
             )
-        })?;
-        Ok(Records::new(raw))
+        })
     }
 }
 

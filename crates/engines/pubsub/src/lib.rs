@@ -73,7 +73,7 @@ pub use group_admin::{Moved, Reset};
 pub use key::Partitioner;
 pub use overview::{GroupState, Kept, PartitionState, QueueState, TopicState};
 pub use placement::{HOME, NamedCluster, Placement, Share};
-pub use queue::{Claimed, DeadLetter, Queue, QueueOptions, QueueStats};
+pub use queue::{Claimed, DeadLetter, Next, Queue, QueueOptions, QueueStats};
 pub use record::Record;
 pub use retention::Maintained;
 pub use staging::TransactionalProducer;

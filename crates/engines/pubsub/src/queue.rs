@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use dyno_postgres::Dsn;
-use dyno_postgres::postgres::Statement;
 use dyno_postgres::postgres::types::Type;
+use dyno_postgres::postgres::{Row, Statement};
 
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result};
@@ -45,6 +45,27 @@ pub struct Claimed {
     pub sent_at: SystemTime,
     /// What the sender put in.
     pub payload: Vec<u8>,
+}
+
+impl Claimed {
+    fn from_row(row: &Row) -> Claimed {
+        Claimed {
+            message_id: row.get(0),
+            claim: row.get(1),
+            attempts: row.get(2),
+            sent_at: row.get(3),
+            payload: row.get(4),
+        }
+    }
+}
+
+/// What a worker has next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Next {
+    /// The numbers of those for whose acknowledgement it was too late: they are delivered again.
+    pub late: Vec<i64>,
+    /// What was claimed.
+    pub claimed: Vec<Claimed>,
 }
 
 /// A message that was claimed as often as the queue allows, and is kept aside.
@@ -185,25 +206,62 @@ impl Queue {
     pub fn claim(&mut self, most: u32, visibility: Option<Duration>) -> Result<Vec<Claimed>> {
         let query = "SELECT message_id, claim, attempts, sent_at, payload FROM pubsub.queue_claim_{q}($1, $2)";
         let statement = self.statement("claim", query, &[Type::INT4, Type::INT8])?;
-        // All claimed payloads come in one answer, so the number of them is bounded whatever is
-        // asked for.
-        let most = i32::try_from(most.clamp(1, 10_000)).unwrap_or(1);
         let rows = self
             .connection
             .client()
-            .query(&statement, &[&most, &visibility.map(milliseconds)])
+            .query(
+                &statement,
+                &[&most_claimed(most), &visibility.map(milliseconds)],
+            )
             .map_err(Error::statement(format_args!(
                 "claim from queue {:?}",
                 self.name
             )))?;
-        let claimed = rows.iter().map(|row| Claimed {
-            message_id: row.get(0),
-            claim: row.get(1),
-            attempts: row.get(2),
-            sent_at: row.get(3),
-            payload: row.get(4),
-        });
-        Ok(claimed.collect())
+        Ok(rows.iter().map(Claimed::from_row).collect())
+    }
+
+    /// Acknowledges what a worker has processed and claims what it processes next, as
+    /// [`Self::acknowledge`] and [`Self::claim`] do, in one transaction: a worker that goes from
+    /// one to the other waits for one commit instead of two.
+    ///
+    /// # Errors
+    /// Whatever the server says; then neither was done.
+    pub fn acknowledge_and_claim(
+        &mut self,
+        processed: &[Claimed],
+        most: u32,
+        visibility: Option<Duration>,
+    ) -> Result<Next> {
+        // There is one row at least, with nulls in place of a message.
+        let query = "SELECT c.message_id, c.claim, c.attempts, c.sent_at, c.payload, a.late \
+                       FROM pubsub.queue_ack_{q}($1, $2) AS a (late) \
+                       LEFT JOIN pubsub.queue_claim_{q}($3, $4) AS c ON true";
+        let types = [Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT4, Type::INT8];
+        let statement = self.statement("acknowledge and claim", query, &types)?;
+        let (ids, claims) = numbers(processed);
+        let rows = self
+            .connection
+            .client()
+            .query(
+                &statement,
+                &[
+                    &ids,
+                    &claims,
+                    &most_claimed(most),
+                    &visibility.map(milliseconds),
+                ],
+            )
+            .map_err(Error::statement(format_args!(
+                "acknowledge and claim in queue {:?}",
+                self.name
+            )))?;
+        let is_message = |row: &&Row| row.get::<_, Option<i64>>(0).is_some();
+        Ok(Next {
+            late: rows.first().map_or_else(Vec::new, |row| row.get(5)),
+            claimed: (rows.iter().filter(is_message))
+                .map(Claimed::from_row)
+                .collect(),
+        })
     }
 
     /// Acknowledges messages as processed. Returns the numbers of those for which it was too late:
@@ -368,6 +426,11 @@ fn numbers(claimed: &[Claimed]) -> (Vec<i64>, Vec<i64>) {
         .iter()
         .map(|message| (message.message_id, message.claim))
         .unzip()
+}
+
+/// All claimed payloads come in one answer, so the number of them is bounded whatever is asked for.
+fn most_claimed(most: u32) -> i32 {
+    i32::try_from(most.clamp(1, 10_000)).unwrap_or(1)
 }
 
 fn milliseconds(duration: Duration) -> i64 {

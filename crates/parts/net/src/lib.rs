@@ -46,6 +46,7 @@ pub use share::{Charge, Share, carried};
 pub use shared::{SharedClient, Ticket};
 pub use threaded::{
     Answer, CallOptions, Caller, Connection, Outbox, ServeCounts, ServeOptions, Server, Service,
+    write_parts,
 };
 pub use transport::{Listener, Stream};
 pub use unix::BoundListener;

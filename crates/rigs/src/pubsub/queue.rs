@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::time::{Duration, SystemTime};
 
-use dyno_pubsub::{Connection, Dsn, Queue, QueueOptions};
+use dyno_pubsub::{Claimed, Connection, Dsn, Queue, QueueOptions};
 use postgres::types::private::BytesMut;
 use postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, Statement};
@@ -142,8 +142,9 @@ impl ToSql for TextBytes<'_> {
     to_sql_checked!();
 }
 
-/// The engine's queue, which claims and acknowledges several messages at a time. Acknowledged
-/// messages are kept, as the original keeps them in its archive.
+/// The engine's queue, which claims and acknowledges several messages at a time, and claims the
+/// next ones in the transaction that acknowledges. Acknowledged messages are kept, as the original
+/// keeps them in its archive.
 pub(super) struct EngineQueue {
     pub dsn: Dsn,
     /// Messages claimed in one call.
@@ -169,6 +170,7 @@ impl Way for EngineQueue {
         Ok(Box::new(EngineClient {
             queue: Queue::open(&self.dsn, QUEUE)?,
             batch: self.batch,
+            claimed: Vec::new(),
         }))
     }
 
@@ -176,6 +178,7 @@ impl Way for EngineQueue {
         Ok(Box::new(EngineClient {
             queue: Queue::open(&self.dsn, QUEUE)?,
             batch: self.batch,
+            claimed: Vec::new(),
         }))
     }
 }
@@ -183,6 +186,8 @@ impl Way for EngineQueue {
 struct EngineClient {
     queue: Queue,
     batch: usize,
+    /// What the reader has and has not acknowledged yet.
+    claimed: Vec<Claimed>,
 }
 
 impl Writer for EngineClient {
@@ -205,23 +210,28 @@ impl Writer for EngineClient {
 impl Reader for EngineClient {
     fn poll(&mut self, each: &mut dyn FnMut(u32, &[u8])) -> Result<usize, FlowError> {
         let most = u32::try_from(self.batch).unwrap_or(u32::MAX);
-        let claimed = self.queue.claim(most, None)?;
-        if claimed.is_empty() {
-            std::thread::sleep(PAUSE);
-            return Ok(0);
+        if self.claimed.is_empty() {
+            self.claimed = self.queue.claim(most, None)?;
+            if self.claimed.is_empty() {
+                std::thread::sleep(PAUSE);
+                return Ok(0);
+            }
         }
-        let late = self.queue.acknowledge(&claimed)?;
+        let next = self
+            .queue
+            .acknowledge_and_claim(&self.claimed, most, None)?;
+        let acknowledged = std::mem::replace(&mut self.claimed, next.claimed);
         // A claim that ran out goes to another reader as well. The flow would then count a message
         // twice, so it is an error of the set-up here.
-        if !late.is_empty() {
+        if !next.late.is_empty() {
             return Err(FlowError::Wrong(format!(
                 "{} messages were claimed for too long and come again",
-                late.len()
+                next.late.len()
             )));
         }
-        for message in &claimed {
+        for message in &acknowledged {
             each(0, &message.payload);
         }
-        Ok(claimed.len())
+        Ok(acknowledged.len())
     }
 }

@@ -2,14 +2,14 @@
 //! the answers in the same order, as the protocol wants it.
 
 use std::io::{self, Read, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use dyno_net::{Charge, Stream};
+use dyno_net::{Charge, Stream, write_parts};
 use tracing::debug;
 
 use crate::dispatch::Session;
@@ -41,8 +41,8 @@ pub type Pending = Box<dyn FnOnce(&Link) -> Answer + Send>;
 
 /// What becomes of a request.
 pub enum Answer {
-    /// The bytes of a response.
-    Send(Bytes),
+    /// The parts of a response.
+    Send(Vec<Bytes>),
     /// The client wants no response.
     Nothing,
     /// The connection ends, which is how a client learns of a failure that has no response.
@@ -216,10 +216,11 @@ impl Reading<'_> {
 /// Writes the answers in order. What is pending after the end of the connection is made all the
 /// same, so that its effects are complete, and its bytes are dropped.
 fn write(mut stream: Stream, answers: &Receiver<Pending>, link: &Link) {
+    let written_bytes = AtomicU64::new(0);
     for answer in answers {
         let written = match answer(link) {
-            Answer::Send(bytes) if link.is_open() => {
-                stream.write_all(&bytes).and_then(|()| stream.flush())
+            Answer::Send(parts) if link.is_open() => {
+                write_parts(&mut stream, &parts, &written_bytes).and_then(|()| stream.flush())
             }
             Answer::Send(_) | Answer::Nothing => Ok(()),
             Answer::Close => Err(io::ErrorKind::ConnectionAborted.into()),

@@ -87,49 +87,99 @@ fn measure(rest: &[u8]) -> Option<(usize, i64)> {
     ))
 }
 
-fn take_record(rest: &mut Bytes) -> Option<Record> {
-    let (bytes, time_us) = measure(rest)?;
-    let mut record = rest.split_to(bytes);
-    record.advance(12);
-    let key = take_optional(&mut record)?;
-    if record.len() < 2 {
-        return None;
+/// One record in place. Its parts lie in the body, so that looking at it copies nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordView<'a> {
+    /// The producer's time, microseconds since 1970.
+    pub time_us: i64,
+    /// The key, which decides the partition; `None` if the producer gave none.
+    pub key: Option<&'a [u8]>,
+    /// How many headers there are.
+    pub header_count: u16,
+    headers: &'a [u8],
+    /// What the producer sent.
+    pub value: &'a [u8],
+}
+
+impl<'a> RecordView<'a> {
+    /// Names and values of the headers, in the order in which the producer gave them. Names are
+    /// UTF-8 unless the body is damaged.
+    pub fn headers(&self) -> impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)> + use<'a> {
+        let mut rest = self.headers;
+        std::iter::from_fn(move || take_header(&mut rest))
     }
-    let header_count = record.get_u16();
-    // The count comes from the bytes. A header takes six of them at least, so no more headers are
-    // reserved than can be there.
-    let mut headers = Vec::with_capacity(usize::from(header_count).min(record.len() / 6));
-    for _ in 0..header_count {
-        if record.len() < 2 {
+
+    /// Reads the record at the beginning of `rest`, and how many bytes it has.
+    fn read(rest: &'a [u8]) -> Option<(RecordView<'a>, usize)> {
+        let (bytes, time_us) = measure(rest)?;
+        let mut record = &rest[12..bytes];
+        let key = take_optional(&mut record)?;
+        let header_count = record.try_get_u16().ok()?;
+        let mut behind = record;
+        for _ in 0..header_count {
+            take_header(&mut behind)?;
+        }
+        let view = RecordView {
+            time_us,
+            key,
+            header_count,
+            headers: &record[..record.len() - behind.len()],
+            value: behind,
+        };
+        Some((view, bytes))
+    }
+}
+
+/// The records of an uncompressed body, in order and in place. It ends after an error, because the
+/// next record cannot be found.
+pub fn views(body: &[u8]) -> impl Iterator<Item = Result<RecordView<'_>>> {
+    let mut rest = body;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
             return None;
         }
-        let name_bytes = usize::from(record.get_u16());
-        if record.len() < name_bytes {
-            return None;
-        }
-        let name = String::from_utf8(record.split_to(name_bytes).to_vec()).ok()?;
-        headers.push((name, take_optional(&mut record)?));
-    }
-    Some(Record {
-        time_us,
-        key,
-        headers,
-        value: record,
+        let at = body.len() - rest.len();
+        let Some((view, bytes)) = RecordView::read(rest) else {
+            rest = &[];
+            return Some(Err(damaged(at, body.len())));
+        };
+        rest = &rest[bytes..];
+        Some(Ok(view))
     })
+}
+
+fn take_record(rest: &mut Bytes) -> Option<Record> {
+    let (view, bytes) = RecordView::read(rest)?;
+    let shared = |part: &[u8]| rest.slice_ref(part);
+    let headers = view.headers().map(|(name, value)| {
+        let name = std::str::from_utf8(name).ok()?;
+        Some((name.to_owned(), value.map(shared)))
+    });
+    let record = Record {
+        time_us: view.time_us,
+        key: view.key.map(shared),
+        headers: headers.collect::<Option<_>>()?,
+        value: shared(view.value),
+    };
+    rest.advance(bytes);
+    Some(record)
+}
+
+fn take_header<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], Option<&'a [u8]>)> {
+    let name_bytes = rest.try_get_u16().ok()?;
+    let name = rest.split_off(..usize::from(name_bytes))?;
+    Some((name, take_optional(rest)?))
 }
 
 /// Reads a length and that many bytes, or `Some(None)` for the length -1. The outer `None` means
 /// that bytes are missing.
-fn take_optional(record: &mut Bytes) -> Option<Option<Bytes>> {
-    if record.len() < 4 {
-        return None;
-    }
-    let length = record.get_i32();
+fn take_optional<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
+    let length = rest.try_get_i32().ok()?;
     if length == -1 {
         return Some(None);
     }
     let length = usize::try_from(length).ok()?;
-    (record.len() >= length).then(|| Some(record.split_to(length)))
+    rest.split_off(..length).map(Some)
 }
 
 fn damaged(at: usize, total: usize) -> Error {

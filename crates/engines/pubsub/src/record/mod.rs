@@ -7,7 +7,7 @@ mod encode;
 mod rows;
 
 pub use codec::{Codec, compress, decompress};
-pub use decode::{Headers, Record, Records, lengths};
+pub use decode::{Headers, Record, RecordView, Records, lengths, views};
 pub(crate) use encode::check_length;
 pub(crate) use encode::without_time;
 pub use encode::{encode, encoded_bytes};

@@ -9,6 +9,7 @@ pub const MIGRATIONS: &[(i32, &str)] = &[
     (4, include_str!("../../sql/tables_4.sql")),
     (5, include_str!("../../sql/tables_5.sql")),
     (6, include_str!("../../sql/tables_6.sql")),
+    (7, include_str!("../../sql/tables_7.sql")),
 ];
 
 /// The functions, which are replaced at every installation. Later scripts use what earlier ones
@@ -20,6 +21,7 @@ pub const FUNCTIONS: &[&str] = &[
     include_str!("../../sql/topic.sql"),
     include_str!("../../sql/placement.sql"),
     include_str!("../../sql/read.sql"),
+    include_str!("../../sql/times.sql"),
     include_str!("../../sql/send.sql"),
     include_str!("../../sql/kafka.sql"),
     include_str!("../../sql/kafka_transactions.sql"),

@@ -9,6 +9,7 @@ mod kafka;
 mod manual;
 mod placed;
 mod producing;
+mod queue_front;
 mod queues;
 mod ranges;
 mod reading;
@@ -17,6 +18,7 @@ mod roles;
 mod schema;
 mod server;
 mod sql;
+mod times;
 mod transactions;
 
 use dyno_pubsub::record::{self, Batch, Run};

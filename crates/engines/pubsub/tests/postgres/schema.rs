@@ -164,7 +164,9 @@ fn a_log_of_version_one_is_migrated_with_what_is_in_it() {
     connection
         .client()
         .batch_execute(
-            "DROP TABLE pubsub.kafka_staged_offsets, pubsub.kafka_staged, pubsub.kafka_open, pubsub.kafka_transactions CASCADE; \
+            "DROP TABLE pubsub.time_spans; ALTER TABLE pubsub.log_1_0 DROP COLUMN span_latest; \
+             ALTER TABLE pubsub.partitions DROP COLUMN span_latest, DROP COLUMN span_latest_before; \
+             DROP TABLE pubsub.kafka_staged_offsets, pubsub.kafka_staged, pubsub.kafka_open, pubsub.kafka_transactions CASCADE; \
              DROP TABLE pubsub.kafka_offsets, pubsub.kafka_groups, pubsub.kafka_nodes; DROP TABLE pubsub.chains; \
              DROP TABLE pubsub.placements, pubsub.clusters, pubsub.identity CASCADE; \
              ALTER TABLE pubsub.topics DROP COLUMN share, DROP COLUMN home, DROP COLUMN partitioner; \
@@ -293,6 +295,8 @@ fn what_a_queue_of_version_five_has_done_is_still_there() {
          INSERT INTO pubsub.queue_1_done (message_id, attempts, sent_at, payload) \
          VALUES (-1, 2, now(), 'done'); \
          DROP TABLE pubsub.kafka_staged_offsets, pubsub.kafka_staged, pubsub.kafka_open, pubsub.kafka_transactions CASCADE; \
+         DROP TABLE pubsub.time_spans; \
+         ALTER TABLE pubsub.partitions DROP COLUMN span_latest, DROP COLUMN span_latest_before; \
          UPDATE pubsub.schema_version SET version = 5";
     connection
         .client()

@@ -21,4 +21,9 @@ CREATE FUNCTION pubsub.create_share(
     range_records bigint, retain_for_groups boolean, share int, home uuid, parts int[]) RETURNS int
 LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
 ALTER TABLE pubsub.topics DROP COLUMN partitioner;
+DROP TABLE pubsub.time_spans;
+ALTER TABLE pubsub.partitions DROP COLUMN span_latest, DROP COLUMN span_latest_before;
+DO $$ BEGIN FOR part IN 0 .. 6 LOOP
+    EXECUTE format('ALTER TABLE pubsub.log_1_%s DROP COLUMN span_latest', part);
+END LOOP; END $$;
 UPDATE pubsub.schema_version SET version = 4;

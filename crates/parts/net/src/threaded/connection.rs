@@ -101,7 +101,7 @@ impl<S: Service> Conversation<S> {
                 self.connection.outbox.drain_now(&mut parts);
                 // A client without a writer thread is written to here. If it does not read, the
                 // limit for its admission ends the wait.
-                writer::write_all(&mut self.stream, &parts, &self.life.written)
+                writer::write_parts(&mut self.stream, &parts, &self.life.written)
                     .map_err(Closed::Io)?;
                 if !goes_on {
                     return Err(Closed::Service);

@@ -34,3 +34,4 @@ mod writer;
 pub use call::{Answer, CallOptions, Caller};
 pub use outbox::Outbox;
 pub use serve::{Connection, ServeCounts, ServeOptions, Server, Service};
+pub use writer::write_parts;

@@ -21,7 +21,7 @@ pub fn run(outbox: &Outbox, mut stream: Stream, written: &AtomicU64) -> io::Resu
         if !outbox.drain(&mut parts) {
             break Ok(());
         }
-        if let Err(error) = write_all(&mut stream, &parts, written) {
+        if let Err(error) = write_parts(&mut stream, &parts, written) {
             break Err(error);
         }
         parts.clear();
@@ -32,7 +32,7 @@ pub fn run(outbox: &Outbox, mut stream: Stream, written: &AtomicU64) -> io::Resu
 }
 
 /// Writes all of `parts`, and adds what the system has accepted to `total`.
-pub fn write_all(
+pub fn write_parts(
     stream: &mut impl Write,
     mut parts: &[Bytes],
     total: &AtomicU64,
@@ -119,7 +119,7 @@ mod tests {
                 got: Vec::new(),
             };
             let total = AtomicU64::new(0);
-            write_all(&mut narrow, &parts, &total).unwrap();
+            write_parts(&mut narrow, &parts, &total).unwrap();
             assert_eq!(narrow.got, parts.concat(), "{most}");
             assert_eq!(total.into_inner(), narrow.got.len() as u64);
         }

@@ -13,14 +13,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use dyno_pubsub::record::views;
 use dyno_pubsub::wire::{Client, Fetch, Fetched};
-use dyno_pubsub::{Code, Error, Record, Result, StoredRow, TopicPartition};
+use dyno_pubsub::{Code, Error, Result, StoredRow, TopicPartition};
 use parking_lot::{Condvar, Mutex};
 
 use super::{BrokerLink, Session};
 use crate::connection::{Answer, Link, Pending};
 use crate::error::ErrorCode;
-use crate::records::{Written, to_batches};
+use crate::records::BatchWriter;
 use crate::shared::Shared;
 use crate::wire::{
     FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse, Header,
@@ -382,31 +383,32 @@ fn has_rows(fetched: &Fetched) -> bool {
     fetched.rows.0.iter().any(|part| !part.is_empty())
 }
 
-/// Batches with the records of rows from `offset` on.
+/// A batch with the records of rows from `offset` on.
 fn written(offset: i64, fetched: &Fetched) -> Result<Bytes> {
-    let mut written = Written::default();
-    let mut records = Vec::new();
-    let mut first = offset;
-    for row in fetched.stored_rows() {
+    let rows = fetched.stored_rows().map(|row| {
         let row = row?;
-        let row_records = row_records(&row)?;
-        for (at, record) in (row.base_offset..).zip(row_records) {
-            if at < offset {
-                continue;
+        Ok((row.base_offset, row_body(&row)?))
+    });
+    let rows: Vec<(i64, Bytes)> = rows.collect::<Result<_>>()?;
+    let body_bytes = rows.iter().map(|(_, body)| body.len()).sum();
+    let mut batch = BatchWriter::with_body_bytes(body_bytes);
+    for (base_offset, body) in &rows {
+        for (at, record) in (*base_offset..).zip(views(body)) {
+            let record = record.map_err(|error| damaged(&error))?;
+            if at >= offset {
+                batch.push(at, &record);
             }
-            if records.is_empty() {
-                first = at;
-            }
-            records.push(record);
         }
     }
-    to_batches(&mut written, first, &records);
-    Ok(written.bytes.into())
+    Ok(batch.finish())
 }
 
-/// The records of a row. Damage is that of the database here, and not of what the client sent.
-pub(super) fn row_records(row: &StoredRow) -> Result<Vec<Record>> {
-    let records = row.records();
-    let records = records.map_err(|error| Error::new(Code::DataDamaged, error.text()))?;
-    records.collect()
+/// The records of a row, one after the other.
+pub(super) fn row_body(row: &StoredRow) -> Result<Bytes> {
+    row.uncompressed().map_err(|error| damaged(&error))
+}
+
+/// Damage is that of the database here, and not of what the client sent.
+pub(super) fn damaged(error: &Error) -> Error {
+    Error::new(Code::DataDamaged, error.text())
 }

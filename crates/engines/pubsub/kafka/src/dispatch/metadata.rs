@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use dyno_pubsub::{Result, TopicOptions};
 
 use super::Session;
-use super::topics::{LEADERS_WITHIN, PARTITIONER_DEFAULT};
+use super::configs::PARTITIONER_DEFAULT;
+use super::topics::LEADERS_WITHIN;
 use crate::error::ErrorCode;
 use crate::store::{Node, PlacedTopic};
 use crate::wire::{

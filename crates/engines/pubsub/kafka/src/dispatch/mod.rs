@@ -1,6 +1,7 @@
 //! What each request does. A request begins when it is read, on the connection's reading thread;
 //! what has to wait is left to the answer, on its writing thread.
 
+mod configs;
 mod deletion;
 mod fetch;
 mod groups;
@@ -22,13 +23,14 @@ use crate::connection::{Answer, Pending};
 use crate::error::ErrorCode;
 use crate::shared::Shared;
 use crate::wire::{
-    APIS, AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, ApiVersion, ApiVersionsRequest,
-    ApiVersionsResponse, CreatePartitionsRequest, CreateTopicsRequest, DeleteGroupsRequest,
-    DeleteRecordsRequest, DeleteTopicsRequest, DescribeClusterRequest, DescribeConfigsRequest,
-    DescribeGroupsRequest, EndTxnRequest, FindCoordinatorRequest, Header, HeartbeatRequest,
-    IncrementalAlterConfigsRequest, InitProducerIdRequest, LeaveGroupRequest, ListGroupsRequest,
-    ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetFetchRequest, Request,
-    SaslAuthenticateRequest, SaslHandshakeRequest, TxnOffsetCommitRequest,
+    APIS, AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, AlterConfigsRequest, ApiVersion,
+    ApiVersionsRequest, ApiVersionsResponse, CreatePartitionsRequest, CreateTopicsRequest,
+    DeleteGroupsRequest, DeleteRecordsRequest, DeleteTopicsRequest, DescribeClusterRequest,
+    DescribeConfigsRequest, DescribeGroupsRequest, EndTxnRequest, FindCoordinatorRequest, Header,
+    HeartbeatRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest, LeaveGroupRequest,
+    ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
+    OffsetFetchRequest, Request, SaslAuthenticateRequest, SaslHandshakeRequest,
+    TxnOffsetCommitRequest,
 };
 use fetch::Fetches;
 use produce::OwnProducers;
@@ -146,6 +148,7 @@ impl Session {
             26 => self.now::<EndTxnRequest>(header, body, Session::end_transaction),
             28 => self.now::<TxnOffsetCommitRequest>(header, body, Session::stage_offsets),
             32 => self.now::<DescribeConfigsRequest>(header, body, Session::describe_configs),
+            33 => self.now::<AlterConfigsRequest>(header, body, Session::replace_configs),
             36 => self.now::<SaslAuthenticateRequest>(header, body, Session::sasl_authenticate),
             37 => self.now::<CreatePartitionsRequest>(header, body, Session::create_partitions),
             42 => self.now::<DeleteGroupsRequest>(header, body, Session::delete_groups),
@@ -166,8 +169,8 @@ impl Session {
         // Carried out now, and not when the answer is due: clients send the next request before
         // they have the answer, and it must find this one done.
         let response = act(self, &header, request);
-        let bytes = header.response::<R>(&response);
-        Some(Box::new(move |_| Answer::Send(bytes)))
+        let parts = header.response::<R>(&response);
+        Some(Box::new(move |_| Answer::Send(parts)))
     }
 
     fn read<R: Request>(&self, header: &Header, body: Bytes) -> Option<R> {
@@ -197,8 +200,8 @@ fn unsupported(header: &Header) -> Option<Pending> {
         version: 0,
         ..header.clone()
     };
-    let bytes = first.response::<ApiVersionsRequest>(&api_versions(ErrorCode::UNSUPPORTED_VERSION));
-    Some(Box::new(move |_| Answer::Send(bytes)))
+    let parts = first.response::<ApiVersionsRequest>(&api_versions(ErrorCode::UNSUPPORTED_VERSION));
+    Some(Box::new(move |_| Answer::Send(parts)))
 }
 
 fn api_versions(error: ErrorCode) -> ApiVersionsResponse {

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dyno_pubsub::record::views;
 use dyno_pubsub::wire::Fetch;
 use dyno_pubsub::{Result, Start, TopicPartition};
 
 use super::Session;
-use super::fetch::row_records;
+use super::fetch::{damaged, row_body};
 use super::groups::identity;
 use crate::error::ErrorCode;
 use crate::store::Committed;
@@ -105,11 +106,11 @@ impl Session {
             for row in fetched.stored_rows() {
                 let row = row?;
                 from = row.base_offset + i64::from(row.count);
-                let found = (row.base_offset..)
-                    .zip(row_records(&row)?)
-                    .find(|(at, record)| *at >= offset && record.time_us >= time_us);
-                if let Some((offset, record)) = found {
-                    return Ok((record.time_us.div_euclid(MICROS), offset));
+                for (at, record) in (row.base_offset..).zip(views(&row_body(&row)?)) {
+                    let record = record.map_err(|error| damaged(&error))?;
+                    if at >= offset && record.time_us >= time_us {
+                        return Ok((record.time_us.div_euclid(MICROS), at));
+                    }
                 }
             }
             // A row is found by the time of its latest record. That one may have been deleted and

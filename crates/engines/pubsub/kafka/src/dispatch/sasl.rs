@@ -89,7 +89,9 @@ impl Session {
             return None;
         }
         self.sasl = State::Admitted;
-        Some(Box::new(|_| Answer::Send(Bytes::from_static(EMPTY_FRAME))))
+        Some(Box::new(|_| {
+            Answer::Send(vec![Bytes::from_static(EMPTY_FRAME)])
+        }))
     }
 
     /// Whether a message of the mechanism has the token: authorization identity, user and password,

@@ -1,49 +1,28 @@
-//! Creating, changing and deleting topics, and their settings.
-//!
-//! Settings are those that topics have here, under the names that Kafka has for them. A setting
-//! that a topic cannot have is refused: one that is accepted and does nothing would be found out
-//! when it is needed.
+//! Creating, changing and deleting topics.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dyno_pubsub::record::Codec;
-use dyno_pubsub::{Error, Partitioner, Topic, TopicChanges, TopicOptions};
+use dyno_pubsub::{Error, TopicChanges, TopicOptions};
 
 use super::Session;
+use super::configs::{
+    PARTITIONER, PARTITIONER_DEFAULT, SET, UNLIMITED, change, created_configs, partitioner,
+};
 use crate::error::ErrorCode;
 use crate::wire::{
-    AlterConfigsResource, AlterConfigsResult, AlterableConfig, CreatableTopic,
-    CreatePartitionsRequest, CreatePartitionsResponse, CreatePartitionsResult,
-    CreatePartitionsTopic, CreateTopicsRequest, CreateTopicsResponse, CreatedConfig, CreatedTopic,
-    DeleteTopicsRequest, DeleteTopicsResponse, DeletedTopic, DescribeConfigsRequest,
-    DescribeConfigsResource, DescribeConfigsResponse, DescribeConfigsResult, DescribedConfig,
-    Header, IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, TOPIC_RESOURCE,
+    AlterableConfig, CreatableTopic, CreatePartitionsRequest, CreatePartitionsResponse,
+    CreatePartitionsResult, CreatePartitionsTopic, CreateTopicsRequest, CreateTopicsResponse,
+    CreatedTopic, DeleteTopicsRequest, DeleteTopicsResponse, DeletedTopic, Header,
 };
-
-const RETENTION_MS: &str = "retention.ms";
-const RETENTION_BYTES: &str = "retention.bytes";
-const COMPRESSION: &str = "compression.type";
-const CLEANUP: &str = "cleanup.policy";
-const PARTITIONER: &str = "partitioner";
-/// What a topic that is created by a client of Kafka gets, so that the keys which SQL and `dyno`
-/// send go where the client's own do.
-pub(super) const PARTITIONER_DEFAULT: Partitioner = Partitioner::Murmur2;
-/// Kafka's word for a body that is stored as the client sent it.
-const UNCOMPRESSED: &str = "uncompressed";
-/// The number that stands for no limit.
-const UNLIMITED: i64 = -1;
 
 /// The longest wait for brokers to take the partitions of a new topic, and the pause between two
 /// looks.
 pub(super) const LEADERS_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-const SET: i8 = 0;
-const DELETE: i8 = 1;
-
 /// Why something is refused.
-type Refusal = (ErrorCode, String);
+pub(super) type Refusal = (ErrorCode, String);
 
 impl Session {
     pub(super) fn create_topics(
@@ -92,8 +71,8 @@ impl Session {
     }
 
     /// Waits until brokers have taken the partitions of new topics, which they do within a moment.
-    /// A client that uses a topic at once would otherwise be told that there is no leader, which some
-    /// clients report as an error.
+    /// A client that uses a topic at once would otherwise be told that there is no leader, which
+    /// some clients report as an error.
     pub(super) fn await_leaders(&self, names: &[String], timeout: Duration) {
         let until = Instant::now() + timeout.min(LEADERS_WITHIN);
         while !names.is_empty() && !self.shared.is_stopping() && Instant::now() < until {
@@ -171,96 +150,13 @@ impl Session {
             .alter_topic(&ask.name, &changes)
             .map_err(refusal)
     }
-
-    pub(super) fn describe_configs(
-        &mut self,
-        _: &Header,
-        request: DescribeConfigsRequest,
-    ) -> DescribeConfigsResponse {
-        let results = request.resources.into_iter().map(|resource| {
-            let configs = self.configs(&resource);
-            let (error_code, error_message) =
-                outcome(configs.as_ref().map(drop).map_err(Clone::clone));
-            DescribeConfigsResult {
-                error_code,
-                error_message,
-                resource_type: resource.resource_type,
-                resource_name: resource.resource_name,
-                configs: configs.unwrap_or_default(),
-            }
-        });
-        DescribeConfigsResponse {
-            throttle_time_ms: 0,
-            results: results.collect(),
-        }
-    }
-
-    fn configs(&self, ask: &DescribeConfigsResource) -> Result<Vec<DescribedConfig>, Refusal> {
-        if ask.resource_type != TOPIC_RESOURCE {
-            // Servers have no settings that a client could change or needs to know.
-            return Ok(Vec::new());
-        }
-        let topic = self
-            .shared
-            .store
-            .topic(&ask.resource_name)
-            .map_err(refusal)?;
-        let mut configs = described(&topic.options);
-        if let Some(wanted) = &ask.configuration_keys {
-            configs.retain(|config| wanted.contains(&config.name));
-        }
-        Ok(configs)
-    }
-
-    pub(super) fn alter_configs(
-        &mut self,
-        _: &Header,
-        request: IncrementalAlterConfigsRequest,
-    ) -> IncrementalAlterConfigsResponse {
-        let responses = request.resources.into_iter().map(|resource| {
-            let (error_code, error_message) = outcome(self.alter(&resource, request.validate_only));
-            AlterConfigsResult {
-                error_code,
-                error_message,
-                resource_type: resource.resource_type,
-                resource_name: resource.resource_name,
-            }
-        });
-        IncrementalAlterConfigsResponse {
-            throttle_time_ms: 0,
-            responses: responses.collect(),
-        }
-    }
-
-    fn alter(&self, resource: &AlterConfigsResource, validate_only: bool) -> Result<(), Refusal> {
-        if resource.resource_type != TOPIC_RESOURCE {
-            let text = "only topics have settings here".to_owned();
-            return Err((ErrorCode::INVALID_REQUEST, text));
-        }
-        let topic = self.shared.store.topic(&resource.resource_name);
-        let topic = topic.map_err(refusal)?;
-        let mut changes = TopicChanges::default();
-        for config in &resource.configs {
-            match config.name == PARTITIONER {
-                true => keep_partitioner(&topic, config)?,
-                false => change(&mut changes, config)?,
-            }
-        }
-        if validate_only {
-            return Ok(());
-        }
-        self.shared
-            .store
-            .alter_topic(&resource.resource_name, &changes)
-            .map_err(refusal)
-    }
 }
 
-fn refusal(error: Error) -> Refusal {
+pub(super) fn refusal(error: Error) -> Refusal {
     (ErrorCode::of_topic(&error), error.text().to_owned())
 }
 
-fn outcome(done: Result<(), Refusal>) -> (i16, Option<String>) {
+pub(super) fn outcome(done: Result<(), Refusal>) -> (i16, Option<String>) {
     match done {
         Ok(()) => (ErrorCode::NONE.0, None),
         Err((error, text)) => (error.0, Some(text)),
@@ -313,148 +209,4 @@ fn options(topic: &CreatableTopic) -> Result<TopicOptions, Refusal> {
         partitioner: partitioner_wanted,
         ..TopicOptions::default()
     })
-}
-
-fn invalid(text: String) -> Refusal {
-    (ErrorCode::INVALID_CONFIG, text)
-}
-
-/// The value that a setting is to have; `None` stands for its default.
-fn wanted(config: &AlterableConfig) -> Result<Option<&str>, Refusal> {
-    match (config.config_operation, &config.value) {
-        (SET, Some(value)) => Ok(Some(value.as_str())),
-        (DELETE, _) => Ok(None),
-        _ => Err(invalid(format!("{} can be set or deleted", config.name))),
-    }
-}
-
-/// The partitioner that a topic is to have.
-fn partitioner(config: &AlterableConfig) -> Result<Partitioner, Refusal> {
-    match wanted(config)? {
-        None => Ok(PARTITIONER_DEFAULT),
-        Some(name) => Partitioner::named(name).map_err(|error| invalid(error.text().to_owned())),
-    }
-}
-
-/// Refuses another partitioner than the topic has. The same one is let through, because tools send
-/// all settings of a topic when they change one of them.
-fn keep_partitioner(topic: &Topic, config: &AlterableConfig) -> Result<(), Refusal> {
-    let has = topic.options.partitioner;
-    if partitioner(config)? == has {
-        return Ok(());
-    }
-    Err(invalid(format!(
-        "the partitioner of topic {:?} stays {}: with another one its keys would move to other \
-         partitions, away from their earlier records",
-        topic.name,
-        has.name()
-    )))
-}
-
-/// Adds the change of one setting.
-fn change(changes: &mut TopicChanges, config: &AlterableConfig) -> Result<(), Refusal> {
-    let name = config.name.as_str();
-    let value = wanted(config)?;
-    let number = || match value {
-        None => Ok(UNLIMITED),
-        Some(value) => value
-            .parse::<i64>()
-            .map_err(|_| invalid(format!("{name} is {value:?}, which is not a number"))),
-    };
-    match name {
-        RETENTION_MS => changes.retention_ms = Some(number()?),
-        RETENTION_BYTES => changes.retention_bytes = Some(number()?),
-        COMPRESSION => {
-            let codec = match value {
-                None | Some("producer" | UNCOMPRESSED) => Ok(Codec::None),
-                Some(value) => Codec::named(value),
-            };
-            changes.compression =
-                Some(codec.map_err(|_| invalid(format!("{name} is {UNCOMPRESSED}, lz4 or zstd")))?);
-        }
-        CLEANUP if matches!(value, None | Some("delete")) => {}
-        CLEANUP => {
-            return Err(invalid(
-                "topics are not compacted: the policy is delete".to_owned(),
-            ));
-        }
-        _ => return Err(invalid(format!("topics here have no setting {name}"))),
-    }
-    Ok(())
-}
-
-/// The settings of a topic that was created, as DescribeConfigs says them.
-fn created_configs(options: &TopicOptions) -> Vec<CreatedConfig> {
-    let configs = described(options).into_iter();
-    let created = configs.map(|config| CreatedConfig {
-        name: config.name,
-        value: config.value,
-        read_only: config.read_only,
-        config_source: config.config_source,
-        is_sensitive: config.is_sensitive,
-    });
-    created.collect()
-}
-
-/// The settings of a topic, as Kafka names them.
-fn described(options: &TopicOptions) -> Vec<DescribedConfig> {
-    const OF_TOPIC: i8 = 1;
-    const DEFAULT: i8 = 5;
-    const TEXT: i8 = 2;
-    const NUMBER: i8 = 5;
-    const LIST: i8 = 7;
-    let config =
-        |name: &str, value: String, is_set: bool, kind: i8, meaning: &str| DescribedConfig {
-            name: name.to_owned(),
-            value: Some(value),
-            read_only: matches!(name, CLEANUP | PARTITIONER),
-            config_source: if is_set { OF_TOPIC } else { DEFAULT },
-            is_sensitive: false,
-            synonyms: Vec::new(),
-            config_type: kind,
-            documentation: Some(meaning.to_owned()),
-        };
-    let limit = |value: Option<i64>| value.unwrap_or(UNLIMITED).to_string();
-    let codec = match options.compression {
-        Codec::None => UNCOMPRESSED,
-        codec => codec.name(),
-    };
-    vec![
-        config(
-            CLEANUP,
-            "delete".to_owned(),
-            false,
-            LIST,
-            "Old records are dropped.",
-        ),
-        config(
-            COMPRESSION,
-            codec.to_owned(),
-            options.compression != Codec::None,
-            TEXT,
-            "How rows are compressed in the database.",
-        ),
-        config(
-            PARTITIONER,
-            options.partitioner.name().to_owned(),
-            options.partitioner != PARTITIONER_DEFAULT,
-            TEXT,
-            "The hash by which SQL and dyno choose the partition of a key; clients of Kafka choose \
-             by their own settings.",
-        ),
-        config(
-            RETENTION_BYTES,
-            limit(options.retention_bytes),
-            options.retention_bytes.is_some(),
-            NUMBER,
-            "The oldest records of a partition are dropped while it is larger; -1 keeps them.",
-        ),
-        config(
-            RETENTION_MS,
-            limit(options.retention_ms),
-            options.retention_ms.is_some(),
-            NUMBER,
-            "Records that are older are dropped; -1 keeps them.",
-        ),
-    ]
 }

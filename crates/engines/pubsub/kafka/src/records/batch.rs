@@ -7,8 +7,7 @@
 use std::io;
 
 use bytes::{Buf, BufMut, Bytes};
-use dyno_pubsub::Record;
-use dyno_pubsub::record::encode;
+use dyno_pubsub::record::{RecordView, encode};
 
 use super::compression::Compression;
 use super::varint;
@@ -229,84 +228,108 @@ fn append(body: &mut Vec<u8>, record: &KafkaRecord, now_ms: i64) -> Result<(), R
     })
 }
 
-/// Batches for a consumer, and how far they go.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Written {
-    /// Whole batches, one after the other.
-    pub bytes: Vec<u8>,
-    /// The offset behind the last record.
-    pub next_offset: i64,
+/// Writes records with consecutive offsets as one batch without compression, each of them once.
+#[derive(Debug, Default)]
+pub struct BatchWriter {
+    bytes: Vec<u8>,
+    base_ms: i64,
+    latest_ms: i64,
+    count: i32,
 }
 
-/// Writes records with consecutive offsets as one batch without compression, the first record of
-/// which has `offset`, and appends it to `written`.
-pub fn to_batches(written: &mut Written, offset: i64, records: &[Record]) {
-    let Some(first) = records.first() else {
-        return;
-    };
-    let base_ms = first.time_us.div_euclid(MICROS);
-    let latest = records.iter().map(|record| record.time_us).max();
-    let max_ms = latest.unwrap_or_default().div_euclid(MICROS);
-    let begin = written.bytes.len();
-    let bytes = &mut written.bytes;
-    bytes.put_i64(offset);
-    bytes.put_i32(0);
-    // The epoch of the leader is unknown to clients, who then do not check it.
-    bytes.put_i32(-1);
-    bytes.put_i8(MAGIC);
-    bytes.put_u32(0);
-    bytes.put_i16(0);
-    bytes.put_i32(records.len() as i32 - 1);
-    bytes.put_i64(base_ms);
-    bytes.put_i64(max_ms);
-    // No producer: a row has the records of several, with sequences that are the log's and not
-    // those that the clients counted.
-    bytes.put_i64(-1);
-    bytes.put_i16(-1);
-    bytes.put_i32(-1);
-    bytes.put_i32(records.len() as i32);
-    for (index, record) in (0..).zip(records) {
-        write_record(bytes, index, base_ms, record);
+impl BatchWriter {
+    /// A batch of records that take so many bytes in bodies of the log, where they take more than
+    /// in a batch unless they are very small.
+    pub fn with_body_bytes(body_bytes: usize) -> BatchWriter {
+        BatchWriter {
+            bytes: Vec::with_capacity(HEAD_BYTES + body_bytes),
+            ..BatchWriter::default()
+        }
     }
-    let length = (bytes.len() - begin - UNCOUNTED_BYTES) as i32;
-    bytes[begin + 8..begin + 12].copy_from_slice(&length.to_be_bytes());
-    let crc = dyno_checksum::crc32c(&bytes[begin + CHECKED_FROM..]);
-    bytes[begin + 17..begin + 21].copy_from_slice(&crc.to_be_bytes());
-    written.next_offset = offset + records.len() as i64;
+
+    /// Adds a record. The offset of the first one is the batch's.
+    pub fn push(&mut self, offset: i64, record: &RecordView<'_>) {
+        let time_ms = record.time_us.div_euclid(MICROS);
+        if self.count == 0 {
+            self.begin(offset, time_ms);
+        }
+        write_record(
+            &mut self.bytes,
+            self.count.into(),
+            time_ms - self.base_ms,
+            record,
+        );
+        self.latest_ms = self.latest_ms.max(time_ms);
+        self.count += 1;
+    }
+
+    /// The head, in which [`Self::finish`] replaces what depends on all records.
+    fn begin(&mut self, offset: i64, time_ms: i64) {
+        (self.base_ms, self.latest_ms) = (time_ms, time_ms);
+        let bytes = &mut self.bytes;
+        bytes.put_i64(offset);
+        bytes.put_i32(0);
+        // The epoch of the leader is unknown to clients, who then do not check it.
+        bytes.put_i32(-1);
+        bytes.put_i8(MAGIC);
+        bytes.put_u32(0);
+        bytes.put_i16(0);
+        bytes.put_i32(0);
+        bytes.put_i64(time_ms);
+        bytes.put_i64(time_ms);
+        // No producer: a row has the records of several, with sequences that are the log's and not
+        // those that the clients counted.
+        bytes.put_i64(-1);
+        bytes.put_i16(-1);
+        bytes.put_i32(-1);
+        bytes.put_i32(0);
+    }
+
+    /// The whole batch; nothing if it has no record.
+    pub fn finish(mut self) -> Bytes {
+        if self.count == 0 {
+            return Bytes::new();
+        }
+        let length = (self.bytes.len() - UNCOUNTED_BYTES) as i32;
+        let mut replace = |at: usize, bytes: &[u8]| {
+            self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        };
+        replace(8, &length.to_be_bytes());
+        replace(23, &(self.count - 1).to_be_bytes());
+        replace(35, &self.latest_ms.to_be_bytes());
+        replace(57, &self.count.to_be_bytes());
+        let crc = dyno_checksum::crc32c(&self.bytes[CHECKED_FROM..]);
+        self.bytes[17..21].copy_from_slice(&crc.to_be_bytes());
+        self.bytes.into()
+    }
 }
 
-fn write_record(bytes: &mut Vec<u8>, index: i64, base_ms: i64, record: &Record) {
-    let time_delta = record.time_us.div_euclid(MICROS) - base_ms;
+fn write_record(bytes: &mut Vec<u8>, index: i64, time_delta: i64, record: &RecordView<'_>) {
     let is_null = record.value.is_empty()
-        && (record.headers.last())
-            .is_some_and(|(name, value)| name == NULL_VALUE && value.is_none());
-    let headers = match is_null {
-        true => &record.headers[..record.headers.len() - 1],
-        false => &record.headers[..],
-    };
-    let value = (!is_null).then_some(&record.value[..]);
+        && (record.headers().last())
+            .is_some_and(|(name, value)| name == NULL_VALUE.as_bytes() && value.is_none());
+    let header_count = usize::from(record.header_count) - usize::from(is_null);
+    let headers = || record.headers().take(header_count);
+    let value = (!is_null).then_some(record.value);
     let length = 1
         + varint::length(time_delta)
         + varint::length(index)
-        + optional_length(record.key.as_deref())
+        + optional_length(record.key)
         + optional_length(value)
-        + varint::length(headers.len() as i64)
-        + headers
-            .iter()
-            .map(|(name, value)| {
-                optional_length(Some(name.as_bytes())) + optional_length(value.as_deref())
-            })
+        + varint::length(header_count as i64)
+        + headers()
+            .map(|(name, value)| optional_length(Some(name)) + optional_length(value))
             .sum::<usize>();
     varint::write(bytes, length as i64);
     bytes.put_i8(0);
     varint::write(bytes, time_delta);
     varint::write(bytes, index);
-    write_optional(bytes, record.key.as_deref());
+    write_optional(bytes, record.key);
     write_optional(bytes, value);
-    varint::write(bytes, headers.len() as i64);
-    for (name, value) in headers {
-        write_optional(bytes, Some(name.as_bytes()));
-        write_optional(bytes, value.as_deref());
+    varint::write(bytes, header_count as i64);
+    for (name, value) in headers() {
+        write_optional(bytes, Some(name));
+        write_optional(bytes, value);
     }
 }
 

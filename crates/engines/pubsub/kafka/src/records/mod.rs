@@ -7,7 +7,7 @@ mod varint;
 
 use bytes::Bytes;
 
-pub use batch::{BatchHead, RecordsError, Written, from_batch, read_head, to_batches};
+pub use batch::{BatchHead, BatchWriter, RecordsError, from_batch, read_head};
 
 /// Reads bytes as a batch with all its records; false if they are not one. For fuzz targets, which
 /// need no server.

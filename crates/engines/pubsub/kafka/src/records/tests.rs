@@ -4,7 +4,7 @@ use std::io::Write;
 
 use bytes::{Bytes, BytesMut};
 use dyno_pubsub::Record;
-use dyno_pubsub::record::Records;
+use dyno_pubsub::record::{Records, views};
 use kafka_protocol::records::{
     Compression, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Record as Theirs,
     RecordBatchDecoder, RecordBatchEncoder, RecordEncodeOptions, TimestampType,
@@ -55,10 +55,13 @@ fn encoded(records: &[Theirs]) -> Bytes {
     bytes.freeze()
 }
 
-fn ours(batch: Bytes) -> Vec<Record> {
+fn body(batch: Bytes) -> Bytes {
     let (head, packed) = read_head(batch).unwrap();
-    let body = from_batch(&head, packed, 0, MOST).unwrap();
-    Records::new(body.into()).collect::<Result<_, _>>().unwrap()
+    from_batch(&head, packed, 0, MOST).unwrap().into()
+}
+
+fn ours(batch: Bytes) -> Vec<Record> {
+    Records::new(body(batch)).collect::<Result<_, _>>().unwrap()
 }
 
 /// The same batch with its records packed by `pack`, under the number of that compression.
@@ -76,13 +79,15 @@ fn packed(batch: &Bytes, number: u8, pack: impl FnOnce(&[u8]) -> Vec<u8>) -> Byt
 #[test]
 fn keys_values_headers_and_times_survive_in_both_directions() {
     let sent = samples();
-    let records = ours(encoded(&sent));
+    let body = body(encoded(&sent));
+    let records: Vec<_> = views(&body).collect::<Result<_, _>>().unwrap();
     assert_eq!(records[0].time_us, 1_700_000_000_000_000);
-    assert_eq!(records[0].key.as_deref(), Some(&b"customer-7"[..]));
-    let mut written = Written::default();
-    to_batches(&mut written, 40, &records);
-    assert_eq!(written.next_offset, 44);
-    let sets = RecordBatchDecoder::decode_all(&mut Bytes::from(written.bytes)).unwrap();
+    assert_eq!(records[0].key, Some(&b"customer-7"[..]));
+    let mut written = BatchWriter::with_body_bytes(body.len());
+    for (offset, record) in (40..).zip(&records) {
+        written.push(offset, record);
+    }
+    let sets = RecordBatchDecoder::decode_all(&mut written.finish()).unwrap();
     let [set] = &sets[..] else {
         panic!("{} batches", sets.len());
     };

@@ -122,3 +122,42 @@ structure! {
 }
 
 api!(IncrementalAlterConfigsRequest -> IncrementalAlterConfigsResponse, 44, 0..=1, flexible 1);
+
+structure! {
+    /// The value of one setting.
+    ReplacedConfig {
+        name: String;
+        /// Null stands for the default.
+        value: Option<String>;
+    }
+}
+
+structure! {
+    ReplaceConfigsResource {
+        /// What it is; [`TOPIC_RESOURCE`] is known here.
+        resource_type: i8;
+        resource_name: String;
+        /// All that is set. What is not named goes back to its default.
+        configs: Vec<ReplacedConfig>;
+    }
+}
+
+structure! {
+    /// The older way to change settings, which replaces all of them.
+    AlterConfigsRequest {
+        resources: Vec<ReplaceConfigsResource>;
+        /// Whether to only say what would become of it.
+        validate_only: bool;
+    }
+}
+
+structure! {
+    AlterConfigsResponse {
+        /// Always 0: nothing is throttled.
+        throttle_time_ms: i32;
+        /// In the order of the request.
+        responses: Vec<AlterConfigsResult>;
+    }
+}
+
+api!(AlterConfigsRequest -> AlterConfigsResponse, 33, 0..=2, flexible 2);

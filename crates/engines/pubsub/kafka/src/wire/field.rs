@@ -140,9 +140,15 @@ impl Reader {
     }
 }
 
+/// Bytes from this length on are not copied into a message, but become a part of it. A part costs
+/// about as much as copying so many.
+const PART_BYTES: usize = 4096;
+
 /// Writes the fields of one message.
 #[derive(Debug)]
 pub struct Writer {
+    /// What is written of the message before `bytes`.
+    parts: Vec<Bytes>,
     bytes: BytesMut,
     version: i16,
     flexible: bool,
@@ -152,6 +158,7 @@ impl Writer {
     /// Writes a message of this version; `flexible` says in which encoding.
     pub fn new(version: i16, flexible: bool) -> Writer {
         Writer {
+            parts: Vec::new(),
             bytes: BytesMut::new(),
             version,
             flexible,
@@ -163,9 +170,18 @@ impl Writer {
         (since..=until).contains(&self.version)
     }
 
-    /// The bytes so far.
-    pub fn into_bytes(self) -> BytesMut {
-        self.bytes
+    /// The message, in parts that follow each other.
+    pub fn into_parts(mut self) -> Vec<Bytes> {
+        self.parts.push(self.bytes.freeze());
+        self.parts
+    }
+
+    fn shared(&mut self, bytes: &Bytes) {
+        if bytes.len() < PART_BYTES {
+            return self.bytes.put_slice(bytes);
+        }
+        self.parts.push(self.bytes.split().freeze());
+        self.parts.push(bytes.clone());
     }
 
     fn varint(&mut self, mut value: u32) {
@@ -288,7 +304,9 @@ impl Field for Option<Bytes> {
 
     fn write(&self, writer: &mut Writer) {
         writer.long_length(self.as_ref().map(Bytes::len));
-        writer.bytes.put_slice(self.as_deref().unwrap_or_default());
+        if let Some(bytes) = self {
+            writer.shared(bytes);
+        }
     }
 }
 
@@ -299,7 +317,7 @@ impl Field for Bytes {
 
     fn write(&self, writer: &mut Writer) {
         writer.long_length(Some(self.len()));
-        writer.bytes.put_slice(self);
+        writer.shared(self);
     }
 }
 

@@ -99,6 +99,7 @@ offer! {
     EndTxnRequest
     TxnOffsetCommitRequest
     DescribeConfigsRequest
+    AlterConfigsRequest
     SaslAuthenticateRequest
     CreatePartitionsRequest
     DeleteGroupsRequest
@@ -166,24 +167,24 @@ impl Header {
         R::read(&mut reader)
     }
 
-    /// A whole response, its length in front.
-    pub fn response<R: Request>(&self, response: &R::Response) -> Bytes {
+    /// A whole response, its length in front, in parts that follow each other.
+    pub fn response<R: Request>(&self, response: &R::Response) -> Vec<Bytes> {
         let flexible = self.version >= R::API.flexible_since;
         let mut writer = Writer::new(self.version, flexible);
         response.write(&mut writer);
-        let body = writer.into_bytes();
+        let mut parts = writer.into_parts();
         // The response of ApiVersions has the old header in every version, because the client does
         // not know yet what the server speaks.
         let tagged = flexible && R::API.key != ApiVersionsRequest::API.key;
-        let length = 4 + usize::from(tagged) + body.len();
-        let mut frame = BytesMut::with_capacity(4 + length);
-        frame.put_i32(length as i32);
-        frame.put_i32(self.correlation_id);
+        let body_bytes: usize = parts.iter().map(Bytes::len).sum();
+        let mut head = BytesMut::with_capacity(9);
+        head.put_i32((4 + usize::from(tagged) + body_bytes) as i32);
+        head.put_i32(self.correlation_id);
         if tagged {
-            frame.put_u8(0);
+            head.put_u8(0);
         }
-        frame.put_slice(&body);
-        frame.freeze()
+        parts.insert(0, head.freeze());
+        parts
     }
 }
 

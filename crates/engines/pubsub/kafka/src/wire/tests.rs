@@ -122,7 +122,7 @@ where
 fn written(message: &impl Field, version: i16, flexible: bool) -> Bytes {
     let mut writer = Writer::new(version, flexible);
     message.write(&mut writer);
-    writer.into_bytes().freeze()
+    writer.into_parts().concat().into()
 }
 
 fn again<M: Decodable + Encodable>(bytes: &Bytes, version: i16, name: &str) -> Bytes {
@@ -172,6 +172,7 @@ fn every_message_has_the_layout_that_another_implementation_has() {
         EndTxnRequest EndTxnResponse;
         TxnOffsetCommitRequest TxnOffsetCommitResponse;
         DescribeConfigsRequest DescribeConfigsResponse;
+        AlterConfigsRequest AlterConfigsResponse;
         SaslAuthenticateRequest SaslAuthenticateResponse;
         CreatePartitionsRequest CreatePartitionsResponse;
         DeleteGroupsRequest DeleteGroupsResponse;

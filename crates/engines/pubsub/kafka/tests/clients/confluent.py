@@ -56,6 +56,12 @@ change = ConfigEntry("retention.ms", "3600000", incremental_operation=AlterConfi
 changed = ConfigResource(ResourceType.TOPIC, "orders", incremental_configs=[change])
 done(admin.incremental_alter_configs([changed]))
 assert admin.describe_configs([resource])[resource].result(30)["retention.ms"].value == "3600000"
+# The older way replaces all settings: what it does not name is back at its default.
+done(admin.alter_configs([ConfigResource(ResourceType.TOPIC, "orders",
+                                         set_config={"retention.bytes": "1000000000"})]))
+entries = admin.describe_configs([resource])[resource].result(30)
+assert entries["retention.bytes"].value == "1000000000", entries
+assert entries["retention.ms"].value == "-1", entries
 
 # Records: an idempotent producer, every compression, keys, headers, null values, times.
 sent = {}
