@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use dyno_net::Share;
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::wire::{Client, ClientOptions};
-use dyno_pubsub::{Code, Error, Result};
+use dyno_pubsub::{Code, Error, Result, TopicPartition};
 use dyno_serve::{Counter, Gauge, Registry, ServeError, Token};
 use parking_lot::Mutex;
 
@@ -47,6 +47,8 @@ pub struct Shared {
 pub struct KnownTopic {
     pub topic_id: i32,
     pub compression: Codec,
+    /// How many partitions it has.
+    pub partitions: i32,
 }
 
 /// What is counted, for the metrics.
@@ -113,6 +115,23 @@ impl Shared {
         self.topic(name).map(|topic| topic.topic_id)
     }
 
+    /// A partition of a topic.
+    ///
+    /// # Errors
+    /// `unknown-topic` also where the topic has no such partition. The broker would say that it is
+    /// not the partition's, and a client would look for another one that is.
+    pub fn partition(&self, name: &str, partition: i32) -> Result<TopicPartition> {
+        let topic = self.topic(name)?;
+        if !(0..topic.partitions).contains(&partition) {
+            let text = format_args!("topic {name:?} has no partition {partition}");
+            return Err(Error::new(Code::UnknownTopic, text));
+        }
+        Ok(TopicPartition {
+            topic_id: topic.topic_id,
+            partition,
+        })
+    }
+
     /// What is known of a topic.
     ///
     /// # Errors
@@ -132,6 +151,7 @@ impl Shared {
         let known = KnownTopic {
             topic_id: topic.topic_id,
             compression: topic.compression,
+            partitions: topic.brokers.len() as i32,
         };
         let mut topics = self.topics.lock();
         topics.retain(|_, (_, at)| at.elapsed() < TOPIC_BELIEVED);

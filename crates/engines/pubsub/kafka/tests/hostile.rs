@@ -149,3 +149,41 @@ fn connections_beyond_the_limit_are_closed_and_those_within_it_are_not() {
     served::until(|| is_served(&mut connect(&served)));
     assert!(open.iter_mut().all(is_served));
 }
+
+/// A client that is told of another leader looks for it for ever, as one does that knew the topic
+/// with more partitions.
+#[test]
+fn a_partition_that_is_not_there_has_no_other_leader() {
+    let Some(served) = Served::start("a partition that is not there", None) else {
+        return;
+    };
+    served.topic("two", 2);
+    let unknown_topic_or_partition = 3;
+    let asked = |partition: i32| -> i16 {
+        // Fetch in version 4: no wait, one topic, one partition from its beginning.
+        let mut bytes = vec![0, 1, 0, 4, 0, 0, 0, 1, 0xff, 0xff];
+        bytes.extend((-1_i32).to_be_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend(1_i32.to_be_bytes());
+        bytes.extend((1_i32 << 20).to_be_bytes());
+        bytes.extend([0, 0, 0, 0, 1, 0, 3]);
+        bytes.extend(b"two");
+        bytes.extend(1_i32.to_be_bytes());
+        bytes.extend(partition.to_be_bytes());
+        bytes.extend(0_i64.to_be_bytes());
+        bytes.extend((1_i32 << 20).to_be_bytes());
+        let mut socket = connect(&served);
+        let length = (bytes.len() as u32).to_be_bytes();
+        socket
+            .write_all(&[&length[..], &bytes].concat())
+            .expect("written");
+        let mut answer = [0; 4 + 4 + 4 + 4 + 5 + 4 + 4 + 2];
+        socket.read_exact(&mut answer).expect("an answer");
+        let code = answer.last_chunk().expect("two bytes");
+        i16::from_be_bytes(*code)
+    };
+    assert_eq!(asked(1), 0);
+    for partition in [2, 7, -1] {
+        assert_eq!(asked(partition), unknown_topic_or_partition, "{partition}");
+    }
+}

@@ -111,12 +111,8 @@ impl Fetches {
         let until = Instant::now() + wait.min(MOST_WAIT);
         let wanted: Vec<(String, Vec<Wanted>)> = (request.topics.iter())
             .map(|topic| {
-                let topic_id = shared.topic_id(&topic.topic);
                 let wanted = topic.partitions.iter().map(|ask| Wanted {
-                    key: topic_id.clone().map(|topic_id| TopicPartition {
-                        topic_id,
-                        partition: ask.partition,
-                    }),
+                    key: shared.partition(&topic.topic, ask.partition),
                     ask: ask.clone(),
                 });
                 (topic.topic.clone(), wanted.collect())

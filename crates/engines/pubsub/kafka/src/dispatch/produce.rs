@@ -178,11 +178,7 @@ impl Session {
         head: &BatchHead,
         body: Vec<u8>,
     ) -> Result<Awaited<Result<Produced>>> {
-        let topic_id = self.shared.topic_id(topic)?;
-        let key = TopicPartition {
-            topic_id,
-            partition,
-        };
+        let key = self.shared.partition(topic, partition)?;
         let is_own = head.producer_id < 0;
         let run = match is_own {
             true => self.own_run(key, head.count)?,
@@ -201,7 +197,7 @@ impl Session {
             }
         };
         let request = Produce {
-            topic_id,
+            topic_id: key.topic_id,
             partition,
             producer_id: run.producer_id,
             first_sequence: run.first_sequence,
