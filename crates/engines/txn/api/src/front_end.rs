@@ -16,9 +16,9 @@ pub enum Step {
 }
 
 /// A server whose clients' requests become one-shot transactions. It has sockets of its own, and
-/// never waits: whoever runs it waits for its descriptor and for answers of the engine at once.
-/// That may be a thread of the engine itself ([`Database::host`](crate::Database::host)), which
-/// spares each request and each answer the way to another thread.
+/// never waits: the thread that runs it waits for its descriptor and for answers of the engine at
+/// once. That may be a thread of the engine itself ([`Database::host`](crate::Database::host)),
+/// which spares each request and each answer the way to another thread.
 pub trait FrontEnd: Send {
     /// A descriptor that is readable while a step would find something to do; most often one of
     /// epoll.

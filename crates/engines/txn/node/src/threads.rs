@@ -38,8 +38,8 @@ pub(crate) struct Envelope {
     pub message: Message,
 }
 
-/// A server that runs on a thread of the engine, and the connection by which it uses the engine like
-/// any other client.
+/// A server that runs on a thread of the engine, and the connection by which it uses the engine
+/// like any other client.
 pub(crate) struct HostedFrontEnd {
     // Dropped first: the end of the front end tells its owner that nothing uses the engine any
     // more.

@@ -1,5 +1,5 @@
-//! Serves all connections, and waits for none of them. Whoever runs it waits for all of them and for
-//! the engine at once.
+//! Serves all connections, and waits for none of them. The thread that runs it waits for all of
+//! them and for the engine at once.
 
 use std::collections::HashMap;
 use std::io;
