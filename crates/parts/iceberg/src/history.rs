@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dyno_io::Storage;
 
@@ -157,9 +157,9 @@ fn hint(storage: &dyn Storage, folder: &Path) -> Result<Option<i64>> {
     })
 }
 
-fn existing(storage: &dyn Storage, path: &PathBuf) -> Result<Vec<u8>> {
+fn existing(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>> {
     files::read(storage, path)?.ok_or_else(|| Error::Damaged {
-        path: path.clone(),
+        path: path.to_owned(),
         reason: "it is missing".to_owned(),
     })
 }
