@@ -27,8 +27,8 @@ use crate::{Params, RigError, quantiles, used};
 use mix::Mix;
 use worker::{Seen, Shared, Worker};
 
-/// The warm-up, which is not counted, lasts this fraction (1/5) of the measured time.
-const WARM_UP: u32 = 5;
+/// The warm-up, which is not counted, lasts this fraction (1/20) of the measured time.
+const WARM_UP: u32 = 20;
 /// How long it runs if only the answer is wanted.
 const VERIFYING: Duration = Duration::from_millis(20);
 /// Operations that one client does before anything is timed, and whose reads are the answer.
