@@ -96,6 +96,14 @@ impl Population {
     }
 }
 
+/// The law by which the clients of a mix draw among so many records.
+pub fn law(mix: Mix, records: u64) -> Zipf {
+    match mix {
+        Mix::D => Zipf::new(records, THETA),
+        _ => Zipf::with_sum(SCRAMBLED_ROWS, THETA, SCRAMBLED_SUM),
+    }
+}
+
 /// The operations of one client, one after the other.
 pub struct Draw {
     mix: Mix,
@@ -104,12 +112,9 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Equal seeds give equal operations, as long as no other client adds records.
-    pub fn new(mix: Mix, records: u64, seed: u64) -> Draw {
-        let zipf = match mix {
-            Mix::D => Zipf::new(records, THETA),
-            _ => Zipf::with_sum(SCRAMBLED_ROWS, THETA, SCRAMBLED_SUM),
-        };
+    /// Equal seeds give equal operations, as long as no other client adds records. `zipf` is the
+    /// [`law`] of the mix.
+    pub fn new(mix: Mix, zipf: Zipf, seed: u64) -> Draw {
         Draw {
             mix,
             random: Random::new(seed),
@@ -157,7 +162,7 @@ mod tests {
 
     fn operations(mix: Mix) -> Vec<Operation> {
         let population = Population::new(1_000);
-        let mut draw = Draw::new(mix, 1_000, 3);
+        let mut draw = Draw::new(mix, law(mix, 1_000), 3);
         let next = |_| {
             let operation = draw.next(&population);
             if let Operation::Insert(record) = operation {

@@ -9,10 +9,11 @@ use dyno_measure::{Clock, Latencies, SystemClock};
 use dyno_random::mix;
 use dyno_redis::{Client, Value};
 
-use super::mix::{Draw, Mix, Operation, Population};
+use super::mix::{Draw, Mix, Operation, Population, law};
 use super::records::{self, FIELDS, LOADER, Version};
 use crate::Windows;
 use crate::resp::{RespError, connect};
+use crate::zipf::Zipf;
 
 /// Bits of a writer's number that count its client's writes.
 const SEQUENCE_BITS: u32 = 40;
@@ -27,6 +28,7 @@ pub struct Shared {
     /// The records that are there before the run.
     pub records: u64,
     pub population: Population,
+    zipf: Zipf,
     /// How many writes each client has begun: a value of a later one cannot have been read.
     begun: Vec<AtomicU64>,
 }
@@ -39,6 +41,7 @@ impl Shared {
             clock: SystemClock::start(),
             records,
             population: Population::new(records),
+            zipf: law(mix, records),
             begun: (0..clients).map(|_| AtomicU64::new(0)).collect(),
         }
     }
@@ -132,7 +135,7 @@ impl<'a> Worker<'a> {
             shared,
             number,
             client: connect(shared.port)?,
-            draw: Draw::new(shared.mix, shared.records, seed),
+            draw: Draw::new(shared.mix, shared.zipf, seed),
             log: Vec::new(),
         })
     }
