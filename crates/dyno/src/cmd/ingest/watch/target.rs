@@ -35,7 +35,6 @@ impl WatchTarget<'_> {
             })),
             None => {
                 clickhouse::refuse_options(&args.server)?;
-                set_catalog(&args.into, args.catalog)?;
                 Ok(WatchTarget::Directory(Table {
                     directory: args.into.clone(),
                     options,
