@@ -165,19 +165,11 @@ impl ParquetFile {
     }
 
     fn with(path: &Path, source: Source) -> Result<Self, ReadError> {
-        let io = |source| ReadError::Io {
-            path: path.to_owned(),
-            source,
-        };
-        let bad = |error: ReadError| ReadError::File {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        };
-        let footer = footer(&source).map_err(io)?.map_err(bad)?;
+        let metadata = with_footer(path, &source, Metadata::read)?;
         Ok(Self {
             path: path.to_owned(),
             source,
-            metadata: Metadata::read(&footer).map_err(bad)?,
+            metadata,
         })
     }
 
@@ -346,8 +338,25 @@ impl ParquetFile {
     }
 }
 
+/// What `read` makes of the footer of the file in `path`; an error names the file.
+pub(super) fn with_footer<T>(
+    path: &Path,
+    source: &Source,
+    read: impl FnOnce(&[u8]) -> Result<T, ReadError>,
+) -> Result<T, ReadError> {
+    let read = footer(source).map(|footer| footer.and_then(|footer| read(&footer)));
+    let read = read.map_err(|source| ReadError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    read.map_err(|error| ReadError::File {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })
+}
+
 /// Reads the bytes of the footer, which is found from the end of the file.
-pub(super) fn footer(source: &Source) -> std::io::Result<Result<Bytes, ReadError>> {
+fn footer(source: &Source) -> std::io::Result<Result<Bytes, ReadError>> {
     let refuse = |reason: String| Ok(Err(ReadError::Metadata { reason }));
     // Only the end of the file is looked at. The magic at its front says nothing more, and reading
     // it would cost a second access to the disk.

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::ReadError;
-use super::file::footer;
+use super::file::with_footer;
 use super::metadata::{Leaf, Meaning, Metadata, Physical, at};
 use super::source::Source;
 use super::thrift::{Field, Reader};
@@ -55,17 +55,11 @@ impl FileStatistics {
     /// # Errors
     /// The file is missing or not readable, or it is not Parquet.
     pub fn read(path: &Path) -> Result<FileStatistics> {
-        let io = |source| ReadError::Io {
+        let file = File::open(path).map_err(|source| ReadError::Io {
             path: path.to_owned(),
             source,
-        };
-        let bad = |error: ReadError| ReadError::File {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        };
-        let source = Source::Read(File::open(path).map_err(io)?);
-        let footer = footer(&source).map_err(io)?.map_err(bad)?;
-        FileStatistics::from_footer(&footer).map_err(bad)
+        })?;
+        with_footer(path, &Source::Read(file), FileStatistics::from_footer)
     }
 
     fn from_footer(footer: &[u8]) -> Result<FileStatistics> {
