@@ -21,7 +21,7 @@ use crate::options::OpenOptions;
 pub fn open(target: &Target, options: OpenOptions) -> Result<Box<dyn Database>> {
     let spin = options.spin;
     let connector = match target {
-        Target::Local(directory) => Connector::Local(Arc::new(Engine::start(
+        Target::Local(directory) => Connector::local(Arc::new(Engine::start(
             directory, &options, None, None, None,
         )?)),
         Target::Dyno(addresses) => Connector::remote(addresses, &options)?,
@@ -45,7 +45,7 @@ impl Local {
     /// As [`open`].
     pub fn open(directory: &Path, options: OpenOptions) -> Result<Self> {
         let engine = Engine::start(directory, &options, None, None, None)?;
-        let node = Node::open(Connector::Local(Arc::new(engine)), options.spin)?;
+        let node = Node::open(Connector::local(Arc::new(engine)), options.spin)?;
         Ok(Self { node })
     }
 
@@ -63,7 +63,7 @@ impl Local {
     /// written.
     pub fn backup(&self, target: &Path) -> Result<()> {
         match self.node.connector() {
-            Connector::Local(engine) | Connector::Hosted(engine) => engine.backup(target),
+            Connector::Local(engine, _) => engine.backup(target),
             Connector::Remote(_) => Err(Error::new(
                 Code::NotSupported,
                 "the engine is not in this process",
@@ -74,7 +74,7 @@ impl Local {
     /// Why the engine stopped by itself, if it did.
     pub fn failure(&self) -> Option<String> {
         match self.node.connector() {
-            Connector::Local(engine) | Connector::Hosted(engine) => engine.failure(),
+            Connector::Local(engine, _) => engine.failure(),
             Connector::Remote(_) => None,
         }
     }

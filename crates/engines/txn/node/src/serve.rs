@@ -421,7 +421,7 @@ impl Server {
     pub fn database(&self) -> Result<Box<dyn Database>> {
         match &self.running {
             Running::Engine(engine) if engine.has_all_partitions() => {
-                let connector = Connector::Local(Arc::clone(engine));
+                let connector = Connector::local(Arc::clone(engine));
                 // A front waits for its sockets as well, so its thread must not spin here.
                 Ok(Box::new(Node::open(connector, Duration::ZERO)?))
             }

@@ -20,11 +20,9 @@ use crate::ports::{connect_options, port_options};
 const MAP_WAIT: Duration = Duration::from_secs(5);
 
 pub(crate) enum Connector {
-    /// To an engine in this process. It stops when the last owner is dropped.
-    Local(Arc<Engine>),
-    /// The same, for a server on a thread of that engine. The thread empties the connections itself
-    /// and must not wait until it has, so they take whatever the server submits.
-    Hosted(Arc<Engine>),
+    /// To an engine in this process, over connections with these bounds. The engine stops when the
+    /// last owner is dropped.
+    Local(Arc<Engine>, PortOptions),
     Remote(RemoteConnector),
 }
 
@@ -39,6 +37,21 @@ pub(crate) struct RemoteConnector {
 }
 
 impl Connector {
+    /// To an engine in this process.
+    pub fn local(engine: Arc<Engine>) -> Self {
+        Connector::Local(engine, port_options())
+    }
+
+    /// The same, for a server on a thread of that engine. The thread empties the connections itself
+    /// and must not wait until it has, so they take whatever the server submits.
+    pub fn hosted(engine: Arc<Engine>) -> Self {
+        let options = PortOptions {
+            outbox_bytes: usize::MAX,
+            ..port_options()
+        };
+        Connector::Local(engine, options)
+    }
+
     /// Learns from one of the addresses which processes there are.
     pub fn remote(addresses: &[String], options: &OpenOptions) -> Result<Self> {
         let parse = |text: &String| text.parse().map_err(from_net);
@@ -55,7 +68,7 @@ impl Connector {
 
     pub fn map(&self) -> Arc<ClusterMap> {
         match self {
-            Connector::Local(engine) | Connector::Hosted(engine) => {
+            Connector::Local(engine, _) => {
                 let welcome = engine.welcome();
                 Arc::new(ClusterMap::single(welcome.partitions, welcome.cores))
             }
@@ -79,15 +92,8 @@ impl Connector {
     /// itself.
     pub fn connect(&self, process: usize, thread: usize) -> Result<(Port, Welcome)> {
         match self {
-            Connector::Local(engine) => {
-                Ok((engine.connect(thread, &port_options())?, engine.welcome()))
-            }
-            Connector::Hosted(engine) => {
-                let options = PortOptions {
-                    outbox_bytes: usize::MAX,
-                    ..port_options()
-                };
-                Ok((engine.connect(thread, &options)?, engine.welcome()))
+            Connector::Local(engine, options) => {
+                Ok((engine.connect(thread, options)?, engine.welcome()))
             }
             Connector::Remote(remote) => match remote.connect(process, thread) {
                 Err(error)

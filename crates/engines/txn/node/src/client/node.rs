@@ -309,7 +309,7 @@ impl Database for Node {
     }
 
     fn stats(&self) -> Result<Vec<(String, u64)>> {
-        if let Connector::Local(engine) | Connector::Hosted(engine) = &*self.connector {
+        if let Connector::Local(engine, _) = &*self.connector {
             return Ok(engine.stats());
         }
         let mut session = self.session()?;
@@ -340,10 +340,10 @@ impl Database for Node {
         // With several threads there are most likely cores for one more, and a server on one of
         // them would slow the partitions of that one down.
         let engine = match &*self.connector {
-            Connector::Local(engine) if self.welcome.cores == 1 => engine,
+            Connector::Local(engine, _) if self.welcome.cores == 1 => engine,
             _ => return Ok(Some(front_end)),
         };
-        let node = Node::open(Connector::Hosted(engine.clone()), self.spin)?;
+        let node = Node::open(Connector::hosted(engine.clone()), self.spin)?;
         engine.host(HostedFrontEnd {
             pipeline: Box::new(NodePipeline::new(Box::new(node), window, options)?),
             front_end,
