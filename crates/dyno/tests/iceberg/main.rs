@@ -14,11 +14,10 @@ const TABLES: [&str; 8] = [
     "customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier",
 ];
 
-/// The Python that has PyIceberg, DuckDB and its extension; says so where there is none.
+/// The Python that has PyIceberg, DuckDB and its extension; `None`, which is then said, if they are
+/// not installed.
 fn interpreter(what: &str) -> Option<PathBuf> {
-    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
-    let data = data.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")));
-    let python = data.map(|data| data.join("dynolab/peers/iceberg/venv/bin/python"));
+    let python = dyno_suite::peers_root().map(|root| root.join("iceberg/venv/bin/python"));
     let python = python.filter(|python| python.exists());
     if python.is_none() {
         println!("skipped: {what}: the readers of Iceberg are not installed (scripts/test)");
