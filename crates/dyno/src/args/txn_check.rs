@@ -98,7 +98,7 @@ pub struct TxnCheckKillArgs {
 pub enum CheckedProtocol {
     /// Our own, over TCP and shared memory
     Dyno,
-    /// Redis' protocol, with WATCH, MULTI and EXEC; there are no scans
+    /// Redis' protocol, with WATCH, MULTI and EXEC, which has no scans
     Resp,
 }
 

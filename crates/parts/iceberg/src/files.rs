@@ -6,7 +6,7 @@ use dyno_io::{Access, Caching, Existing, Opening, Storage, Syncing, write_whole}
 
 use crate::Result;
 
-/// The bytes of a file; `None` if there is none of this name.
+/// The bytes of a file; `None` if no file has this name.
 pub(crate) fn read(storage: &dyn Storage, path: &Path) -> Result<Option<Vec<u8>>> {
     if !storage.exists(path)? {
         return Ok(None);

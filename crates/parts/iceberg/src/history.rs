@@ -20,7 +20,7 @@ const SUFFIX: &str = ".metadata.json";
 #[derive(Debug, Clone)]
 pub(crate) struct Newest {
     pub(crate) metadata: TableMetadata,
-    /// The version that the hint names; `None` if there is no hint.
+    /// The version that the hint names; `None` without a hint.
     pub(crate) hint: Option<i64>,
     /// The manifests of each snapshot, by its number.
     pub(crate) lists: BTreeMap<i64, Vec<ManifestFile>>,
@@ -55,7 +55,7 @@ pub(crate) fn is_ours(name: &str) -> bool {
 }
 
 impl Newest {
-    /// Reads the newest version in the folder `metadata`; `None` if there is none.
+    /// Reads the newest version in the folder `metadata`; `None` if the folder has no version.
     ///
     /// # Errors
     /// [`Error::Foreign`] if another program has written there, [`Error::Damaged`].

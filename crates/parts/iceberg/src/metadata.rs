@@ -58,7 +58,7 @@ struct Numbered {
     fields: Vec<()>,
 }
 
-/// The only sort order, which is none.
+/// The only sort order, which says that rows are not sorted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct SortOrder {

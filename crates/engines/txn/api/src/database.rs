@@ -173,8 +173,10 @@ pub trait Database: Send + Sync {
     }
 
     /// Runs a server on a thread of the engine, until its step says that it is over, with up to
-    /// `window` requests in flight. This database must be kept until then. Returns the server where
-    /// the engine has no thread for it, which then needs one of its own.
+    /// `window` requests in flight. This database must be kept until then, and the requests may
+    /// name only tables that exist now: the engine would have to be asked about others, and waits
+    /// for the server. Returns the server where the engine has no thread for it, which then needs
+    /// one of its own.
     ///
     /// # Errors
     /// If the engine cannot be reached. The server is dropped then.

@@ -79,7 +79,7 @@ fn a_small_group_waits_for_the_write_in_flight_and_a_block_does_not() {
     assert!(append(&mut log, 10));
     assert!(
         !append(&mut log, 10),
-        "it would share its block with nobody"
+        "it waits for others to share its block"
     );
     assert!(append(&mut log, 4096), "the block is full");
     assert!(!append(&mut log, 10), "two writes are in flight already");

@@ -34,7 +34,7 @@ const SWEEP: u64 = u64::MAX;
 /// Events that are taken at once.
 const EVENTS: usize = 256;
 /// How often deadlines, the sweep and the stop signal are looked at.
-const TICK: Duration = Duration::from_millis(50);
+pub const TICK: Duration = Duration::from_millis(50);
 /// The pause after an accept that failed, for example because the process is out of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The time between two steps of the sweep, if the last one has found something and if not.

@@ -15,7 +15,7 @@ use dyno_txn_api::{Database, Error, FrontEnd, Pipeline, Step, TableDef};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::figures::Figures;
-use crate::front::{Front, Setup};
+use crate::front::{Front, Setup, TICK};
 use crate::local::Facts;
 use crate::row::{HASH_BYTES, TABLE};
 use crate::wire::COMMAND_BYTES_MAX;
@@ -23,8 +23,6 @@ use crate::wire::COMMAND_BYTES_MAX;
 /// How long the engine may take for a batch. It is long because `FLUSHALL` is a batch as well, and
 /// removes all keys in one transaction.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// How often a step is made in which nothing has happened.
-const TICK: Duration = Duration::from_millis(50);
 /// How long a thread waits for an engine that cannot be waited for together with sockets.
 const SHORT: Duration = Duration::from_millis(1);
 

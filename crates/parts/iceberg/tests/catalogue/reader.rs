@@ -8,7 +8,7 @@ use apache_avro::types::Value;
 use dyno_sim::Disk;
 use serde_json::Value as Json;
 
-/// The metadata that the hint names; `None` if there is no hint.
+/// The metadata that the hint names; `None` without a hint.
 pub fn metadata(disk: &Disk, table: &str) -> Option<Json> {
     let folder = Path::new(table).join("metadata");
     let hint = disk.read(&folder.join("version-hint.text"))?;
