@@ -165,17 +165,24 @@ fn a_statement_is_cancelled_and_the_server_goes_on() {
         return;
     }
     let table = table(10);
-    let server = Server::start(table.path(), &["--max-statements", "2"]);
+    // The rows must not reach their limit before the request to cancel arrives.
+    let limits = ["--max-statements", "2", "--max-rows", "1000000000"];
+    let server = Server::start(table.path(), &limits);
     // The second sends rows when it is cancelled, and the third computes in one long join.
     let rows =
         "SELECT a.v, b.v FROM generate_series(1, 100000) a(v), generate_series(1, 1000) b(v)";
     for sql in [ENDLESS, rows, ENDLESS, ENDLESS] {
         let mut child = psql_at(&server)
-            .args(["-At", "-c", sql])
-            .stdout(Stdio::null())
+            .args(["-At", "-c", "SELECT 'connected'", "-c", sql])
+            .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        // Before psql has connected, the signal would end it without a request to cancel.
+        let mut answers = BufReader::new(child.stdout.take().unwrap());
+        let mut first = String::new();
+        answers.read_line(&mut first).unwrap();
+        assert_eq!(first, "connected\n");
         std::thread::sleep(Duration::from_millis(300));
         // psql turns the signal into a request to cancel, on a connection of its own.
         let pid = child.id().to_string();

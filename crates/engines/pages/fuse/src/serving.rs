@@ -110,7 +110,10 @@ fn serve(mut end: Connection, disk: &Disk, figures: &Figures) -> Result<(), Fuse
         reply: Reply::default(),
         figures,
     };
-    let mut bytes = vec![0; REQUEST_BYTES];
+    // Every page of the buffer is written before the first request. The kernel fails a request with
+    // EIO when it must map a page to copy it and the process is being killed; into pages that are
+    // there it copies the request all the same, and the next daemon gets it once more.
+    let mut bytes = vec![1; REQUEST_BYTES];
     loop {
         let got = match end.file.read(&mut bytes) {
             Ok(got) => got,

@@ -128,6 +128,38 @@ fn a_daemon_killed_under_writes_comes_back_and_nobody_sees_an_error() {
     rig.check_pages();
 }
 
+/// The first long requests of a daemon go into memory that it has not used yet, which is when the
+/// kernel may fail them instead of keeping them for the next daemon.
+#[test]
+fn a_daemon_killed_while_it_takes_its_first_requests_loses_none() {
+    const KILLS: u64 = 60;
+    if !possible(&["fio"]) {
+        return;
+    }
+    let mut rig = Rig::new(PAGES, 2 * BYTES, "fresh");
+    let words = format!(
+        "fio --name=long --filename={} --direct=1 --ioengine=libaio --iodepth=8 --rw=write \
+         --bs=1m --size={BYTES} --time_based --runtime=2",
+        rig.block_device()
+    );
+    let fio = Command::new("timeout")
+        .args(["--kill-after=10", "200"])
+        .args(words.split_whitespace())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("fio");
+    for kill in 0..KILLS {
+        // A daemon is up after 5 to 10 ms, so the times lie around its first requests.
+        std::thread::sleep(Duration::from_millis(2 + kill * 7 % 20));
+        rig.kill_daemon();
+        rig.start_daemon("resumed");
+    }
+    let output = fio.wait_with_output().expect("its end");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("err= 0"), "{said}");
+    rig.check_pages();
+}
+
 #[test]
 fn a_write_that_died_with_its_daemon_is_done_by_the_next_one() {
     if !possible(&["dd", "cmp"]) {
