@@ -12,6 +12,7 @@ mod tables;
 use std::io::{Cursor, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::process::Command;
 
 use bytes::Bytes;
 use datafusion::arrow::ipc::reader::StreamReader;
@@ -238,6 +239,62 @@ fn metrics_health_and_the_page_are_there() {
     // This table has nothing of the Reverse Beacon Network.
     let clock = get(&server, "/ham/HamClock/fetchRBN.pl?ofcall=K1ABC");
     assert_eq!((clock.status, clock.text()), (200, String::new()));
+}
+
+/// The body of a page after its script ran in Chromium; nothing where that is not installed.
+fn in_browser(address: &str, profile: &Path) -> Option<String> {
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
+        .args(["--disable-background-networking", "--disable-dev-shm-usage"])
+        .arg("--virtual-time-budget=30000")
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(address)
+        .output();
+    match output {
+        Ok(output) => {
+            let page = String::from_utf8(output.stdout).unwrap();
+            let (_, body) = page.split_once("<body>").unwrap();
+            Some(body.split("<script>").next().unwrap().to_owned())
+        }
+        Err(error) => {
+            println!("skipped: page of spots: chromium: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn the_page_shows_the_newest_hour_and_any_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    // A spot each two minutes, the last of them at 01:33:20.
+    let spots = (1..=100).map(|id| spot(id, "K1ABC", 0)).collect();
+    tables::write(folder.path(), &[vec![spots]], Form::default());
+    let server = Server::start(folder.path(), &[]);
+    let profile = tempfile::tempdir().unwrap();
+    let address = format!("http://{}/", server.http);
+    let Some(newest) = in_browser(&address, profile.path()) else {
+        return;
+    };
+    let squares = "13 squares; the fullest has 1 spot.";
+    for said in [
+        "17 spots from 2023-11-15 01:00 to 02:00 UTC",
+        squares,
+        ">30m</th>",
+        ">20m</th>",
+        "title=\"01:00: 1 spot\"",
+        "title=\"01:36: 0 spots\"",
+        ">9</th>",
+        "id=\"after\" aria-label=\"The hour after\" disabled",
+    ] {
+        assert!(newest.contains(said), "{said} is not in {newest}");
+    }
+    let before = in_browser(&format!("{address}#2023-11-14T23:00"), profile.path()).unwrap();
+    for said in ["30 spots from 2023-11-14 23:00 to 00:00 UTC", ">15</th>"] {
+        assert!(before.contains(said), "{said} is not in {before}");
+    }
+    assert!(!before.contains("disabled"), "there is an hour after it");
+    let none = in_browser(&format!("{address}#2023-11-13T23:00"), profile.path()).unwrap();
+    assert!(none.contains("0 spots from 2023-11-13 23:00"), "{none}");
 }
 
 fn dashboard(name: &str) -> Value {

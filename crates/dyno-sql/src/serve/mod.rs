@@ -1,6 +1,7 @@
 //! `dyno-sql serve`: a table for clients of PostgreSQL and of HTTP.
 
-pub mod columns;
+pub mod catalogue;
+mod columns;
 pub mod counts;
 pub mod engine;
 pub mod http;

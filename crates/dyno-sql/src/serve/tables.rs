@@ -25,6 +25,7 @@ use crate::feed::FeedTable;
 use crate::file::TableFile;
 use crate::session::{self, Limits};
 
+use super::catalogue::{Catalogue, expand_array, index_definition};
 use super::columns::wide_schema;
 use super::stop;
 
@@ -70,11 +71,11 @@ impl Tables {
             limits,
             template: template(limits)?,
             runtime,
-            pg_catalog: Arc::new(PgCatalogSchemaProvider::try_new(
+            pg_catalog: Arc::new(Catalogue::new(Arc::new(PgCatalogSchemaProvider::try_new(
                 listing.clone(),
                 Arc::new(PgCatalogStaticTables::try_new()?),
                 EmptyContextProvider,
-            )?),
+            )?))),
             listing,
             files: Mutex::default(),
         };
@@ -145,6 +146,8 @@ fn template(limits: Limits) -> Result<SessionState> {
         .build();
     let context = SessionContext::new_with_state(state);
     setup_pg_catalog(&context, DATABASE, EmptyContextProvider).map_err(|error| *error)?;
+    context.register_udf(expand_array());
+    context.register_udf(index_definition());
     Ok(context.state())
 }
 

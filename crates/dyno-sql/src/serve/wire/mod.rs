@@ -32,6 +32,7 @@ use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
 use self::cancel::{Cancels, Registered};
+pub(super) use self::settings::SETTINGS;
 use self::statements::StatementParser;
 use super::engine::Engine;
 use super::refusal::Refusal;

@@ -57,6 +57,8 @@ const CHANGEABLE: [(&str, &str); 11] = [
     ("lock_timeout", "0"),
     ("idle_in_transaction_session_timeout", "0"),
 ];
+/// All of them, as they are in a new connection.
+pub(in crate::serve) const SETTINGS: [&[(&str, &str)]; 2] = [&FIXED, &CHANGEABLE];
 /// Settings whose change PostgreSQL reports to the client, under these names.
 const REPORTED: [(&str, &str); 4] = [
     ("timezone", "TimeZone"),

@@ -17,6 +17,7 @@ use pgwire::error::PgWireResult;
 use super::error;
 use super::parameters::{Parameter, parameters};
 use super::settings;
+use crate::serve::catalogue;
 use crate::serve::columns::wide_schema;
 use crate::serve::engine::Engine;
 use crate::serve::reads;
@@ -49,10 +50,11 @@ impl StatementParser {
 
     /// The statements of a text, all of which may be answered here.
     pub(super) fn parse(&self, sql: &str) -> Result<Vec<Statement>, Refusal> {
-        let statements = self
+        let mut statements = self
             .dialect
             .parse(sql)
             .map_err(|error| Refusal::new(Kind::Syntax, error.to_string()))?;
+        statements.iter_mut().for_each(catalogue::rewrite);
         // All are checked before the first one runs, so that a text either runs or does not.
         for statement in &statements {
             if !settings::is_setting(statement) && settings::shown(statement).is_none() {
