@@ -193,6 +193,16 @@ impl Values {
         }
     }
 
+    /// Prefetches what [`Values::free`] will write to.
+    pub fn prefetch_free(&self, at: Stored) {
+        if at != Stored::NONE
+            && at != Stored::EMPTY
+            && let Some(last) = self.chunks[at.chunk()].free.last()
+        {
+            prefetch(last);
+        }
+    }
+
     fn add_room(&mut self, class: usize, units: usize) -> usize {
         let cells = (CHUNK / UNIT / units) as u32;
         let chunk = self.add_chunk(class as u8, vec![0; CHUNK].into(), cells);
