@@ -32,7 +32,7 @@ use prefetch::prefetch;
 use row::{FREE, NOTHING, ROW_BYTES, RowKey, VERSION_BYTES};
 pub(crate) use row::{Intent, Row};
 pub(crate) use values::Stored;
-use values::{PREFETCH_LINES, Values};
+use values::{Values, prefetch_lines};
 use versions::{Dropped, Versions};
 
 /// The number of a row. It is stable while the row lives.
@@ -400,14 +400,18 @@ impl Store {
         prefetch(self.row(slot));
     }
 
+    /// Beside the third step: prefetches the memory that the next so many values of this length
+    /// will be written to.
+    pub fn prefetch_room(&self, length: usize, count: usize) {
+        self.values.prefetch_room(length, count);
+    }
+
     /// The third step: prefetches the newest value.
     pub fn prefetch_value(&self, slot: Slot) {
         let Some(value) = self.values.get(self.row(slot).value) else {
             return;
         };
-        for line in value.chunks(64).take(PREFETCH_LINES) {
-            prefetch(&line[0]);
-        }
+        prefetch_lines(value);
     }
 }
 
