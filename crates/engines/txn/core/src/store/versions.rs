@@ -4,7 +4,8 @@
 //! Adding and dropping go through memory in order, so that neither waits for it, however many
 //! versions there are. A row and each version name the next older version by its number in the
 //! queue. Dropping a version leaves the number in the row, because to change it would be a miss in
-//! the cache for each drop; whoever follows a number checks that the version is the one it meant.
+//! the cache for each drop. So a search that follows a number checks that it has found the version
+//! that was meant.
 
 use std::collections::VecDeque;
 
@@ -23,11 +24,11 @@ pub(super) struct LeftBehind {
     /// The horizon at which it can be dropped. For a version it is the timestamp of the next newer
     /// version.
     when: Timestamp,
-    /// The version's own timestamp, or 0 if this is no version.
+    /// The version's own timestamp, or 0 if the entry is a row without a version.
     timestamp: Timestamp,
     value: Stored,
     slot: Slot,
-    /// The number of the next older version, if it was not dropped yet.
+    /// The number of the next older version, which may have been dropped since.
     older: u32,
 }
 
