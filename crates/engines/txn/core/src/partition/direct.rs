@@ -10,6 +10,7 @@ use dyno_txn_api::{Result, TableId, Timestamp};
 use super::Partition;
 use super::access::{ChangeRef, KeyRef};
 use super::participant::{Participant, encode_writes};
+use super::prefetch::Use;
 use crate::effects::{Effects, Position};
 use crate::message::{Address, Head, MESSAGE_VERSION, Message};
 use crate::placement::partition_of;
@@ -120,14 +121,14 @@ pub fn is_direct(bytes: &[u8]) -> bool {
     matches!(Direct::parse(bytes), Ok(Some(direct)) if direct.is_whole(|_| true))
 }
 
-/// The keys of such a message, and for each whether its value is read.
-pub(super) fn keys_of(bytes: &[u8]) -> impl Iterator<Item = (KeyRef<'_>, bool)> {
+/// The keys of such a message, each with what is done with its row.
+pub(super) fn keys_of(bytes: &[u8]) -> impl Iterator<Item = (KeyRef<'_>, Use)> {
     let direct = Direct::parse(bytes).ok().flatten();
     let steps = direct.into_iter().flat_map(|direct| direct.steps());
     steps.map_while(|step| {
         step.map(|step| match step {
-            Step::Get(key) => (key, true),
-            Step::Write(key, _) => (key, false),
+            Step::Get(key) => (key, Use::Read),
+            Step::Write(key, change) => (key, change.to_use()),
         })
     })
 }

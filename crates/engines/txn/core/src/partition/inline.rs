@@ -12,9 +12,10 @@ use dyno_txn_api::{
     TableId,
 };
 
-use super::access::{KeyRef, Stop};
+use super::access::{ChangeRef, KeyRef, Stop};
 use super::one_shot::OneShot;
 use super::participant::Participant;
+use super::prefetch::Use;
 use super::{Partition, Position};
 use crate::merge::merge;
 use crate::message::{Head, PartitionId};
@@ -315,7 +316,7 @@ impl Operations for Inline<'_> {
     fn get_many(&mut self, keys: &[(TableId, &[u8])]) -> Result<Rows> {
         let keys = keys.iter().map(|&(table, bytes)| KeyRef { table, bytes });
         self.partition
-            .prefetch_keys(keys.clone().map(|key| (key, true)));
+            .prefetch_keys(keys.clone().map(|key| (key, Use::Read)));
         let mut rows = Rows::with_capacity(keys.len());
         let mut complete = true;
         for key in keys {
@@ -346,7 +347,8 @@ impl Operations for Inline<'_> {
     }
 
     fn write_many(&mut self, writes: Vec<(Key, Change)>) -> Result<()> {
-        let keys = writes.iter().map(|(key, _)| (key.into(), false));
+        let keys = writes.iter();
+        let keys = keys.map(|(key, change)| (key.into(), ChangeRef::from(change).to_use()));
         self.partition.prefetch_keys(keys);
         for (key, change) in &writes {
             self.check_stopped()?;

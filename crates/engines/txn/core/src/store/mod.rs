@@ -9,7 +9,7 @@
 //! | `index` | from a key's hash to a row's slot |
 //! | `row` | one row, in one cache line |
 //! | `values` | values and long keys, in cells that are reused |
-//! | `versions` | older versions |
+//! | `versions` | older versions, until the horizon has passed them |
 //! | `order` | the keys of a table in order, for scans |
 //! | `deleted` | deleted keys that older snapshots still see |
 //! | `prefetch` | loading memory before it is needed |
@@ -22,8 +22,6 @@ mod row;
 mod values;
 mod versions;
 
-use std::collections::VecDeque;
-
 use dyno_txn_api::{TableId, Timestamp};
 
 use crate::message::Head;
@@ -34,8 +32,8 @@ use prefetch::prefetch;
 use row::{FREE, NOTHING, ROW_BYTES, RowKey, VERSION_BYTES};
 pub(crate) use row::{Intent, Row};
 pub(crate) use values::Stored;
-use values::{PREFETCH_LINES, Values};
-use versions::Versions;
+use values::{Values, prefetch_lines};
+use versions::{Dropped, Versions};
 
 /// The number of a row. It is stable while the row lives.
 pub(crate) type Slot = u32;
@@ -58,10 +56,6 @@ pub(crate) struct Store {
     order: Order,
     /// Bytes of rows, versions and intents, without those of their values.
     bytes: u64,
-    /// Rows that may have something to drop, each with the horizon at which that is possible.
-    forget: VecDeque<(Timestamp, Slot)>,
-    /// How many rows were ever added to `forget`.
-    left_behind: u64,
 }
 
 impl Store {
@@ -78,8 +72,6 @@ impl Store {
             free_intents: Vec::new(),
             order: Order::new(seed),
             bytes: 0,
-            forget: VecDeque::new(),
-            left_behind: 0,
         }
     }
 
@@ -143,7 +135,7 @@ impl Store {
 
     /// The row's newest version at or before a timestamp: its own timestamp, and its value.
     pub fn version(&self, slot: Slot, timestamp: Timestamp) -> (Timestamp, Stored) {
-        self.versions.at(self.row(slot), timestamp)
+        self.versions.at(slot, self.row(slot), timestamp)
     }
 
     pub fn intent(&self, slot: Slot) -> Option<&Intent> {
@@ -200,16 +192,9 @@ impl Store {
         }
     }
 
-    /// Notes that old versions of the row, or the row itself, can be dropped once the horizon has
-    /// reached `when`.
-    fn forget_at(&mut self, when: Timestamp, slot: Slot) {
-        self.left_behind += 1;
-        self.forget.push_back((when, slot));
-    }
-
     /// How many times a write has left something behind that is to be dropped later.
     pub fn left_behind(&self) -> u64 {
-        self.left_behind
+        self.versions.added()
     }
 
     pub fn wait_on(&mut self, slot: Slot, waiter: u64) {
@@ -244,7 +229,7 @@ impl Store {
         let row = self.row(slot);
         if row.value.is_none() {
             // Without a value only the intent kept the row.
-            self.forget_at(row.timestamp.max(1), slot);
+            self.versions.add_row(slot, row.timestamp.max(1));
         }
         waiters
     }
@@ -253,7 +238,7 @@ impl Store {
     pub fn abandon(&mut self, slot: Slot) {
         let row = self.row(slot);
         if row.timestamp == 0 && !row.has_intent() {
-            self.forget_at(1, slot);
+            self.versions.add_row(slot, 1);
         }
     }
 
@@ -284,14 +269,13 @@ impl Store {
 
     fn add_version(&mut self, slot: Slot, timestamp: Timestamp, value: Stored) {
         let row = row_of(&mut self.blocks, slot);
-        let leaves = row.timestamp != 0 || value.is_none();
         if row.timestamp != 0 {
             self.bytes += VERSION_BYTES;
-            self.versions.add(row);
+            self.versions.add(slot, row, timestamp);
         }
         (row.timestamp, row.value) = (timestamp, value);
-        if leaves {
-            self.forget_at(timestamp, slot);
+        if value.is_none() {
+            self.versions.add_row(slot, timestamp);
         }
     }
 
@@ -308,40 +292,44 @@ impl Store {
         most: usize,
         mut was_read: impl FnMut(u32, Timestamp),
     ) {
-        /// How many rows ahead memory is prefetched.
+        /// How many entries ahead memory is prefetched.
         const AHEAD: usize = 8;
         for _ in 0..most {
-            match self.forget.front() {
-                Some(&(timestamp, _)) if timestamp <= horizon => {}
-                _ => return,
+            let Some(dropped) = self.versions.pop(horizon) else {
+                return;
+            };
+            match self.versions.ahead(AHEAD) {
+                Some(Dropped::Value(value)) => self.values.prefetch_free(value),
+                Some(Dropped::Row(slot)) => prefetch(self.row(slot)),
+                None => {}
             }
-            if let Some(&(_, slot)) = self.forget.get(2 * AHEAD) {
-                prefetch(self.row(slot));
-            }
-            if let Some(&(_, slot)) = self.forget.get(AHEAD) {
-                self.versions.prefetch(self.row(slot));
-            }
-            if let Some((_, slot)) = self.forget.pop_front()
-                && let Some((hash, read)) = self.forget_row(slot, horizon)
-            {
-                was_read(hash, read);
+            match dropped {
+                Dropped::Value(value) => {
+                    self.values.free(value);
+                    self.bytes -= VERSION_BYTES;
+                }
+                Dropped::Row(slot) => {
+                    if let Some((hash, read)) = self.forget_row(slot, horizon) {
+                        was_read(hash, read);
+                    }
+                }
             }
         }
     }
 
-    /// Drops what the horizon allows of one row. Returns the hash of its key and the timestamp of
-    /// its last read if the row itself is dropped and that read is above the horizon.
+    /// Drops a row if it is still deleted, no snapshot sees an older version of it, and the horizon
+    /// allows it. Returns the hash of its key and the timestamp of its last read if that read is
+    /// above the horizon.
     fn forget_row(&mut self, slot: Slot, horizon: Timestamp) -> Option<(u32, Timestamp)> {
-        let row = row_of(&mut self.blocks, slot);
-        if row.table == FREE {
-            return None;
-        }
-        while let Some(value) = self.versions.drop_oldest(row, horizon) {
-            self.values.free(value);
-            self.bytes -= VERSION_BYTES;
-        }
-        let gone = row.value.is_none() && row.older == NOTHING && !row.has_intent();
-        if !gone || row.timestamp > horizon {
+        let row = self.row(slot);
+        // A later entry of the queue removes a row that still has older versions: each of them
+        // comes before the entry of the deletion that replaced the last one.
+        let stays = row.table == FREE
+            || !row.value.is_none()
+            || row.has_intent()
+            || row.timestamp > horizon
+            || self.versions.has(slot, row);
+        if stays {
             return None;
         }
         let read = (row.hash, row.read);
@@ -412,14 +400,18 @@ impl Store {
         prefetch(self.row(slot));
     }
 
+    /// Beside the third step: prefetches the memory that the next so many values of this length
+    /// will be written to.
+    pub fn prefetch_room(&self, length: usize, count: usize) {
+        self.values.prefetch_room(length, count);
+    }
+
     /// The third step: prefetches the newest value.
     pub fn prefetch_value(&self, slot: Slot) {
         let Some(value) = self.values.get(self.row(slot).value) else {
             return;
         };
-        for line in value.chunks(64).take(PREFETCH_LINES) {
-            prefetch(&line[0]);
-        }
+        prefetch_lines(value);
     }
 }
 

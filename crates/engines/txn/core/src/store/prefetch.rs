@@ -21,7 +21,9 @@ pub(super) fn prefetch<T>(at: &T) {
 /// Huge pages (madvise) were tried twice instead. In a virtual machine whose host had yet to find
 /// the memory, the slowest hundredth of calls took 10 to 15 ms. With regions of huge pages for
 /// rows, values and index, once a store had grown past 16 MiB, TPC-C took a tenth more memory, and
-/// the gain in processor time was within the noise.
+/// the gain in processor time was within the noise. With a million rows and all of the allocator's
+/// memory in huge pages the median latency under 1,024 transactions at once fell by a fifth, but
+/// while the store grew the slowest hundredth waited 6 ms, and fewer transactions were done in all.
 pub(super) fn populate(memory: &mut [u8]) {
     const PAGE: usize = 4096;
     let from = memory.as_mut_ptr();

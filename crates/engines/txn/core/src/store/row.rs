@@ -32,15 +32,14 @@ pub(crate) struct Row {
     pub value: Stored,
     /// The newest timestamp that has read the row.
     pub read: Timestamp,
-    /// The newest of the older versions.
+    /// The number of the newest of the older versions, which may have been dropped since.
     pub older: u32,
     pub intent: u32,
 }
 
 /// Bytes of a row without a long key and values. Its index entry is counted with the index.
 pub(crate) const ROW_BYTES: u64 = size_of::<Row>() as u64;
-/// Bytes of an older version or an intent without its value, with its entry in the queue of rows to
-/// collect.
+/// Bytes of an older version or an intent without its value, with its share of what lists them.
 pub(crate) const VERSION_BYTES: u64 = 48;
 
 impl Row {

@@ -19,7 +19,7 @@ const CELL_MAX: usize = CHUNK / 8;
 const CLASSES: usize = 16 + 8 * (CELL_MAX / UNIT / 16).ilog2() as usize;
 /// Cache lines of a value that are prefetched. The processor fetches the rest of a larger one on
 /// its own, because the lines are read in order.
-pub(super) const PREFETCH_LINES: usize = 9;
+const PREFETCH_LINES: usize = 9;
 /// The class of a chunk that has one large value.
 const LARGE: u8 = u8::MAX;
 /// Marks a chunk that is not in the list of chunks with room.
@@ -159,12 +159,30 @@ impl Values {
     fn prefetch_next(&self, class: usize, units: usize) {
         let next = self.room[class].last().and_then(|&chunk| {
             let cell = *self.chunks[chunk as usize].free.last()?;
-            let start = usize::from(cell) * units * UNIT;
-            self.bytes[chunk as usize].get(start..start + units * UNIT)
+            self.cell(chunk, cell, units)
         });
-        for line in next.unwrap_or(&[]).chunks(64).take(PREFETCH_LINES) {
-            prefetch(&line[0]);
+        prefetch_lines(next.unwrap_or(&[]));
+    }
+
+    /// Prefetches the cells that the next so many values of this length will be written to.
+    pub fn prefetch_room(&self, length: usize, count: usize) {
+        if length == 0 || length > CELL_MAX {
+            return;
         }
+        let (class, units) = class_of(length);
+        let chunks = self.room[class].iter().rev();
+        let free = chunks.flat_map(|&chunk| {
+            let cells = self.chunks[chunk as usize].free.iter().rev();
+            cells.map(move |&cell| (chunk, cell))
+        });
+        for (chunk, cell) in free.take(count) {
+            prefetch_lines(self.cell(chunk, cell, units).unwrap_or(&[]));
+        }
+    }
+
+    fn cell(&self, chunk: u32, cell: u16, units: usize) -> Option<&[u8]> {
+        let start = usize::from(cell) * units * UNIT;
+        self.bytes[chunk as usize].get(start..start + units * UNIT)
     }
 
     pub fn free(&mut self, at: Stored) {
@@ -190,6 +208,16 @@ impl Values {
         if about.live == 0 && self.room[class].len() > 1 {
             self.unlist(class, chunk);
             self.free_chunk(chunk);
+        }
+    }
+
+    /// Prefetches what [`Values::free`] will write to.
+    pub fn prefetch_free(&self, at: Stored) {
+        if at != Stored::NONE
+            && at != Stored::EMPTY
+            && let Some(last) = self.chunks[at.chunk()].free.last()
+        {
+            prefetch(last);
         }
     }
 
@@ -237,6 +265,12 @@ impl Values {
         self.bytes[chunk] = Box::default();
         self.chunks[chunk].free = Vec::new();
         self.freed.push(chunk as u32);
+    }
+}
+
+pub(super) fn prefetch_lines(value: &[u8]) {
+    for line in value.chunks(64).take(PREFETCH_LINES) {
+        prefetch(&line[0]);
     }
 }
 
