@@ -3,9 +3,9 @@
 //! A line is written once with its order, gets its time of delivery together with all others of the
 //! order, and is always read together with them. So a key-value engine keeps them in one value, and
 //! writes one key where there would be ten. Clause 1.4.1 allows such clustering, and no column is
-//! left out. It is nevertheless not what clauses 1.4.8 and 1.6 ask for, because the transactions
-//! and not the engine find a column in the value. PostgreSQL keeps a row for each line, as its users
-//! would.
+//! left out. It is nevertheless not what clauses 1.4.8, 1.4.14 and 1.6 ask for, because the
+//! transactions and not the engine find a column in the value. PostgreSQL keeps a row for each
+//! line, as its users would.
 //!
 //! | bytes of a packed value | what |
 //! |---|---|

@@ -457,11 +457,17 @@ mod tests {
 
     #[test]
     fn definitions_are_accepted_and_named_as_they_should() {
-        let defs = definitions(Layout::Rows).expect("they are well formed");
-        assert_eq!(defs.len(), NAMES.len());
-        for (def, name) in defs.iter().zip(NAMES) {
-            assert_eq!(def.name, name);
-            def.check().expect(name);
+        let defs_of = |layout| definitions(layout).expect("they are well formed");
+        for layout in [Layout::Packed, Layout::Rows] {
+            let defs = defs_of(layout);
+            let named: Vec<&str> = defs.iter().map(|def| &*def.name).collect();
+            assert_eq!(named, names(layout));
+            defs.iter().for_each(|def| def.check().expect(&def.name));
+        }
+        assert_eq!(names(Layout::Rows), NAMES);
+        // A table has one name for each form of its values, so that none is taken for another.
+        for (packed, rows) in defs_of(Layout::Packed).iter().zip(defs_of(Layout::Rows)) {
+            assert_eq!(packed.name == rows.name, *packed == rows, "{packed:?}");
         }
     }
 }
