@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use assert_cmd::cargo::cargo_bin;
 use dyno_rigs::tpcc::database_options;
 use dyno_tpcc::load::{self, Progress};
-use dyno_tpcc::{Population, Scale};
+use dyno_tpcc::{Layout, Population, Scale};
 use dyno_txn_api::{Database, Target};
 use dyno_txn_open::open;
 use serde_json::Value;
@@ -36,8 +36,12 @@ fn opened(target: &Target) -> Box<dyn Database> {
 }
 
 fn loaded(target: &Target) {
+    loaded_as(target, Layout::of_target(target));
+}
+
+fn loaded_as(target: &Target, layout: Layout) {
     let db = opened(target);
-    load::load(&*db, POPULATION, 1, &Progress::default()).expect("it is empty");
+    load::load(&*db, layout, POPULATION, 1, &Progress::default()).expect("it is empty");
 }
 
 fn dyno(words: &[&str]) -> Command {

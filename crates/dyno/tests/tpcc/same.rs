@@ -2,12 +2,13 @@
 
 use dyno_postgres::{Cluster, Installation, Options};
 use dyno_rigs::txn::{DynoProcesses, DynoServer, EtcdNodes};
+use dyno_tpcc::Layout;
 use dyno_txn_api::Target;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::{checked, dyno, loaded, program, said};
+use crate::{checked, dyno, loaded, loaded_as, program, said};
 
 /// One terminal, so that transactions have one order.
 fn run(target: &Target, form: &str, more: &[&str]) {
@@ -38,6 +39,10 @@ fn run(target: &Target, form: &str, more: &[&str]) {
 /// Rows and their checksum after the run.
 fn sums(target: &Target, form: &str, more: &[&str]) -> (u64, String) {
     loaded(target);
+    sums_of_loaded(target, form, more)
+}
+
+fn sums_of_loaded(target: &Target, form: &str, more: &[&str]) -> (u64, String) {
     run(target, form, more);
     let found = checked(target, &[]);
     let rows = found["rows"].as_u64().expect("a number");
@@ -49,6 +54,11 @@ fn all_engines_and_forms_come_to_the_same_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let here = |name: &str| folder.path().join(name);
     let wanted = sums(&Target::Local(here("in-process")), "one-shot", &[]);
+    // A database whose lines are not packed, as older programs have loaded it.
+    let older = Target::Local(here("older"));
+    loaded_as(&older, Layout::Rows);
+    let found = sums_of_loaded(&older, "one-shot", &[]);
+    assert_eq!(found, wanted, "lines as rows");
 
     for (name, form, more) in [
         ("ring", "one-shot", &[][..]),

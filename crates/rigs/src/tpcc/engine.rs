@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use dyno_tpcc::Layout;
 use dyno_txn_api::{Database, Target};
 use dyno_txn_node::{Durability, Role};
 use dyno_txn_open::{DatabaseOptions, open};
@@ -45,6 +46,8 @@ pub(super) struct Ours {
 pub(super) struct Engine {
     /// Declared first, so that it is closed before its server stops.
     db: Box<dyn Database>,
+    /// How it stores the lines of orders.
+    pub layout: Layout,
     /// A description of what it runs on, for people.
     pub says: String,
     _server: Process,
@@ -123,6 +126,7 @@ impl Engine {
         // stops, then the process that holds the server's log.
         Ok(Engine {
             db: open(&target, &how)?,
+            layout: Layout::of_target(&target),
             says,
             _server: server,
             _persist: persist,

@@ -62,7 +62,13 @@ fn reply(params: &TpccParams, request: &Request) -> Result<Reply, TpccError> {
     let engine = Engine::start(&params.which, &params.ours, connections, &request.scratch)?;
     let db = engine.db();
     let began = Instant::now();
-    load::load(db, params.population, LOADERS, &Progress::default())?;
+    load::load(
+        db,
+        engine.layout,
+        params.population,
+        LOADERS,
+        &Progress::default(),
+    )?;
     let load_s = began.elapsed().as_secs_f64();
     let (tables, population) = load::ready(db)?;
     let memory = engine.stat("memory_bytes")?;

@@ -8,14 +8,14 @@
 //! they are requested, and nothing is priced.
 //!
 //! ```
-//! use dyno_tpcc::{Population, Scale, checks, load, transactions};
+//! use dyno_tpcc::{Layout, Population, Scale, checks, load, transactions};
 //! use dyno_txn_api::{Procedures, model::Model};
 //!
 //! let mut procedures = Procedures::new();
 //! transactions::register(&mut procedures)?;
 //! let db = Model::with(procedures);
 //! let population = Population { scale: Scale::small(1), seed: 7 };
-//! load::load(&db, population, 1, &load::Progress::default())?;
+//! load::load(&db, Layout::Packed, population, 1, &load::Progress::default())?;
 //! let (tables, population) = load::ready(&db)?;
 //! assert_eq!(checks::consistency(&db, &tables, &population.scale)?, []);
 //! # Ok::<(), dyno_txn_api::Error>(())
@@ -36,3 +36,4 @@ mod scale;
 
 pub use population::Population;
 pub use scale::Scale;
+pub use schema::Layout;

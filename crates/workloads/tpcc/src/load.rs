@@ -12,7 +12,7 @@ use dyno_txn_api::{
 
 use crate::population::Population;
 use crate::scale::Scale;
-use crate::schema::{Stored, Tables, ytd};
+use crate::schema::{Layout, Stored, Tables, ytd};
 use crate::transactions::all;
 
 /// The most rows in one request, which is below every engine's limit.
@@ -47,7 +47,7 @@ pub struct Progress {
 }
 
 /// Rows of a complete load, near enough for a progress bar.
-pub fn rows_of(scale: &Scale) -> u64 {
+pub fn rows_of(scale: &Scale, layout: Layout) -> u64 {
     let [warehouses, districts, customers, items] = [
         scale.warehouses,
         scale.districts,
@@ -55,21 +55,27 @@ pub fn rows_of(scale: &Scale) -> u64 {
         scale.items,
     ]
     .map(u64::from);
-    // Each customer has its row, its sums, a payment, an order and ten lines; three in ten have a
+    let lines = match layout {
+        Layout::Packed => 1,
+        Layout::Rows => 10,
+    };
+    // Each customer has its row, its sums, a payment, an order and its lines; three in ten have a
     // waiting order.
-    let of_district = customers * 14 + customers * 3 / 10 + 3;
+    let of_district = customers * (4 + lines) + customers * 3 / 10 + 3;
     items + warehouses * (2 + 2 * items + districts * of_district)
 }
 
 /// Loads a database that is empty or was left by a load of the same population. Does nothing if
-/// that load was complete, and refuses a database with another population.
+/// that load was complete, and refuses a database with another population. A database that has the
+/// tables already keeps their layout.
 pub fn load(
     db: &dyn Database,
+    layout: Layout,
     population: Population,
     loaders: usize,
     progress: &Progress,
 ) -> Result<Loaded> {
-    let tables = Tables::create(db)?;
+    let tables = Tables::create(db, layout)?;
     match what_is_loaded(db, &tables)? {
         Some((there, _)) if there != population => {
             let text = format!(
@@ -253,9 +259,7 @@ impl<'a> Loader<'a> {
             LoadTask::Orders(warehouse, district) => {
                 for placed in population.orders(warehouse, district) {
                     self.add(&placed.order)?;
-                    for line in &placed.lines {
-                        self.add(line)?;
-                    }
+                    self.add(&placed.lines)?;
                     if let Some(waiting) = &placed.waiting {
                         self.add(waiting)?;
                     }

@@ -8,13 +8,20 @@ use dyno_tpcc::drive::{self, Done, Ended, Form, Plan, Until};
 use dyno_tpcc::input::{Draw, Kind, Mix};
 use dyno_tpcc::load::{self, Progress};
 use dyno_tpcc::random::Skew;
-use dyno_tpcc::schema::{self, Tables, history_key, key};
-use dyno_tpcc::{Population, Scale, transactions};
-use dyno_txn_api::{Assignment, Code, Procedures, TableId, Transact, model::Model};
+use dyno_tpcc::rows::OrderLine;
+use dyno_tpcc::schema::{self, Tables, each_line, history_key, key, pack};
+use dyno_tpcc::{Layout, Population, Scale, transactions};
+use dyno_txn_api::{Assignment, Change, Code, Procedures, TableId, Transact, model::Model};
 
 const SEED: u64 = 31;
 
+const LAYOUTS: [Layout; 2] = [Layout::Packed, Layout::Rows];
+
 fn loaded(warehouses: u32) -> (Model, Tables, Population) {
+    loaded_as(Layout::Packed, warehouses)
+}
+
+fn loaded_as(layout: Layout, warehouses: u32) -> (Model, Tables, Population) {
     let mut procedures = Procedures::new();
     transactions::register(&mut procedures).expect("names are free");
     let db = Model::with(procedures);
@@ -22,10 +29,11 @@ fn loaded(warehouses: u32) -> (Model, Tables, Population) {
         scale: Scale::small(warehouses),
         seed: SEED,
     };
-    let loaded = load::load(&db, population, 2, &Progress::default()).expect("it is empty");
+    let loaded = load::load(&db, layout, population, 2, &Progress::default());
+    let loaded = loaded.expect("it is empty");
     assert!(loaded.rows > 0);
     let (tables, found) = load::ready(&db).expect("it was loaded");
-    assert_eq!(found, population);
+    assert_eq!((found, tables.layout), (population, layout));
     (db, tables, population)
 }
 
@@ -59,25 +67,40 @@ fn run(db: &Model, tables: &Tables, plan: &Plan) -> Vec<Done> {
 
 #[test]
 fn a_loaded_database_is_consistent_and_loading_again_changes_nothing() {
-    let (db, tables, population) = loaded(2);
-    assert_eq!(consistency(&db, &tables, &population.scale), Ok(vec![]));
-    let before = checksum(&db).expect("it is readable");
-    let again = load::load(&db, population, 1, &Progress::default()).expect("the same");
-    assert_eq!((again.rows, again.bytes), (0, 0));
-    assert_eq!(checksum(&db).expect("it is readable"), before);
-    let other = Population {
-        seed: 9,
-        ..population
-    };
-    let refused = load::load(&db, other, 1, &Progress::default()).expect_err("another one");
-    assert_eq!(refused.kind(), Code::BadArgument);
+    let mut sums = Vec::new();
+    for layout in LAYOUTS {
+        let (db, tables, population) = loaded_as(layout, 2);
+        assert_eq!(consistency(&db, &tables, &population.scale), Ok(vec![]));
+        let before = checksum(&db).expect("it is readable");
+        // Whatever layout a new database would get, this one keeps its own.
+        for wanted in LAYOUTS {
+            let again = load::load(&db, wanted, population, 1, &Progress::default());
+            let again = again.expect("the same");
+            assert_eq!((again.rows, again.bytes), (0, 0));
+        }
+        assert_eq!(Tables::find(&db), Ok(tables));
+        assert_eq!(checksum(&db).expect("it is readable"), before);
+        let other = Population {
+            seed: 9,
+            ..population
+        };
+        let refused = load::load(&db, layout, other, 1, &Progress::default());
+        assert_eq!(refused.expect_err("another one").kind(), Code::BadArgument);
+        sums.push(before);
+    }
+    assert_eq!(sums[0], sums[1]);
 }
 
 #[test]
-fn all_forms_leave_a_consistent_database_and_the_same_one() {
+fn all_forms_and_layouts_leave_a_consistent_database_and_the_same_one() {
     let mut sums = Vec::new();
-    for form in [Form::OneShot, Form::Batched, Form::Interactive] {
-        let (db, tables, population) = loaded(2);
+    for (form, layout) in [
+        (Form::OneShot, Layout::Packed),
+        (Form::Batched, Layout::Packed),
+        (Form::Interactive, Layout::Packed),
+        (Form::OneShot, Layout::Rows),
+    ] {
+        let (db, tables, population) = loaded_as(layout, 2);
         // One terminal, so that the order of transactions is the same in all forms.
         let done = run(&db, &tables, &plan(population.scale, form, 1, 600));
         assert_eq!(done.len(), 600);
@@ -93,8 +116,7 @@ fn all_forms_leave_a_consistent_database_and_the_same_one() {
         assert_eq!(consistency(&db, &tables, &population.scale), Ok(vec![]));
         sums.push(checksum(&db).expect("it is readable"));
     }
-    assert_eq!(sums[0], sums[1]);
-    assert_eq!(sums[0], sums[2]);
+    assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
 }
 
 #[test]
@@ -123,74 +145,105 @@ struct Damage {
     condition: u8,
     table: TableId,
     at: Vec<u8>,
-    change: Option<Assignment>,
+    change: Change,
 }
 
-fn damages(tables: &Tables) -> Vec<Damage> {
-    let add = |column| Some(Assignment::add(column, 1i64));
-    let count = |column| Some(Assignment::add(column, 1u64));
-    let carrier = Some(Assignment::set(schema::order::CARRIER, 3u64));
-    let delivered = Some(Assignment::set(schema::order_line::DELIVERED, 5i64));
-    let all: [(TableId, &[u32], Option<Assignment>); 12] = [
-        (tables.district_ytd, &[1, 2], add(schema::ytd::YTD)),
+fn damages(db: &Model, tables: &Tables) -> Vec<Damage> {
+    let add = |column| Change::Update(vec![Assignment::add(column, 1i64)]);
+    let count = |column| Change::Update(vec![Assignment::add(column, 1u64)]);
+    let set = |column, value: u64| Change::Update(vec![Assignment::set(column, value)]);
+    let (lost_at, lost) = line(db, tables, [1, 1, 7, 1], None);
+    let (delivered_at, delivered) = line(db, tables, [1, 1, 60, 1], Some(5));
+    let history = history_key(1, 1, [0, 3]);
+    let all = [
+        (tables.district_ytd, key(&[1, 2]), add(schema::ytd::YTD)),
         (
             tables.district_order,
-            &[1, 2],
+            key(&[1, 2]),
             count(schema::district_order::NEXT),
         ),
-        (tables.waiting, &[1, 1, 50], None),
-        (tables.order_line, &[1, 1, 7, 1], None),
-        (tables.order, &[1, 1, 60], carrier),
-        (tables.order, &[1, 1, 8], count(schema::order::LINES)),
-        (tables.order_line, &[1, 1, 60, 1], delivered),
-        (tables.warehouse_ytd, &[1], add(schema::ytd::YTD)),
-        (tables.history, &[1, 1, 0, 3], add(schema::history::AMOUNT)),
+        (tables.waiting, key(&[1, 1, 50]), Change::Delete),
+        (tables.order_line, lost_at, lost),
+        (
+            tables.order,
+            key(&[1, 1, 60]),
+            set(schema::order::CARRIER, 3),
+        ),
+        (tables.order, key(&[1, 1, 8]), count(schema::order::LINES)),
+        (tables.order_line, delivered_at, delivered),
+        (tables.warehouse_ytd, key(&[1]), add(schema::ytd::YTD)),
+        (tables.history, history, add(schema::history::AMOUNT)),
         (
             tables.customer_sums,
-            &[1, 1, 4],
+            key(&[1, 1, 4]),
             add(schema::customer_sums::BALANCE),
         ),
         (
             tables.customer_sums,
-            &[1, 1, 5],
+            key(&[1, 1, 5]),
             count(schema::customer_sums::DELIVERIES),
         ),
         (
             tables.customer_sums,
-            &[1, 1, 6],
+            key(&[1, 1, 6]),
             add(schema::customer_sums::YTD_PAYMENT),
         ),
     ];
     let numbered = all.into_iter().zip(1..);
-    let damage = |((table, at, change), condition): ((TableId, &[u32], _), u8)| Damage {
+    let damage = |((table, at, change), condition)| Damage {
         condition,
         table,
-        at: match table == tables.history {
-            true => history_key(at[0], at[1], [at[2], at[3]].map(u64::from)),
-            false => key(at),
-        },
+        at,
         change,
     };
     numbered.map(damage).collect()
 }
 
+/// Where a line is stored, and the change that sets when it was delivered, or removes it.
+fn line(db: &Model, tables: &Tables, at: [u32; 4], delivered: Option<i64>) -> (Vec<u8>, Change) {
+    if tables.layout == Layout::Rows {
+        let change = match delivered {
+            Some(when) => {
+                Change::Update(vec![Assignment::set(schema::order_line::DELIVERED, when)])
+            }
+            None => Change::Delete,
+        };
+        return (key(&at), change);
+    }
+    let order = key(&at[..3]);
+    let value = db.transact(|t| t.get(tables.order_line, &order));
+    let value = value.expect("it answers").expect("the order has lines");
+    let mut lines: Vec<OrderLine<'_>> = Vec::new();
+    each_line(tables.layout, &order, &value, |line| {
+        lines.push(line);
+        Ok(())
+    })
+    .expect("they are whole");
+    let before = lines.len();
+    match delivered {
+        Some(_) => lines[at[3] as usize - 1].delivered = delivered,
+        None => lines.retain(|line| line.number != at[3]),
+    }
+    assert_eq!(lines.len(), before - usize::from(delivered.is_none()));
+    (order, Change::Put(pack(&lines)))
+}
+
 #[test]
 fn every_condition_finds_its_damage() {
-    let (_, tables, _) = loaded(1);
-    for damage in damages(&tables) {
-        let (db, tables, population) = loaded(1);
-        db.transact(|t| match &damage.change {
-            Some(change) => t.update(damage.table, &damage.at, vec![change.clone()]),
-            None => t.delete(damage.table, &damage.at),
-        })
-        .expect("the row is there");
-        let found = consistency(&db, &tables, &population.scale).expect("it is readable");
-        let condition = damage.condition;
-        assert!(
-            found
-                .iter()
-                .any(|violation| violation.condition == condition),
-            "{condition}: {found:?}"
-        );
+    for layout in LAYOUTS {
+        let (pristine, tables, _) = loaded_as(layout, 1);
+        for damage in damages(&pristine, &tables) {
+            let (db, tables, population) = loaded_as(layout, 1);
+            db.transact(|t| t.write(damage.table, &damage.at, damage.change.clone()))
+                .expect("the row is there");
+            let found = consistency(&db, &tables, &population.scale).expect("it is readable");
+            let condition = damage.condition;
+            assert!(
+                found
+                    .iter()
+                    .any(|violation| violation.condition == condition),
+                "{layout:?} {condition}: {found:?}"
+            );
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use dyno_report::{counted, quantity};
 use dyno_suite::Stop;
 use dyno_tpcc::load::{self, Loaded, Progress};
-use dyno_tpcc::{Population, Scale};
+use dyno_tpcc::{Layout, Population, Scale};
 use serde_json::json;
 
 use crate::args::TpccLoadArgs;
@@ -27,9 +27,10 @@ pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
     };
     let began = Instant::now();
     let progress = Progress::default();
-    let bar = WorkBar::new(load::rows_of(&population.scale), "rows");
+    let layout = Layout::of_target(&args.on.on);
+    let bar = WorkBar::new(load::rows_of(&population.scale, layout), "rows");
     let loaded = thread::scope(|scope| {
-        let loading = scope.spawn(|| load::load(&*db, population, args.threads, &progress));
+        let loading = scope.spawn(|| load::load(&*db, layout, population, args.threads, &progress));
         while !loading.is_finished() {
             bar.at(progress.rows.load(Ordering::Relaxed));
             // The load looks at the flag between transactions, so what is loaded is whole and the

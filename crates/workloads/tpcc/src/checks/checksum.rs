@@ -1,5 +1,5 @@
-//! A checksum of all rows, which depends neither on the engine nor on the order in which they are
-//! read.
+//! A checksum of all rows, which depends neither on the engine, nor on how it stores the lines of
+//! orders, nor on the order in which rows are read.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use dyno_txn_api::{Database, Options, Result, Scan, Transact};
 
 use super::gather::pages;
-use crate::schema::NAMES;
+use crate::schema::{Layout, NAMES, Tables, as_row, each_line};
 
 /// How long reading one table may take.
 const DEADLINE: Duration = Duration::from_secs(300);
@@ -19,6 +19,16 @@ pub struct Checksum {
     pub rows: u64,
     /// The sum, modulo 2^64, of a hash of each row's table, key and value.
     pub sum: u64,
+}
+
+impl Checksum {
+    fn add(&mut self, table: &str, key: &[u8], value: &[u8]) {
+        self.rows += 1;
+        // A sum does not depend on the order of rows. With XOR, a row that an engine returns twice
+        // would cancel out.
+        let hash = hash(&[table.as_bytes(), key, value]);
+        self.sum = self.sum.wrapping_add(hash);
+    }
 }
 
 impl fmt::Display for Checksum {
@@ -36,17 +46,25 @@ pub fn checksum(db: &dyn Database) -> Result<Checksum> {
         ..Options::default()
     };
     let mut total = Checksum::default();
-    for name in NAMES {
-        let table = db.table(name)?.id;
+    let tables = Tables::find(db)?;
+    for (name, table) in NAMES.into_iter().zip(tables.numbers()) {
+        let packed = tables.layout == Layout::Packed && table == tables.order_line;
         let outcome = db.transact_with(&options, |t| {
             let mut sum = Checksum::default();
-            pages(&mut *t, Scan::all(table), |key, value| {
-                sum.rows += 1;
-                // A sum does not depend on the order of rows. With XOR, a row that an engine
-                // returns twice would cancel out.
-                sum.sum = sum.sum.wrapping_add(hash(&[name.as_bytes(), key, value]));
-                Ok(())
-            })?;
+            match packed {
+                // Their rows in the other layout, so that databases of both can be compared.
+                true => pages(&mut *t, Scan::all(table), |key, value| {
+                    each_line(tables.layout, key, value, |line| {
+                        let (key, row) = as_row(table, &line);
+                        sum.add(name, &key.bytes, &row);
+                        Ok(())
+                    })
+                })?,
+                false => pages(&mut *t, Scan::all(table), |key, value| {
+                    sum.add(name, key, value);
+                    Ok(())
+                })?,
+            }
             Ok(sum)
         })?;
         total.rows += outcome.value.rows;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dyno_txn_api::{Database, Operations, Options, Result, Row, Scan, Transact};
 
 use crate::schema::{
-    Tables, customer_sums, district_order, history, key, numbers_of, order, order_line, ytd,
+    Tables, customer_sums, district_order, each_line, history, key, numbers_of, order, ytd,
 };
 
 /// How long reading one warehouse may take.
@@ -184,22 +184,26 @@ fn lines<T: Operations + ?Sized>(
     facts: &mut WarehouseFacts,
     sums: &mut BTreeMap<Who, CustomerFacts>,
 ) -> Result<()> {
-    let scan = Scan::prefix(tables.order_line, key(&[number]))
-        .columns(&[order_line::AMOUNT, order_line::DELIVERED]);
-    each(t, scan, |at, row| {
-        let district = facts.district(at[1]);
-        let Some(order) = district.orders.get_mut(&at[2]) else {
-            district.stray_lines += 1;
-            return Ok(());
-        };
-        order.lines_found += 1;
-        if row.get(1)?.kind().is_some() {
-            order.lines_delivered += 1;
-            let who = [number, at[1], order.customer];
-            sums.entry(who).or_default().delivered += row.i64(0)?;
-        }
-        Ok(())
-    })
+    pages(
+        t,
+        Scan::prefix(tables.order_line, key(&[number])),
+        |at, value| {
+            each_line(tables.layout, at, value, |line| {
+                let district = facts.district(line.district);
+                let Some(order) = district.orders.get_mut(&line.order) else {
+                    district.stray_lines += 1;
+                    return Ok(());
+                };
+                order.lines_found += 1;
+                if line.delivered.is_some() {
+                    order.lines_delivered += 1;
+                    let who = [number, line.district, order.customer];
+                    sums.entry(who).or_default().delivered += line.amount;
+                }
+                Ok(())
+            })
+        },
+    )
 }
 
 impl WarehouseFacts {

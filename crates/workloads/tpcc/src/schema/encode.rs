@@ -2,7 +2,7 @@
 
 use dyno_txn_api::{Key, ValueRef, encode_row};
 
-use super::{Tables, history_key, key};
+use super::{Tables, history_key, key, lines};
 use crate::rows::{
     Address, Customer, District, History, Item, Order, OrderLine, Stock, Waiting, Warehouse,
 };
@@ -122,18 +122,10 @@ impl Stored for Order {
     }
 }
 
-impl Stored for OrderLine<'_> {
+/// The lines of one order.
+impl Stored for Vec<OrderLine<'_>> {
     fn store(&self, tables: &Tables, out: &mut Vec<(Key, Vec<u8>)>) {
-        let row = [
-            number(self.item),
-            number(self.supply),
-            number(self.quantity),
-            ValueRef::I64(self.amount),
-            self.delivered.map_or(ValueRef::Null, ValueRef::I64),
-            ValueRef::Text(&self.info),
-        ];
-        let at = key(&[self.warehouse, self.district, self.order, self.number]);
-        out.push((Key::new(tables.order_line, at), encode_row(&row)));
+        lines::store(tables, self, out);
     }
 }
 

@@ -4,19 +4,22 @@
 //! DISTRICT, because different transactions write different parts of them: the sums of payments,
 //! and the number of DISTRICT's next order. CUSTOMER and STOCK, because what is written often is a
 //! tenth of their bytes. Keys begin with the warehouse, which is what rows are spread over
-//! partitions by; ITEM has no warehouse and is spread by its number.
+//! partitions by; ITEM has no warehouse and is spread by its number. The lines of an order are one
+//! row on key-value engines ([`Layout`]).
 
 mod columns;
 mod encode;
+mod lines;
 
 pub use columns::{
     customer, customer_sums, district, district_order, history, item, order, order_line, stock,
     stock_info, warehouse, ytd,
 };
 pub use encode::Stored;
+pub use lines::{Layout, as_row, each_line, find_lines, lines_found, pack};
 
 use dyno_txn_api::{
-    Change, Database, Key, Kind, Operations, Result, Rows, Table, TableDef, TableId, Tuple,
+    Change, Code, Database, Key, Kind, Operations, Result, Rows, TableDef, TableId, Tuple,
 };
 
 /// Bytes of a key that determine its partition: the warehouse.
@@ -47,6 +50,8 @@ pub struct Tables {
     pub order: TableId,
     /// ORDER-LINE, in the order of lines.
     pub order_line: TableId,
+    /// How ORDER-LINE is stored.
+    pub layout: Layout,
     /// ITEM, which is partitioned by its number.
     pub item: TableId,
     /// The numeric columns of STOCK, which New Order changes.
@@ -62,7 +67,8 @@ pub const CUSTOMER_BY_NAME: u16 = 0;
 /// The index of ORDER by customer.
 pub const ORDER_BY_CUSTOMER: u16 = 0;
 
-/// Names of the tables, in the order of [`Tables`].
+/// Names of the tables, in the order of [`Tables`]. That of ORDER-LINE is the one of
+/// [`Layout::Rows`].
 pub const NAMES: [&str; 15] = [
     "tpcc-warehouse",
     "tpcc-warehouse-ytd",
@@ -81,35 +87,69 @@ pub const NAMES: [&str; 15] = [
     "tpcc-loaded",
 ];
 
+/// The names of a database's tables.
+fn names(layout: Layout) -> [&'static str; NAMES.len()] {
+    NAMES.map(|name| match name == Layout::Rows.table_name() {
+        true => layout.table_name(),
+        false => name,
+    })
+}
+
 impl Tables {
-    /// Creates the tables, or finds them if they exist.
-    pub fn create(db: &dyn Database) -> Result<Tables> {
+    /// Creates the tables in this layout, or finds those that exist in either of them.
+    pub fn create(db: &dyn Database, layout: Layout) -> Result<Tables> {
+        match Tables::find(db) {
+            Err(error) if error.kind() == Code::NoSuchTable => {}
+            found => return found,
+        }
         let mut numbers = Vec::with_capacity(NAMES.len());
-        for def in definitions()? {
+        for def in definitions(layout)? {
             numbers.push(db.create_table(&def)?);
         }
-        Ok(Tables::numbered(&numbers))
+        Ok(Tables::numbered(&numbers, layout))
     }
 
     /// Finds the tables. The error names the first missing one.
     pub fn find(db: &dyn Database) -> Result<Tables> {
-        let numbers: Result<Vec<TableId>> = NAMES
-            .iter()
-            .map(|name| db.table(name).map(|Table { id, .. }| id))
-            .collect();
-        Ok(Tables::numbered(&numbers?))
+        Tables::look_up(|name| db.table(name).map(|table| table.id))
     }
 
     /// Finds the tables inside a transaction.
     pub fn within(transaction: &mut dyn Operations) -> Result<Tables> {
-        let mut numbers = Vec::with_capacity(NAMES.len());
-        for name in NAMES {
-            numbers.push(transaction.table(name)?);
-        }
-        Ok(Tables::numbered(&numbers))
+        Tables::look_up(|name| transaction.table(name))
     }
 
-    fn numbered(of: &[TableId]) -> Tables {
+    fn look_up(mut number: impl FnMut(&str) -> Result<TableId>) -> Result<Tables> {
+        let layout = match number(Layout::Packed.table_name()) {
+            Err(error) if error.kind() == Code::NoSuchTable => Layout::Rows,
+            found => found.map(|_| Layout::Packed)?,
+        };
+        let numbers: Result<Vec<TableId>> = names(layout).into_iter().map(number).collect();
+        Ok(Tables::numbered(&numbers?, layout))
+    }
+
+    /// The numbers of all tables, in the order of [`NAMES`].
+    pub fn numbers(&self) -> [TableId; NAMES.len()] {
+        [
+            self.warehouse,
+            self.warehouse_ytd,
+            self.district,
+            self.district_ytd,
+            self.district_order,
+            self.customer,
+            self.customer_sums,
+            self.history,
+            self.waiting,
+            self.order,
+            self.order_line,
+            self.item,
+            self.stock,
+            self.stock_info,
+            self.loaded,
+        ]
+    }
+
+    fn numbered(of: &[TableId], layout: Layout) -> Tables {
         Tables {
             warehouse: of[0],
             warehouse_ytd: of[1],
@@ -122,6 +162,7 @@ impl Tables {
             waiting: of[8],
             order: of[9],
             order_line: of[10],
+            layout,
             item: of[11],
             stock: of[12],
             stock_info: of[13],
@@ -218,10 +259,10 @@ pub fn history_key(warehouse: u32, district: u32, unique: [u64; 2]) -> Vec<u8> {
 const ADDRESS: [&str; 5] = ["street_1", "street_2", "city", "state", "zip"];
 
 /// The definitions, in the order of [`NAMES`].
-fn definitions() -> Result<Vec<TableDef>> {
+fn definitions(layout: Layout) -> Result<Vec<TableDef>> {
     // All tables but ITEM begin their keys with the warehouse, so all rows of a warehouse are in
     // one partition.
-    let tables = NAMES.map(|name| TableDef::hash(name, PREFIX));
+    let tables = names(layout).map(|name| TableDef::hash(name, PREFIX));
     let [
         warehouse,
         warehouse_ytd,
@@ -259,12 +300,10 @@ fn definitions() -> Result<Vec<TableDef>> {
         ),
         waiting,
         of_order(order)?,
-        money(
-            numbers(order_line, &["i_id", "supply_w_id", "quantity"]),
-            &["amount"],
-        )
-        .nullable("delivery_d", Kind::I64)
-        .column("dist_info", Kind::Text),
+        match layout {
+            Layout::Packed => order_line,
+            Layout::Rows => of_order_line(order_line),
+        },
         texts(
             money(numbers(item, &["im_id"]), &["price"]),
             &["name", "data"],
@@ -309,6 +348,13 @@ fn of_order(table: TableDef) -> Result<TableDef> {
         .index("by-customer", &["w_id", "d_id", "c_id"], 2 * PREFIX)
 }
 
+fn of_order_line(table: TableDef) -> TableDef {
+    let table = numbers(table, &["i_id", "supply_w_id", "quantity"]);
+    money(table, &["amount"])
+        .nullable("delivery_d", Kind::I64)
+        .column("dist_info", Kind::Text)
+}
+
 fn of_stock_info(mut table: TableDef) -> TableDef {
     for district in 1..=10 {
         table = texts(table, &[&format!("dist_{district:02}")]);
@@ -339,7 +385,7 @@ mod tests {
 
     #[test]
     fn columns_have_the_numbers_that_transactions_use() {
-        let defs = definitions().expect("they are well formed");
+        let defs = definitions(Layout::Rows).expect("they are well formed");
         let number = |table: usize, name: &str| {
             defs[table]
                 .column_number(name)
@@ -411,11 +457,17 @@ mod tests {
 
     #[test]
     fn definitions_are_accepted_and_named_as_they_should() {
-        let defs = definitions().expect("they are well formed");
-        assert_eq!(defs.len(), NAMES.len());
-        for (def, name) in defs.iter().zip(NAMES) {
-            assert_eq!(def.name, name);
-            def.check().expect(name);
+        let defs_of = |layout| definitions(layout).expect("they are well formed");
+        for layout in [Layout::Packed, Layout::Rows] {
+            let defs = defs_of(layout);
+            let named: Vec<&str> = defs.iter().map(|def| &*def.name).collect();
+            assert_eq!(named, names(layout));
+            defs.iter().for_each(|def| def.check().expect(&def.name));
+        }
+        assert_eq!(names(Layout::Rows), NAMES);
+        // A table has one name for each form of its values, so that none is taken for another.
+        for (packed, rows) in defs_of(Layout::Packed).iter().zip(defs_of(Layout::Rows)) {
+            assert_eq!(packed.name == rows.name, *packed == rows, "{packed:?}");
         }
     }
 }

@@ -2,12 +2,17 @@
 //! which the clause allows. A district without one is skipped.
 
 use dyno_txn_api::{
-    Answer, Assignment, Change, Key, Operation, Operations, Result, Row, Scan, ValueRef, encode_row,
+    Answer, Assignment, Change, Found, Key, Operation, Operations, Result, Scan, ValueRef,
+    encode_row,
 };
 
 use super::present;
 use crate::input::Delivery;
-use crate::schema::{Tables, customer_sums, key, numbers_of, order, order_line};
+use crate::rows::OrderLine;
+use crate::schema::{
+    Layout, Tables, customer_sums, each_line, find_lines, key, lines_found, numbers_of, order,
+    order_line, pack,
+};
 
 /// Districts of a warehouse. One that a small database lacks has no waiting order.
 const DISTRICTS: u32 = 10;
@@ -34,7 +39,7 @@ pub(super) fn run(
         .flat_map(|at| {
             [
                 Operation::Get(Key::new(tables.order, at.clone())),
-                Operation::Scan(Scan::prefix(tables.order_line, at.clone())),
+                find_lines(tables, at),
             ]
         })
         .collect();
@@ -66,11 +71,8 @@ fn deliver(
     let numbers = [warehouse, district, number];
     let buyer = present(row.as_deref(), "order", &numbers)?.u64(order::CUSTOMER)?;
     let mut amount = 0;
-    for line in lines.page()?.rows {
-        amount += Row::parse(&line.value)?.i64(order_line::AMOUNT)?;
-        let delivered = vec![Assignment::set(order_line::DELIVERED, input.delivered_ms)];
-        let line = Key::new(tables.order_line, line.key);
-        writes.push((line, Change::Update(delivered)));
+    for found in lines_found(&at, lines)? {
+        amount += deliver_lines(tables, input, found, writes)?;
     }
     let carrier = vec![Assignment::set(order::CARRIER, u64::from(input.carrier))];
     writes.push((Key::new(tables.order, at.clone()), Change::Update(carrier)));
@@ -87,4 +89,29 @@ fn deliver(
         Change::Update(of_customer),
     ));
     Ok(u64::from(number))
+}
+
+/// Adds the write for the lines of a stored row, and returns the sum of their amounts.
+fn deliver_lines(
+    tables: &Tables,
+    input: &Delivery,
+    found: Found,
+    writes: &mut Vec<(Key, Change)>,
+) -> Result<i64> {
+    let mut lines = Vec::new();
+    each_line(tables.layout, &found.key, &found.value, |line| {
+        let delivered = Some(input.delivered_ms);
+        lines.push(OrderLine { delivered, ..line });
+        Ok(())
+    })?;
+    let amount = lines.iter().map(|line| line.amount).sum();
+    let change = match tables.layout {
+        Layout::Packed => Change::Put(pack(&lines)),
+        Layout::Rows => Change::Update(vec![Assignment::set(
+            order_line::DELIVERED,
+            input.delivered_ms,
+        )]),
+    };
+    writes.push((Key::new(tables.order_line, found.key), change));
+    Ok(amount)
 }

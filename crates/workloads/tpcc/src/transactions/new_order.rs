@@ -60,7 +60,7 @@ pub(super) fn run(
 
     let mut writes = order_rows(tables, input, number);
     let mut sold: Vec<Option<Sold>> = stocks.iter().map(|_| None).collect();
-    let (mut total, mut stored) = (0, Vec::new());
+    let (mut total, mut lines) = (0, Vec::with_capacity(most));
     let mut shown = Vec::with_capacity(SHOWN + SHOWN_OF_LINE * most);
     shown.resize(SHOWN, ValueRef::Null);
     for ((at, line), place) in input.lines.iter().enumerate().zip(row_indexes) {
@@ -79,8 +79,9 @@ pub(super) fn run(
             ValueRef::I64(line.amount),
             ValueRef::Text(rows.brand()?),
         ]);
-        inserts(&line, tables, &mut stored, &mut writes);
+        lines.push(line);
     }
+    inserts(&lines, tables, &mut Vec::new(), &mut writes);
     let sold = stocks.iter().zip(sold);
     writes.extend(sold.filter_map(|(at, sold)| Some(sold?.update(tables.stock, at))));
     transaction.write_many(writes)?;

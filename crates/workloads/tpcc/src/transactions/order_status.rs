@@ -2,10 +2,11 @@
 
 use dyno_txn_api::{Answer, Key, Operation, Operations, Result, Row, Scan, ValueRef, encode_row};
 
-use super::{all, customer as customers, present};
+use super::{customer as customers, present};
 use crate::input::OrderStatus;
 use crate::schema::{
-    ORDER_BY_CUSTOMER, Tables, customer, customer_sums, key, numbers_of, order, order_line,
+    ORDER_BY_CUSTOMER, Tables, customer, customer_sums, each_line, find_lines, key, lines_found,
+    numbers_of, order,
 };
 
 pub(super) fn run(
@@ -48,21 +49,20 @@ pub(super) fn run(
         ValueRef::I64(order_row.i64(order::ENTERED)?),
         order_row.get(order::CARRIER)?,
     ]);
-    let lines = all(
-        transaction,
-        Scan::prefix(tables.order_line, last.key.clone()),
-    )?;
-    for line in &lines {
-        let line = Row::parse(&line.value)?;
-        for column in [
-            order_line::ITEM,
-            order_line::SUPPLY,
-            order_line::QUANTITY,
-            order_line::AMOUNT,
-            order_line::DELIVERED,
-        ] {
-            screen.push(line.get(column)?);
-        }
+    let answer = transaction.run(&[find_lines(tables, &last.key)])?;
+    let answer = answer.into_iter().next();
+    // The lines of an order are far fewer than a page holds.
+    for found in lines_found(&last.key, answer.unwrap_or(Answer::Done))? {
+        each_line(tables.layout, &found.key, &found.value, |line| {
+            screen.extend([
+                ValueRef::U64(line.item.into()),
+                ValueRef::U64(line.supply.into()),
+                ValueRef::U64(line.quantity.into()),
+                ValueRef::I64(line.amount),
+                line.delivered.map_or(ValueRef::Null, ValueRef::I64),
+            ]);
+            Ok(())
+        })?;
     }
     Ok(encode_row(&screen))
 }

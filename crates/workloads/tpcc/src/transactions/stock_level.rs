@@ -4,7 +4,7 @@ use dyno_txn_api::{Operations, Result, Row, Scan, ValueRef, encode_row};
 
 use super::{all, present};
 use crate::input::StockLevel;
-use crate::schema::{Keys, Tables, district_order, key, order_line, stock};
+use crate::schema::{Keys, Layout, Tables, district_order, each_line, key, order_line, stock};
 
 /// How many of the last orders count.
 const ORDERS: u32 = 20;
@@ -20,10 +20,22 @@ pub(super) fn run(
     let from = key(&[home[0], home[1], next.saturating_sub(ORDERS)]);
     let until = key(&[home[0], home[1], next]);
     // Lines of consecutive orders are consecutive rows, so one range has them all.
-    let scan = Scan::range(tables.order_line, from, Some(until)).columns(&[order_line::ITEM]);
+    let scan = Scan::range(tables.order_line, from, Some(until));
     let mut items = Vec::new();
-    for line in all(transaction, scan)? {
-        items.push(Row::parse(&line.value)?.u64(0)? as u32);
+    match tables.layout {
+        Layout::Packed => {
+            for found in all(transaction, scan)? {
+                each_line(tables.layout, &found.key, &found.value, |line| {
+                    items.push(line.item);
+                    Ok(())
+                })?;
+            }
+        }
+        Layout::Rows => {
+            for line in all(transaction, scan.columns(&[order_line::ITEM]))? {
+                items.push(Row::parse(&line.value)?.u64(0)? as u32);
+            }
+        }
     }
     items.sort_unstable();
     // Each item counts once (clause 2.8.2.2), and its stock is read once.
