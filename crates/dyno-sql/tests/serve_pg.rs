@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serving::{Server, ask, has_psql, psql, psql_at};
+use serving::{Server, ask, has_psql, installed, psql, psql_at};
 use tables::{Form, Spot, spot};
 
 /// A statement that computes until it is stopped.
@@ -129,10 +129,9 @@ fn a_write_is_refused_with_postgresqls_code() {
 
 /// The Python of an environment with the three drivers.
 fn python_with_drivers() -> Option<PathBuf> {
-    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
-    let data = data.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")));
-    let own = data?.join("dynolab/peers/postgres-drivers/venv/bin/python");
-    [own, PathBuf::from("python3")].into_iter().find(|python| {
+    let own = installed("postgres-drivers/venv/bin/python");
+    let mut all = own.into_iter().chain([PathBuf::from("python3")]);
+    all.find(|python| {
         let imported = Command::new(python)
             .args(["-c", "import asyncpg, pg8000, psycopg"])
             .stderr(Stdio::null())

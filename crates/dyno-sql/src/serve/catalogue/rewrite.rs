@@ -91,8 +91,8 @@ fn function_name(number: &mut Expr) {
     }
 }
 
-/// Replaces a query for foreign keys by one with its columns and no rows: there is no such key, and
-/// the engine does not plan how drivers take its columns apart.
+/// Replaces a query for foreign keys by one with its columns and no rows: the catalogue has no
+/// foreign key, and the engine does not plan how drivers take its columns apart.
 fn empty_without_foreign_keys(query: &mut Query) {
     let SetExpr::Select(select) = &mut *query.body else {
         return;
@@ -100,12 +100,8 @@ fn empty_without_foreign_keys(query: &mut Query) {
     if !select.selection.as_ref().is_some_and(wants_foreign_keys) {
         return;
     }
-    // An aggregate has a row where there is none.
-    let calls = visit_expressions(&select.projection, |expression| match expression {
-        Expr::Function(_) => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    if calls.is_break() {
+    // An aggregate returns a row even if no row is found.
+    if calls_functions(&select.projection) {
         return;
     }
     let named: Option<Vec<Ident>> = select.projection.iter().map(column_name).collect();
@@ -118,6 +114,14 @@ fn empty_without_foreign_keys(query: &mut Query) {
     select.from.clear();
     select.selection = Some(Expr::value(Value::Boolean(false)));
     query.order_by = None;
+}
+
+fn calls_functions(columns: &Vec<SelectItem>) -> bool {
+    let found = visit_expressions(columns, |expression| match expression {
+        Expr::Function(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
 
 /// Whether only rows hold whose `contype` is that of a foreign key.
@@ -165,15 +169,16 @@ fn condition(side: &mut Expr) {
     }
 }
 
-/// Moves the only column of a query of the catalogue into its WHERE. Returns whether it is such.
+/// Moves the only column of a query of the catalogue into its WHERE. Returns whether it is such. An
+/// aggregate, or a limit, must come after the WHERE.
 fn make_condition(query: &mut Query) -> bool {
     let SetExpr::Select(select) = &mut *query.body else {
         return false;
     };
-    if !select
-        .from
-        .iter()
-        .all(|from| is_of_catalogue(&from.relation))
+    let mut tables = select.from.iter().map(|from| &from.relation);
+    if !tables.all(is_of_catalogue)
+        || calls_functions(&select.projection)
+        || query.limit_clause.is_some()
     {
         return false;
     }

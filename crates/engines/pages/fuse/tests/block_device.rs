@@ -5,7 +5,7 @@ mod rig;
 
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rig::{Rig, possible, run, tried};
@@ -84,13 +84,17 @@ fn a_full_store_is_a_full_device_until_something_is_discarded() {
     rig.check_pages();
 }
 
-fn verified_writes(device: &str) -> Vec<String> {
+/// Starts fio with 8 writes under way.
+fn fio(device: &str, options: &str) -> Child {
     let words = format!(
-        "fio --name=verified --filename={device} --direct=1 --ioengine=libaio --iodepth=8 \
-         --rw=randwrite --bsrange=4k-64k --size={BYTES} --verify=crc32c --verify_fatal=1 \
-         --verify_state_save=0 --rate_iops=700"
+        "fio --filename={device} --direct=1 --ioengine=libaio --iodepth=8 --size={BYTES} {options}"
     );
-    words.split_whitespace().map(str::to_owned).collect()
+    Command::new("timeout")
+        .args(["--kill-after=10", "200"])
+        .args(words.split_whitespace())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("fio")
 }
 
 #[test]
@@ -100,13 +104,11 @@ fn a_daemon_killed_under_writes_comes_back_and_nobody_sees_an_error() {
         return;
     }
     let mut rig = Rig::new(PAGES, 2 * BYTES, "fresh");
-    let words = verified_writes(&rig.block_device());
-    let mut fio = Command::new("timeout")
-        .args(["--kill-after=10", "200"])
-        .args(words)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("fio");
+    let mut fio = fio(
+        &rig.block_device(),
+        "--name=verified --rw=randwrite --bsrange=4k-64k --verify=crc32c --verify_fatal=1 \
+         --verify_state_save=0 --rate_iops=700",
+    );
     let mut in_the_middle = 0;
     for kill in 0..KILLS {
         std::thread::sleep(Duration::from_millis(150 + u64::from(kill) * 70));
@@ -137,17 +139,8 @@ fn a_daemon_killed_while_it_takes_its_first_requests_loses_none() {
         return;
     }
     let mut rig = Rig::new(PAGES, 2 * BYTES, "fresh");
-    let words = format!(
-        "fio --name=long --filename={} --direct=1 --ioengine=libaio --iodepth=8 --rw=write \
-         --bs=1m --size={BYTES} --time_based --runtime=2",
-        rig.block_device()
-    );
-    let fio = Command::new("timeout")
-        .args(["--kill-after=10", "200"])
-        .args(words.split_whitespace())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("fio");
+    let options = "--name=long --rw=write --bs=1m --time_based --runtime=2";
+    let fio = fio(&rig.block_device(), options);
     for kill in 0..KILLS {
         // A daemon is up after 5 to 10 ms, so the times lie around its first requests.
         std::thread::sleep(Duration::from_millis(2 + kill * 7 % 20));
