@@ -83,6 +83,9 @@ pub struct PubsubBenchArgs {
     #[arg(long, alias = "read_batch", value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub read_batch: Option<u64>,
+    /// With --mode queue, let readers that find fewer messages wait TIME for more
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10ms")]
+    pub linger: Duration,
     /// Write messages of SIZE
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "1KiB")]
     pub payload: u64,

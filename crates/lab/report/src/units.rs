@@ -43,7 +43,7 @@ fn beside(metric: &str) -> (&'static str, Better) {
         // Engines that report a latency by its operation do so in milliseconds.
         name if operation_of(name).is_some() => ("ms", Better::Lower),
         name if name.ends_with("-us") => ("µs", Better::Lower),
-        name if name.ends_with("-cpu-percent") => ("%", Better::Lower),
+        name if name.ends_with("-percent") => ("%", Better::Lower),
         name if name.ends_with("-bytes") => ("B", Better::Lower),
         name if name.ends_with("-db") => ("dB", Better::Lower),
         name if name.ends_with("-per-s") => ("1/s", Better::Higher),

@@ -16,6 +16,7 @@ use dyno_measure::{
 
 use super::FlowError;
 use super::backlog::Backlog;
+use super::disk_watch::{DiskWatch, Interval, Watched};
 use super::intervals;
 use super::payload::{self, Stamp};
 use super::readers::{Read, read_all};
@@ -64,6 +65,10 @@ pub(super) struct Flowed {
     pub written_digest: u64,
     pub read: Read,
     pub backlog: Backlog,
+    /// What the disk did meanwhile, where somebody looked.
+    pub disk: DiskWatch,
+    /// When each write was due and when it was acknowledged, under a rate.
+    pub written_at: Vec<Interval>,
     /// Resources used before the first message, which are subtracted because starting the server
     /// and connecting are not part of the flow.
     pub used_before: Used,
@@ -83,6 +88,8 @@ pub(super) struct Shared {
     pub read: Vec<AtomicU64>,
     /// Readers that have connected.
     pub ready: AtomicU64,
+    /// When each write was due and when it was acknowledged, under a rate.
+    pub written_at: Mutex<Vec<Interval>>,
     /// The first error of any thread.
     pub wrong: Mutex<Option<FlowError>>,
 }
@@ -98,6 +105,7 @@ impl Shared {
             digest: AtomicU64::new(0),
             read: (0..groups).map(|_| AtomicU64::new(0)).collect(),
             ready: AtomicU64::new(0),
+            written_at: Mutex::new(Vec::new()),
             wrong: Mutex::new(None),
         }
     }
@@ -117,17 +125,21 @@ const STALL_MAX: Duration = Duration::from_secs(30);
 pub(super) const INTERVAL_NS: u64 = 500_000_000;
 
 impl Flow {
-    /// Runs the flow over a protocol that has been prepared. `used` returns the resources used so
-    /// far.
+    /// Runs the flow over a protocol that has been prepared. Under a rate the disk of `watched` is
+    /// watched. `used` returns the resources used so far.
     pub fn run(
         &self,
         way: &dyn Way,
+        watched: Option<&Watched>,
         used: impl Fn() -> Result<Used, FlowError>,
     ) -> Result<Flowed, FlowError> {
         let shared = Shared::new(self.groups, self.messages.saturating_add(self.before));
         let shared = &shared;
         let before_digest = self.write_before(way)?;
-        let (writes, read, backlog, used_before) = thread::scope(|scope| {
+        let (writes, read, backlog, disk, used_before) = thread::scope(|scope| {
+            let disk = watched
+                .filter(|_| self.rate.is_some())
+                .map(|server| scope.spawn(|| DiskWatch::watch(shared, server)));
             let watching = scope.spawn(|| Backlog::watch(shared, self));
             let reading = scope.spawn(|| read_all(way, self, shared));
             if let Some(every) = self.report {
@@ -162,7 +174,8 @@ impl Flow {
             let read = reading.join().unwrap_or(Err(FlowError::Panicked));
             let backlog = watching.join().map_err(|_| FlowError::Panicked);
             let backlog = backlog.map(|b| b.until(sent_ns));
-            (writes, read, backlog, used_before)
+            let disk = disk.map(|watch| watch.join().map_err(|_| FlowError::Panicked));
+            (writes, read, backlog, disk, used_before)
         });
         // An error of any thread is the reason for what the others report, so it comes first.
         if let Ok(mut wrong) = shared.wrong.lock()
@@ -179,6 +192,16 @@ impl Flow {
                 .wrapping_add(before_digest),
             read: read?,
             backlog: backlog?,
+            disk: match disk {
+                Some(watched) => {
+                    watched?.map_err(|e| FlowError::Way(format!("watch the disk: {e}")))?
+                }
+                None => DiskWatch::default(),
+            },
+            written_at: shared
+                .written_at
+                .lock()
+                .map_or_else(|_| Vec::new(), |mut all| std::mem::take(&mut *all)),
             used_before: used_before?,
         };
         self.check(&flowed)?;
@@ -251,7 +274,13 @@ impl Flow {
                 let result = match &mut writer {
                     Ok(writer) => {
                         let digest = fill(&mut messages, thread, call);
-                        write(&mut **writer, &messages, digest, shared)
+                        let written = write(&mut **writer, &messages, digest, shared);
+                        if self.rate.is_some()
+                            && let Ok(mut all) = shared.written_at.lock()
+                        {
+                            all.push((call.intended_ns, shared.clock.now_ns()));
+                        }
+                        written
                     }
                     Err(error) => Err(FlowError::Way(error.to_string())),
                 };

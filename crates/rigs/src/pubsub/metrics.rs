@@ -51,6 +51,7 @@ pub(super) fn from_flow(flow: &Flow, measured: &Measured) -> BTreeMap<String, f6
     if let Some(rate) = flow.rate {
         end_to_end(&mut metrics, &flowed.backlog, rate, &flowed.read.end_to_end);
     }
+    metrics.extend(flowed.disk.metrics(&flowed.written_at));
     metrics
 }
 

@@ -4,6 +4,7 @@
 mod backlog;
 mod capacity;
 mod commits;
+mod disk_watch;
 mod flow;
 mod intervals;
 mod library;

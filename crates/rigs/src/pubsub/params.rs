@@ -22,6 +22,8 @@ pub(super) struct FlowParams {
     name: Name,
     partitions: usize,
     read_batch: usize,
+    /// How long readers of a queue let messages gather.
+    linger: Duration,
     cursors: Cursors,
     servers: Servers,
 }
@@ -112,6 +114,7 @@ impl FlowParams {
             },
             partitions,
             read_batch: size(params.count("read-batch")?),
+            linger: Duration::ZERO,
             cursors: read_cursors(params)?,
             servers: read_servers(params)?,
         };
@@ -146,6 +149,7 @@ impl FlowParams {
             },
             partitions: 0,
             read_batch: size(params.count("read-batch")?),
+            linger: Duration::from_millis(params.count_or("linger-ms", 0)?),
             cursors: Cursors::EveryPoll,
             servers: read_servers(params)?,
         };
@@ -222,7 +226,7 @@ impl FlowParams {
         };
         let way = self.way(&server);
         way.prepare()?;
-        let flowed = flow.run(&*way, || server.used(&*way))?;
+        let flowed = flow.run(&*way, server.watched().as_ref(), || server.used(&*way))?;
         let used = server.used(&*way)?.since(&flowed.used_before);
         Ok(Measured {
             flowed,
@@ -254,6 +258,7 @@ impl FlowParams {
             Name::Queue => Box::new(EngineQueue {
                 dsn: server.dsn(),
                 batch: self.read_batch,
+                linger: self.linger,
             }),
         }
     }

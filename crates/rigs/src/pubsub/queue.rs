@@ -149,6 +149,8 @@ pub(super) struct EngineQueue {
     pub dsn: Dsn,
     /// Messages claimed in one call.
     pub batch: usize,
+    /// How long readers let messages gather.
+    pub linger: Duration,
 }
 
 const QUEUE: &str = "flow";
@@ -175,8 +177,10 @@ impl Way for EngineQueue {
     }
 
     fn reader(&self, _group: usize, _reader: usize) -> Result<Box<dyn Reader>, FlowError> {
+        let mut queue = Queue::open(&self.dsn, QUEUE)?;
+        queue.set_linger(self.linger);
         Ok(Box::new(EngineClient {
-            queue: Queue::open(&self.dsn, QUEUE)?,
+            queue,
             batch: self.batch,
             claimed: Vec::new(),
         }))

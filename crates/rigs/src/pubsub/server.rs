@@ -10,6 +10,7 @@ use dyno_pubsub::Dsn;
 use postgres::Client;
 
 use super::FlowError;
+use super::disk_watch::Watched;
 use super::flow::Flowed;
 use super::way::Way;
 use crate::used;
@@ -217,6 +218,18 @@ impl Server {
         }
     }
 
+    /// What to watch of a private server; `None` for one that was running already.
+    pub(super) fn watched(&self) -> Option<Watched> {
+        let Instance::Private { cluster, files, .. } = &self.instance else {
+            return None;
+        };
+        let mut children = cluster.pids().children.into_iter();
+        Some(Watched {
+            files: files.clone(),
+            checkpointer: children.find(|pid| is_checkpointer(*pid)),
+        })
+    }
+
     /// The connection string of the primary or the given server.
     pub fn dsn(&self) -> Dsn {
         self.dsn.clone()
@@ -281,6 +294,12 @@ impl Server {
 /// Opens a connection of the load.
 pub(crate) fn connect(dsn: &Dsn) -> Result<Client, FlowError> {
     Ok(dyno_postgres::connect(dsn, &Session::named("dyno bench"))?)
+}
+
+/// Whether a process of a server is the one that writes checkpoints, by the name that it gives itself.
+fn is_checkpointer(pid: u32) -> bool {
+    let name = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    name.contains(": checkpointer")
 }
 
 /// Whether the effective user is root.

@@ -273,6 +273,8 @@ fn params(args: &PubsubBenchArgs, settings: &BenchSettings, load: &Load) -> anyh
             "cursors": settings.cursors,
         });
         merge(&mut params, log);
+    } else {
+        params["linger-ms"] = json!(args.linger.as_millis() as u64);
     }
     match &settings.dsn {
         None => params["nodes"] = json!(args.nodes),

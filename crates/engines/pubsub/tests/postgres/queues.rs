@@ -114,6 +114,28 @@ fn an_unacknowledged_message_comes_again_and_then_is_a_dead_letter() {
 }
 
 #[test]
+fn a_worker_that_lingers_claims_at_once_what_has_gathered() {
+    const LINGER: Duration = Duration::from_millis(300);
+    let server = Server::shared();
+    let (name, mut queue) = queue(&server, &QueueOptions::default());
+    let mut worker = Queue::open(&server.dsn, &name).unwrap();
+    worker.set_linger(LINGER);
+    queue.send(&[b"one"], NOW).unwrap();
+    let began = Instant::now();
+    let first = worker.claim(2, None).unwrap();
+    assert_eq!(payloads(&first), [b"one"]);
+    queue.send(&[b"two", b"three", b"four"], NOW).unwrap();
+    let second = worker.acknowledge_and_claim(&first, 2, None).unwrap();
+    assert!(began.elapsed() >= LINGER);
+    assert_eq!(payloads(&second.claimed), [&b"two"[..], b"three"]);
+    assert!(second.late.is_empty());
+    // That claim was full, so the next one begins at once: it is there long before a pause as long
+    // as this one ends.
+    worker.set_linger(Duration::from_hours(1));
+    assert_eq!(payloads(&worker.claim(2, None).unwrap()), [b"four"]);
+}
+
+#[test]
 fn delays_and_extensions_hide_messages() {
     let server = Server::shared();
     let (_, mut queue) = queue(&server, &QueueOptions::default());

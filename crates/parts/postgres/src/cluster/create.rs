@@ -44,7 +44,7 @@ impl Cluster {
             initdb.arg("--no-sync");
         }
         run(initdb)?;
-        if !self.options.short_lived {
+        if self.options.wal_ahead {
             let bytes = advice::ahead_bytes(&self.size());
             make_ahead(&staged.join("pg_wal"), bytes, &self.owner)?;
         }

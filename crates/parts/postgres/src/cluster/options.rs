@@ -40,6 +40,10 @@ pub struct Options {
     /// Whether the cluster need not survive a power cut, as in tests. Creating it then skips
     /// syncing; commits are as durable as ever.
     pub short_lived: bool,
+    /// Whether segments of the write-ahead log are made with the cluster, which takes about a second. Otherwise each
+    /// is made when the log first reaches it, and some commit waits for that, until checkpoints have enough old ones
+    /// to use again.
+    pub wal_ahead: bool,
     /// Whether the server outlives its owner.
     pub leave_running: bool,
 }
@@ -56,6 +60,7 @@ impl Default for Options {
             start_timeout: Duration::from_secs(300),
             stop_timeout: Duration::from_secs(60),
             short_lived: false,
+            wal_ahead: true,
             leave_running: false,
         }
     }
@@ -67,6 +72,7 @@ impl Options {
         Self {
             size: Some(MachineSize::small()),
             short_lived: true,
+            wal_ahead: false,
             ..Self::default()
         }
     }

@@ -48,7 +48,7 @@ fn a_cluster_is_made_once_and_keeps_what_it_was_given() {
 fn segments_that_were_made_ahead_are_used() {
     let Some(place) = place() else { return };
     let options = Options {
-        short_lived: false,
+        wal_ahead: true,
         size: Some(MachineSize {
             disk_free_bytes: Some(1 << 30),
             ..MachineSize::small()
