@@ -18,6 +18,7 @@ use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use dyno_ingest::generate::{Form, Generator};
 use dyno_ingest::load::{Input, LoadReport, Options, Progress};
+use dyno_ingest::table::{Catalog, TableWriter};
 use dyno_ingest_feeds::named;
 use serde_json::Value;
 
@@ -101,14 +102,15 @@ fn many_spots(folder: &Path, rows: u64) -> PathBuf {
     let go_on = |_: u64| ControlFlow::Continue(());
     generator.write(&archives, 2, &go_on).unwrap();
     let table = folder.join("spots");
-    let files = fs::read_dir(&archives).unwrap().map(|e| e.unwrap().path());
-    load_spots(
-        &table,
-        files
-            .filter(|path| path.extension().is_some_and(|end| end == "csv"))
-            .collect(),
-    );
+    load_spots(&table, csv_files(&archives));
     table
+}
+
+fn csv_files(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
+    files
+        .filter(|path| path.extension().is_some_and(|end| end == "csv"))
+        .collect()
 }
 
 /// The set in a Parquet file, by arrow-rs.
@@ -251,6 +253,25 @@ fn a_stream_on_standard_output_has_the_rows_of_the_file() {
     let (file, stream) = (read_parquet(&out), read_stream(&output.stdout));
     assert!(file.num_rows() > 29_000, "{}", file.num_rows());
     assert!(file == stream, "the two forms have other rows");
+}
+
+#[test]
+fn a_table_with_iceberg_metadata_makes_the_same_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = many_spots(folder.path(), 20_000);
+    let with_metadata = folder.path().join("with-metadata");
+    let mut writer = TableWriter::open(&with_metadata).unwrap();
+    writer.set_catalog(Catalog::Iceberg).unwrap();
+    drop(writer);
+    load_spots(&with_metadata, csv_files(&folder.path().join("archives")));
+    assert!(with_metadata.join("metadata/version-hint.text").exists());
+    let sets = [plain, with_metadata].map(|table| {
+        let out = table.with_extension("parquet");
+        make(&table, &out, &[]);
+        read_parquet(&out)
+    });
+    assert!(sets[0].num_rows() > 19_000, "{}", sets[0].num_rows());
+    assert!(sets[0] == sets[1], "the two tables make other sets");
 }
 
 #[test]

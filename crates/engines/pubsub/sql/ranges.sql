@@ -80,9 +80,11 @@ BEGIN
     -- One range, however large the append is: many small ones would be many locks in one transaction.
     made_to := greatest(place.made_until + width, place.next_offset + width / 4 + 1);
     PERFORM pubsub.say_bounds(topic, part, place.made_until, made_to);
+    -- Rows are only added, and a whole range is dropped, so there is nothing to vacuum; and no plan depends on statistics,
+    -- for which the server would read a large part of the log every time that a tenth of it is new.
     EXECUTE format('CREATE TABLE pubsub.log_%1$s_%2$s_%3$s (LIKE pubsub.log_%1$s_%2$s INCLUDING ALL, '
         'CONSTRAINT bounds CHECK (pubsub.holds_%1$s_%2$s_%3$s(base_offset))) '
-        'WITH (toast_tuple_target = 8160, autovacuum_vacuum_insert_threshold = -1)', topic, part, place.made_until);
+        'WITH (toast_tuple_target = 8160, autovacuum_enabled = off)', topic, part, place.made_until);
     PERFORM pubsub.copy_grants(format('pubsub.log_%s_%s', topic, part)::regclass,
         format('pubsub.log_%s_%s_%s', topic, part, place.made_until)::regclass);
     EXECUTE format('ALTER TABLE pubsub.log_%1$s_%2$s ATTACH PARTITION pubsub.log_%1$s_%2$s_%3$s '

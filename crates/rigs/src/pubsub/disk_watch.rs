@@ -1,9 +1,10 @@
 //! What the disk does while a flow writes at a rate, and what stood beside its slowest writes.
 //!
-//! A commit waits for the server's log to be on stable storage. So a file beside the server's is written and synced
-//! all the while: when such a sync is slow too, the disk is what the commit waited for. The server also makes
-//! new segments of its log, which it fills with zeros and syncs before the first commit can use them, and at a
-//! checkpoint it writes and syncs its tables, beside which commits sync the log.
+//! A commit waits for the server's log to be on stable storage. So a file beside the server's is
+//! written and synced all the while: when such a sync is slow too, the disk is what the commit
+//! waited for. The server also makes new segments of its log, which it fills with zeros and syncs
+//! before the first commit can use them, and at a checkpoint it writes and syncs its tables, beside
+//! which commits sync the log.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -16,17 +17,19 @@ use std::time::Duration;
 
 use dyno_measure::Clock;
 
+use super::FlowError;
 use super::flow::Shared;
 
-/// From one sync to the next: often enough to meet a stall of a few milliseconds, and far fewer syncs than a server
-/// under load makes.
+/// From one sync to the next: often enough to meet a stall of a few milliseconds, and far fewer
+/// syncs than a server under load makes.
 const EVERY: Duration = Duration::from_millis(5);
 /// What is written before each sync: a page of the file system.
 const PAGE: [u8; 4_096] = [0x5a; 4_096];
 /// The slowest hundredth of the writes, which p99 is the border of.
 const SLOWEST: f64 = 0.01;
 
-/// A checkpoint pauses between its writes for less than this, and syncs for less than this before its last one.
+/// A checkpoint pauses between its writes for less than this, and syncs for less than this before
+/// its last one.
 const CHECKPOINT_PAUSE_NS: u64 = 2_000_000_000;
 
 /// When something began and ended, on the clock of the flow, in nanoseconds.
@@ -54,14 +57,22 @@ pub(super) struct Watched {
 
 impl DiskWatch {
     /// Watches until the flow is stopped.
-    pub fn watch(shared: &Shared, server: &Watched) -> io::Result<DiskWatch> {
+    pub fn watch(shared: &Shared, server: &Watched) -> Result<DiskWatch, FlowError> {
+        DiskWatch::until_stopped(shared, server).map_err(|error| {
+            let files = server.files.display();
+            FlowError::Way(format!("cannot watch the disk of {files}: {error}"))
+        })
+    }
+
+    fn until_stopped(shared: &Shared, server: &Watched) -> io::Result<DiskWatch> {
         let path = server.files.with_file_name("disk_watch");
         let file = OpenOptions::new()
             .create(true)
             .truncate(true)
             .write(true)
             .open(&path)?;
-        // The page is there before the clock starts, so that no sync has to write where the file's blocks are.
+        // The page is there before the clock starts, so that no sync has to write where the file's
+        // blocks are.
         sync(&file)?;
         let mut seen = DiskWatch::default();
         let log = server.files.join("data/pg_wal");
@@ -86,42 +97,28 @@ impl DiskWatch {
         Ok(seen)
     }
 
-    /// The syncs' own quantiles in milliseconds, and of the slowest hundredth of `writes` the percentage beside which
-    /// the disk was as slow as it is once in a hundred syncs, a segment was made, or a checkpoint was under way.
+    /// The syncs' own quantiles in milliseconds, and of the slowest hundredth of `writes` the
+    /// percentage beside which the disk was as slow as it is once in a hundred syncs, a segment was
+    /// made, or a checkpoint was under way.
     pub fn metrics(&self, writes: &[Interval]) -> BTreeMap<String, f64> {
-        let (Some(p50), Some(p99)) = (quantile(&self.syncs, 0.5), quantile(&self.syncs, 0.99))
-        else {
-            return BTreeMap::new();
+        let mut metrics = BTreeMap::new();
+        let quantiles = (quantile(&self.syncs, 0.5), quantile(&self.syncs, 0.99));
+        let (Some(p50), Some(p99)) = quantiles else {
+            return metrics;
         };
+        let mut tell = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
+        tell("disk-sync-p50", p50 as f64 / 1e6);
+        tell("disk-sync-p99", p99 as f64 / 1e6);
         let slowest = slowest(writes);
-        let slow_syncs: Vec<Interval> = self
-            .syncs
-            .iter()
-            .copied()
-            .filter(|sync| took_ns(sync) >= p99)
-            .collect();
-        let mut metrics = vec![
-            ("disk-sync-p50", p50 as f64 / 1e6),
-            ("disk-sync-p99", p99 as f64 / 1e6),
-        ];
         if !slowest.is_empty() {
-            metrics.push((
-                "slow-beside-sync-percent",
-                percent_beside(&slowest, &slow_syncs),
-            ));
-            metrics.push((
-                "slow-beside-segment-percent",
-                percent_beside(&slowest, &self.segments),
-            ));
-            metrics.push((
-                "slow-beside-checkpoint-percent",
-                percent_beside(&slowest, &self.checkpoints),
-            ));
+            let mut slow_syncs = self.syncs.clone();
+            slow_syncs.retain(|sync| took_ns(sync) >= p99);
+            let beside = |those: &[Interval]| percent_beside(&slowest, those);
+            tell("slow-beside-sync-percent", beside(&slow_syncs));
+            tell("slow-beside-segment-percent", beside(&self.segments));
+            tell("slow-beside-checkpoint-percent", beside(&self.checkpoints));
         }
         metrics
-            .into_iter()
-            .map(|(name, value)| (name.to_string(), value))
-            .collect()
     }
 }
 
@@ -190,7 +187,8 @@ mod tests {
 
     #[test]
     fn slow_writes_are_laid_beside_slow_syncs_and_new_segments() {
-        // Syncs of 1 ms every 10 ms, of which the 50th and the 150th of 200 take 9 ms; a segment is made at 1,000 ms.
+        // Syncs of 1 ms every 10 ms, of which the 50th and the 150th of 200 take 9 ms; a segment is
+        // made at 1,000 ms.
         let ms = |at: u64, took: u64| (at * 1_000_000, (at + took) * 1_000_000);
         let syncs = (0..200)
             .map(|at| ms(at * 10, if at % 100 == 50 { 9 } else { 1 }))
@@ -206,7 +204,8 @@ mod tests {
             segments,
             checkpoints,
         };
-        // Four of 400 writes are slow: two beside a slow sync, one beside the segment, one beside a checkpoint.
+        // Four of 400 writes are slow: two beside a slow sync, one beside the segment, one beside a
+        // checkpoint.
         let slow = [ms(500, 8), ms(1_503, 8), ms(999, 8), ms(300, 8)];
         let quick = (0..396).map(|at| ms(at * 5, 2));
         let metrics = watch.metrics(&slow.into_iter().chain(quick).collect::<Vec<_>>());

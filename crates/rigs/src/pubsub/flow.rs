@@ -110,6 +110,17 @@ impl Shared {
         }
     }
 
+    fn note_written(&self, write: Interval) {
+        if let Ok(mut all) = self.written_at.lock() {
+            all.push(write);
+        }
+    }
+
+    fn take_written_at(&self) -> Vec<Interval> {
+        let all = self.written_at.lock();
+        all.map_or_else(|_| Vec::new(), |mut all| std::mem::take(&mut *all))
+    }
+
     /// Keeps the first error and stops the flow.
     pub fn fail(&self, error: FlowError) {
         if let Ok(mut wrong) = self.wrong.lock() {
@@ -145,14 +156,7 @@ impl Flow {
             if let Some(every) = self.report {
                 scope.spawn(move || intervals::report(shared, every));
             }
-            // The clock starts when every reader is connected. Otherwise the first messages would
-            // wait for readers that join a group, and their latency would be that of joining.
-            let readers = (self.groups * self.readers) as u64;
-            while shared.ready.load(Ordering::SeqCst) < readers
-                && !shared.stop.load(Ordering::SeqCst)
-            {
-                thread::sleep(Duration::from_millis(1));
-            }
+            self.wait_until_connected(shared);
             let used_before = used();
             let since_ns = *shared
                 .writing_since_ns
@@ -174,7 +178,10 @@ impl Flow {
             let read = reading.join().unwrap_or(Err(FlowError::Panicked));
             let backlog = watching.join().map_err(|_| FlowError::Panicked);
             let backlog = backlog.map(|b| b.until(sent_ns));
-            let disk = disk.map(|watch| watch.join().map_err(|_| FlowError::Panicked));
+            let disk = disk.map_or_else(
+                || Ok(DiskWatch::default()),
+                |watch| watch.join().unwrap_or(Err(FlowError::Panicked)),
+            );
             (writes, read, backlog, disk, used_before)
         });
         // An error of any thread is the reason for what the others report, so it comes first.
@@ -192,20 +199,21 @@ impl Flow {
                 .wrapping_add(before_digest),
             read: read?,
             backlog: backlog?,
-            disk: match disk {
-                Some(watched) => {
-                    watched?.map_err(|e| FlowError::Way(format!("watch the disk: {e}")))?
-                }
-                None => DiskWatch::default(),
-            },
-            written_at: shared
-                .written_at
-                .lock()
-                .map_or_else(|_| Vec::new(), |mut all| std::mem::take(&mut *all)),
+            disk: disk?,
+            written_at: shared.take_written_at(),
             used_before: used_before?,
         };
         self.check(&flowed)?;
         Ok(flowed)
+    }
+
+    /// Waits until every reader is connected, when the clock may start. Otherwise the first messages
+    /// would wait for readers that join a group, and their latency would be that of joining.
+    fn wait_until_connected(&self, shared: &Shared) {
+        let readers = (self.groups * self.readers) as u64;
+        while shared.ready.load(Ordering::SeqCst) < readers && !shared.stop.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// When the last message was due, under a rate; otherwise when it was written. What is read
@@ -275,10 +283,8 @@ impl Flow {
                     Ok(writer) => {
                         let digest = fill(&mut messages, thread, call);
                         let written = write(&mut **writer, &messages, digest, shared);
-                        if self.rate.is_some()
-                            && let Ok(mut all) = shared.written_at.lock()
-                        {
-                            all.push((call.intended_ns, shared.clock.now_ns()));
+                        if self.rate.is_some() {
+                            shared.note_written((call.intended_ns, shared.clock.now_ns()));
                         }
                         written
                     }

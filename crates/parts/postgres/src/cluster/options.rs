@@ -40,9 +40,9 @@ pub struct Options {
     /// Whether the cluster need not survive a power cut, as in tests. Creating it then skips
     /// syncing; commits are as durable as ever.
     pub short_lived: bool,
-    /// Whether segments of the write-ahead log are made with the cluster, which takes about a second. Otherwise each
-    /// is made when the log first reaches it, and some commit waits for that, until checkpoints have enough old ones
-    /// to use again.
+    /// Whether segments of the write-ahead log are made with the cluster, which takes about a
+    /// second. Otherwise each is made when the log first reaches it, and some commit waits for
+    /// that, until checkpoints have enough old ones to use again.
     pub wal_ahead: bool,
     /// Whether the server outlives its owner.
     pub leave_running: bool,
