@@ -184,7 +184,7 @@ impl Queue {
     /// for, the next one begins `linger` after that one did. A worker that asks more often than
     /// messages arrive then claims several at once, each at a fraction of the cost, for up to
     /// `linger` more of latency. It should be far below the queue's visibility, because
-    /// [`Self::acknowledge_and_claim`] waits before it acknowledges. Zero, the default, never waits.
+    /// [`Self::acknowledge_and_claim`] waits before it acknowledges. Zero is the default.
     pub fn set_linger(&mut self, linger: Duration) {
         self.linger = linger;
     }

@@ -65,7 +65,7 @@ pub(super) struct Flowed {
     pub written_digest: u64,
     pub read: Read,
     pub backlog: Backlog,
-    /// What the disk did meanwhile, where somebody looked.
+    /// What the disk did meanwhile; empty where it was not watched.
     pub disk: DiskWatch,
     /// When each write was due and when it was acknowledged, under a rate.
     pub written_at: Vec<Interval>,
@@ -207,8 +207,9 @@ impl Flow {
         Ok(flowed)
     }
 
-    /// Waits until every reader is connected, when the clock may start. Otherwise the first messages
-    /// would wait for readers that join a group, and their latency would be that of joining.
+    /// Waits until every reader is connected, when the clock may start. Otherwise the first
+    /// messages would wait for readers that join a group, and their latency would be that of
+    /// joining.
     fn wait_until_connected(&self, shared: &Shared) {
         let readers = (self.groups * self.readers) as u64;
         while shared.ready.load(Ordering::SeqCst) < readers && !shared.stop.load(Ordering::SeqCst) {

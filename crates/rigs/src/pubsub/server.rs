@@ -296,7 +296,7 @@ pub(crate) fn connect(dsn: &Dsn) -> Result<Client, FlowError> {
     Ok(dyno_postgres::connect(dsn, &Session::named("dyno bench"))?)
 }
 
-/// Whether a process of a server is the one that writes checkpoints, by the name that it gives itself.
+/// Whether a process of a server is the one that writes checkpoints, by the name that it shows.
 fn is_checkpointer(pid: u32) -> bool {
     let name = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     name.contains(": checkpointer")
