@@ -5,6 +5,8 @@
     reason = "a test may stop at what it did not expect"
 )]
 
+mod installed;
+
 use std::fs::{self, File};
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -20,6 +22,7 @@ use dyno_ingest::generate::{Form, Generator};
 use dyno_ingest::load::{Input, LoadReport, Options, Progress};
 use dyno_ingest::table::{Catalog, TableWriter};
 use dyno_ingest_feeds::named;
+use installed::installed;
 use serde_json::Value;
 
 /// Lines as the archive has them, not in the order of time. Two have a grid that is not one.
@@ -400,24 +403,12 @@ fn a_stream_may_be_left_before_its_end() {
     assert_eq!(said(&output), "");
 }
 
-/// The Python that `scripts/test` has given pyarrow and DuckDB to.
-fn python_of_readers(what: &str) -> Option<PathBuf> {
-    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/share"));
-    let data = data.or(home)?;
-    let python = data.join("dynolab/peers/arrow-readers/venv/bin/python");
-    if !python.exists() {
-        println!("skipped: {what}: no environment with pyarrow and DuckDB; scripts/test makes it");
-        return None;
-    }
-    Some(python)
-}
-
 /// pyarrow reads the set and the table's own files, and computes every column of every row anew,
 /// one row at a time and with vectors instead of formulas of the sphere. DuckDB counts the rows.
 #[test]
 fn other_programs_compute_the_same_set() {
-    let Some(python) = python_of_readers("a training set in Python") else {
+    let Some(python) = installed("arrow-readers/venv/bin/python") else {
+        println!("skipped: a training set in Python: no pyarrow and DuckDB; scripts/test has them");
         return;
     };
     let folder = tempfile::tempdir().unwrap();

@@ -6,13 +6,15 @@
 )]
 #![allow(dead_code, reason = "other tests use the rest of the modules")]
 
+mod installed;
 mod serving;
 mod tables;
 
 use std::path::Path;
 use std::process::Command;
 
-use serving::{Server, ask, installed};
+use installed::installed;
+use serving::{Server, ask};
 use tables::{Form, spot};
 
 #[test]

@@ -6,6 +6,7 @@
 )]
 #![allow(dead_code, reason = "other tests use the rest of the modules")]
 
+mod installed;
 mod serving;
 mod tables;
 
@@ -14,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serving::{Server, ask, has_psql, installed, psql, psql_at};
+use installed::installed;
+use serving::{Server, ask, has_psql, psql, psql_at};
 use tables::{Form, Spot, spot};
 
 /// A statement that computes until it is stopped.

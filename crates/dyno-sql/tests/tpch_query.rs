@@ -5,14 +5,16 @@
     reason = "a test may stop at what it did not expect"
 )]
 
+mod installed;
 mod tpch_tables;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use dyno_tpch::Scale;
 use dyno_tpch::queries::Query;
+use installed::installed;
 use tpch_tables::{tpch, write_csv, write_orc, write_parquet, write_tbl};
 
 const SCALE: f64 = 0.01;
@@ -40,16 +42,10 @@ fn fields(line: &str) -> Vec<String> {
 /// The results of DuckDB over the same Parquet files. Its averages are floats, of which four digits
 /// after the point are as good as a decimal's.
 fn duckdb(directory: &Path) -> Option<Vec<Vec<Vec<String>>>> {
-    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
-    let python = data.or(home)?.join("dynolab/peers/duckdb/venv/bin/python");
-    if !python.is_file() {
-        println!(
-            "skipped: queries in DuckDB: {} is missing",
-            python.display()
-        );
+    let Some(python) = installed("duckdb/venv/bin/python") else {
+        println!("skipped: queries in DuckDB: it is not installed; scripts/test installs it");
         return None;
-    }
+    };
     let scale = Scale::new(SCALE).unwrap();
     let queries: Vec<_> = Query::all().iter().map(|query| query.sql(&scale)).collect();
     let script = "

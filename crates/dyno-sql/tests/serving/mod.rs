@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 /// A server that is killed when the test ends.
@@ -74,14 +74,6 @@ pub fn psql_at(server: &Server) -> Command {
         .args(["-U", "me", "-d", "dyno", "-v", "VERBOSITY=sqlstate"])
         .env_remove("PGPASSWORD");
     command
-}
-
-/// What `scripts/test` has installed for tests at this place, if it has.
-pub fn installed(place: &str) -> Option<PathBuf> {
-    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
-    let data = data.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")));
-    let path = data?.join("dynolab/peers").join(place);
-    path.exists().then_some(path)
 }
 
 /// Whether psql is installed; prints that a test is skipped where it is not.

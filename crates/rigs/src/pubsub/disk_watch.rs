@@ -25,7 +25,7 @@ use super::flow::Shared;
 const EVERY: Duration = Duration::from_millis(5);
 /// What is written before each sync: a page of the file system.
 const PAGE: [u8; 4_096] = [0x5a; 4_096];
-/// The slowest hundredth of the writes, which p99 is the border of.
+/// The slowest hundredth, which p99 is the border of.
 const SLOWEST: f64 = 0.01;
 
 /// A checkpoint pauses between its writes for less than this, and syncs for less than this before
@@ -109,12 +109,10 @@ impl DiskWatch {
         let mut tell = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
         tell("disk-sync-p50", p50 as f64 / 1e6);
         tell("disk-sync-p99", p99 as f64 / 1e6);
-        let slowest = slowest(writes);
+        let slowest = slowest_of(writes);
         if !slowest.is_empty() {
-            let mut slow_syncs = self.syncs.clone();
-            slow_syncs.retain(|sync| took_ns(sync) >= p99);
             let beside = |those: &[Interval]| percent_beside(&slowest, those);
-            tell("slow-beside-sync-percent", beside(&slow_syncs));
+            tell("slow-beside-sync-percent", beside(&slowest_of(&self.syncs)));
             tell("slow-beside-segment-percent", beside(&self.segments));
             tell("slow-beside-checkpoint-percent", beside(&self.checkpoints));
         }
@@ -168,11 +166,11 @@ fn quantile(intervals: &[Interval], p: f64) -> Option<u64> {
     took.get((took.len() as f64 * p) as usize).copied()
 }
 
-fn slowest(writes: &[Interval]) -> Vec<Interval> {
-    let mut writes = writes.to_vec();
-    writes.sort_unstable_by_key(|write| std::cmp::Reverse(took_ns(write)));
-    writes.truncate((writes.len() as f64 * SLOWEST).ceil() as usize);
-    writes
+fn slowest_of(intervals: &[Interval]) -> Vec<Interval> {
+    let mut intervals = intervals.to_vec();
+    intervals.sort_unstable_by_key(|interval| std::cmp::Reverse(took_ns(interval)));
+    intervals.truncate((intervals.len() as f64 * SLOWEST).ceil() as usize);
+    intervals
 }
 
 /// The percentage of `these` during which one of `those` was under way.
