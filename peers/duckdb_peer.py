@@ -7,6 +7,7 @@ import time
 import duckdb
 
 import door
+import feeds
 import spots
 import training_set
 
@@ -94,6 +95,22 @@ def ingest_load(params, scratch, phase):
     )
 
 
+def feeds_load(params, scratch, phase):
+    database = os.path.join(scratch, "rows.duckdb")
+    inputs_bytes = sum(os.path.getsize(name) for name in params["files"])
+    connection = connect(database, params["workers"])
+    watch = door.Watch()
+    select = feeds.ROWS[params["feed"]](params["files"], scratch)
+    connection.execute(f"CREATE TABLE rows AS {select}")
+    connection.execute("CHECKPOINT")
+    watch.stop()
+    count, sums = feeds.table_checksum(connection)
+    connection.close()
+    return spots.load_reply(
+        count, sums, watch, params["workers"], inputs_bytes, door.tree_bytes(database)
+    )
+
+
 def query_prepare(params, scratch, phase):
     connection = connect(os.path.join(scratch, "spots.duckdb"), params["workers"])
     load_into(connection, params["source"], params["files"])
@@ -159,6 +176,7 @@ if __name__ == "__main__":
         duckdb.__version__,
         {
             "ingest-load": ingest_load,
+            "feeds-load": feeds_load,
             "query-prepare": query_prepare,
             "query-top-ten": query_top_ten,
             "query-spots": query_spots,

@@ -4,6 +4,7 @@
 //! These libraries, and Arrow below them, take longer to build than all of `dyno`. So this crate
 //! belongs to tests and to `dyno-sql`, which `dyno` starts when a written table must be checked.
 
+mod feed;
 mod spots;
 mod tpch;
 mod training_set;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+pub use feed::feed;
 pub use spots::spots;
 pub use tpch::{Texts, tables};
 pub use training_set::training_set;
@@ -39,6 +41,14 @@ pub enum Error {
         path: PathBuf,
         /// The reason that the system gave.
         source: io::Error,
+    },
+    /// The table has no rows of the feed.
+    #[error("{}: it has no archive of feed {feed}", table.display())]
+    NoFeed {
+        /// Directory of the table.
+        table: PathBuf,
+        /// The feed that was asked for.
+        feed: String,
     },
     /// A file is not what it should be.
     #[error("{}: {reason}", path.display())]

@@ -17,7 +17,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use crate::{Error, Sum};
 
 /// How many values are read in one call.
-const BATCH: usize = 8192;
+pub(crate) const BATCH: usize = 8192;
 
 /// Reads every row of the newest committed state of a table, and returns its count and checksum.
 ///
@@ -164,7 +164,7 @@ impl Known {
 }
 
 /// The first eight hex digits of the MD5, as a number.
-fn string_value(bytes: &[u8]) -> u64 {
+pub(crate) fn string_value(bytes: &[u8]) -> u64 {
     let digest = Md5::digest(bytes);
     u64::from(u32::from_be_bytes([
         digest[0], digest[1], digest[2], digest[3],

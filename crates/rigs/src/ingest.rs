@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use dyno_ingest::generate::{Form, Generator};
+use dyno_ingest::generate::{Form, Generator, Order};
 use dyno_ingest::load::{self, Input, LoadReport, Options, Outcome, Progress};
 use dyno_ingest::table::Snapshot;
 use dyno_record::Answer;
@@ -21,12 +21,20 @@ const MONTHS_TOGETHER: u64 = 500;
 pub(crate) const TABLE: &str = "spots";
 
 /// `ingest-gen`: archives of `rows` rows in `months` months, or of `each` rows in each of them,
-/// from `seed`, `gzip` or `plain`.
+/// from `seed`, `gzip` or `plain`, in the `order` of `uploads` (the default) or `random`.
 pub(crate) fn generate(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, RigError> {
     let form = match params.text("form")? {
         "gzip" => Form::Gzip,
         "plain" => Form::Plain,
         other => return Err(params.wrong("form", format!("`{other}` is neither gzip nor plain"))),
+    };
+    let order = match params.text_or_none("order")? {
+        None | Some("uploads") => Order::Uploads,
+        Some("random") => Order::Random,
+        Some(other) => {
+            let reason = format!("`{other}` is neither uploads nor random");
+            return Err(params.wrong("order", reason));
+        }
     };
     let months = params.count("months")?;
     let each = params.count_or("each", 0)?;
@@ -49,6 +57,7 @@ pub(crate) fn generate(params: &mut Params<'_>, scratch: &Path) -> Result<Reply,
             months: u32::try_from(count).unwrap_or(u32::MAX),
             seed: seed.wrapping_add(part),
             form,
+            order,
             ..Generator::default()
         };
         let folder = match part {
@@ -133,16 +142,33 @@ pub(crate) fn load(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, Rig
     params.text("source")?;
     let files = params.paths("files")?;
     let workers = params.count("workers")?;
-    let mut inputs_bytes = 0;
-    for file in &files {
-        inputs_bytes += file.metadata().map_err(|e| RigError::io(file, e))?.len();
-    }
+    let inputs_bytes = total_bytes(&files)?;
     let table = scratch.join(TABLE);
     let cpu_before_s = used::cpu_s();
     let report = load_into(&files, workers, &table)?;
     let cpu_s = used::cpu_s() - cpu_before_s;
-    let table_bytes = Snapshot::open(&table)?.manifest().bytes();
     let sum = table_checksum(&table)?;
+    loaded(&report, &table, inputs_bytes, cpu_s, sum)
+}
+
+/// Bytes of all the files together.
+pub(crate) fn total_bytes(files: &[PathBuf]) -> Result<u64, RigError> {
+    let mut bytes = 0;
+    for file in files {
+        bytes += file.metadata().map_err(|e| RigError::io(file, e))?.len();
+    }
+    Ok(bytes)
+}
+
+/// The reply about a load of `inputs_bytes` into `table`, whose rows have the sum `sum`.
+pub(crate) fn loaded(
+    report: &LoadReport,
+    table: &Path,
+    inputs_bytes: u64,
+    cpu_s: f64,
+    sum: Answer,
+) -> Result<Reply, RigError> {
+    let table_bytes = Snapshot::open(table)?.manifest().bytes();
     let rows = report.rows() as f64;
     let (stage, stage_s) = report.stages().longest();
     let per_second = |amount: f64| amount / report.seconds;
@@ -157,13 +183,13 @@ pub(crate) fn load(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, Rig
             per_second(table_bytes as f64),
         ),
     ]);
-    metrics.extend(stage_metrics(&report));
+    metrics.extend(stage_metrics(report));
     Ok(Reply {
         answer: Some(sum),
         metrics,
         facts: BTreeMap::from([
             ("bottleneck".to_string(), stage.to_string()),
-            ("detail".to_string(), detail(&report, stage_s)),
+            ("detail".to_string(), detail(report, stage_s)),
         ]),
         ..Reply::default()
     })

@@ -9,6 +9,7 @@ extern crate dyno_messages;
 mod chain;
 mod clickhouse;
 mod error;
+mod feeds;
 mod ingest;
 mod kafka;
 mod llm;
@@ -39,6 +40,7 @@ pub use error::RigError;
 pub use missing::workload_missing;
 pub use params::Params;
 pub use peers::missing as peer_missing;
+pub(crate) use sql::feed_checksum;
 pub use sql::{needs_sql, sql_engine, table_checksum};
 pub use windows::Windows;
 

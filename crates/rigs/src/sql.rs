@@ -34,7 +34,8 @@ pub fn sql_engine() -> Result<Command, RigError> {
 pub fn needs_sql(workload: &str, params: &BTreeMap<String, Value>) -> bool {
     let is = |name: &str, value: &str| params.get(name).is_some_and(|given| given == value);
     match workload {
-        "query-top-ten" | "query-spots" | "ingest-load" | "ingest-pipeline" | "chain" => true,
+        "query-top-ten" | "query-spots" | "ingest-load" | "feeds-load" | "ingest-pipeline"
+        | "chain" => true,
         // Training reads a set that the SQL engine made.
         "ingest-features" | "sage-train" => true,
         "tpch-write" => !is("place", "null") || (is("mode", "baseline") && !is("format", "tbl")),
@@ -64,6 +65,15 @@ pub(crate) fn printed<T: DeserializeOwned>(mut command: Command) -> Result<T, Ri
 pub fn table_checksum(table: &Path) -> Result<Answer, RigError> {
     let mut command = sql_engine()?;
     command.args(["readback", "spots"]).arg(table);
+    printed(command)
+}
+
+/// Count and order-independent checksum of a feed's rows in a table (FORMAT.md), by a reader that is
+/// not ours.
+pub(crate) fn feed_checksum(table: &Path, feed: &str) -> Result<Answer, RigError> {
+    let mut command = sql_engine()?;
+    command.args(["readback", "feed"]).arg(table);
+    command.args(["--feed", feed]);
     printed(command)
 }
 

@@ -3,8 +3,8 @@
 use dyno_suite::protocol::{Reply, Request};
 
 use crate::{
-    Params, RigError, chain, clickhouse, ingest, kafka, llm, pages, pipeline, pubsub, query, resp,
-    sage, tpcc, tpch, txn,
+    Params, RigError, chain, clickhouse, feeds, ingest, kafka, llm, pages, pipeline, pubsub, query,
+    resp, sage, tpcc, tpch, txn,
 };
 
 /// Runs one workload. The last argument is the peer to stand in for; `None` for our own engine.
@@ -25,6 +25,8 @@ const WORKLOADS: &[Workload] = &[
     workload("ingest-parquet", |p, r, _| ingest::parquet(p, &r.scratch)),
     workload("ingest-next", |p, r, _| ingest::next(p, &r.scratch)),
     workload("ingest-load", |p, r, _| ingest::load(p, &r.scratch)),
+    workload("feeds-gen", |p, r, _| feeds::generate(p, &r.scratch)),
+    workload("feeds-load", |p, r, _| feeds::load(p, &r.scratch)),
     workload("ingest-pipeline", |p, r, _| {
         pipeline::pipeline(p, &r.scratch)
     }),

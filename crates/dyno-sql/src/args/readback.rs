@@ -14,6 +14,14 @@ pub enum ReadbackCommand {
         /// Directory of the table, made by `dyno ingest load`
         table: PathBuf,
     },
+    /// Read the rows of another feed with the reader of the parquet crate
+    Feed {
+        /// Directory of the table, made by `dyno ingest load`
+        table: PathBuf,
+        /// Read the rows of FEED, such as rbn
+        #[arg(long, value_name = "FEED")]
+        feed: String,
+    },
     /// Read a training set with the reader of the parquet crate
     Features {
         /// Parquet file of the set, made by `dyno ingest features`

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use dyno_readback::{Texts, spots, tables, training_set};
+use dyno_readback::{Texts, feed, spots, tables, training_set};
 use dyno_tpch::Table;
 
 use crate::args::readback::ReadbackCommand;
@@ -15,6 +15,7 @@ use crate::args::readback::ReadbackCommand;
 pub fn run(command: ReadbackCommand, mut out: impl Write) -> Result<()> {
     let sum = match command {
         ReadbackCommand::Spots { table } => spots(&table)?,
+        ReadbackCommand::Feed { table, feed: name } => feed(&table, &name)?,
         ReadbackCommand::Features { set } => training_set(&set)?,
         ReadbackCommand::Tpch(args) => {
             let texts = if args.lengths {

@@ -85,6 +85,9 @@ pub struct GenerateArgs {
     /// Write .csv instead of .csv.gz
     #[arg(long)]
     pub plain: bool,
+    /// Write the rows of each month in random order; takes about 100 bytes of memory a row
+    #[arg(long)]
+    pub shuffle: bool,
     /// Use N threads, each for a month at a time [default: all]
     #[arg(long, alias = "workers", value_name = "N", value_parser = one_or_more)]
     pub threads: Option<usize>,

@@ -11,7 +11,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use dyno_ingest::generate::{Form, Generator, Month, Outcome, Summary};
+use dyno_ingest::generate::{Form, Generator, Month, Order, Outcome, Summary};
 use flate2::bufread::MultiGzDecoder;
 use oracle::{Row, parse_lines};
 use planted_list::as_expected;
@@ -52,6 +52,43 @@ fn bytes_do_not_depend_on_workers() {
     }
     assert_eq!(names.len(), 8, "four archives and four lists: {names:?}");
     assert!(one.path().join("wsprspots-2023-04.csv.gz").exists());
+}
+
+#[test]
+fn a_shuffled_month_has_the_same_lines_in_another_order() {
+    let lines = |order| {
+        let folder = tempfile::tempdir().unwrap();
+        let generator = Generator {
+            rows: 5_000,
+            form: Form::Plain,
+            order,
+            ..Generator::default()
+        };
+        let summary = generate(&generator, folder.path(), 1);
+        let text = std::fs::read_to_string(&summary.files[0]).unwrap();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (mut uploads, mut random) = (lines(Order::Uploads), lines(Order::Random));
+    assert_eq!(random, lines(Order::Random), "a seed makes one order");
+    let reporter = |line: &String| line.split(',').nth(2).map(str::to_owned);
+    let repeats = |lines: &[String]| {
+        let pairs = lines.windows(2);
+        pairs
+            .filter(|pair| reporter(&pair[0]) == reporter(&pair[1]))
+            .count()
+    };
+    let (in_batches, at_random) = (repeats(&uploads), repeats(&random));
+    assert!(
+        in_batches > 3_000,
+        "{in_batches} of 5,000 rows repeat their reporter"
+    );
+    assert!(
+        at_random < 500,
+        "{at_random} of 5,000 rows repeat their reporter"
+    );
+    uploads.sort();
+    random.sort();
+    assert_eq!(uploads, random);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use dyno_ingest::generate::{Form, Generator, Month};
+use dyno_ingest::generate::{Form, Generator, Month, Order};
 use dyno_ingest_feeds::RowFormat;
 use dyno_ingest_feeds::calendar::{Day, is_day};
 use dyno_ingest_feeds::generate::{self as feeds, Making};
@@ -29,9 +29,10 @@ pub fn run(args: &GenerateArgs, stop: &Stop) -> anyhow::Result<Exit> {
 fn archives(format: &RowFormat, args: &GenerateArgs, stop: &Stop) -> anyhow::Result<Exit> {
     // Refused and not ignored: a user who asks for four threads and gets one would measure the
     // wrong thing.
-    if args.plain || args.threads.is_some() {
+    if args.plain || args.shuffle || args.threads.is_some() {
         bail!(
-            "--plain and --threads are for wspr; {} has one form, made by one thread",
+            "--plain, --shuffle and --threads are for wspr; {} has one form and order, made by one \
+             thread",
             args.feed.name
         );
     }
@@ -104,6 +105,10 @@ fn months(args: &GenerateArgs, stop: &Stop) -> anyhow::Result<Exit> {
         seed: args.seed,
         quirks: args.quirks,
         form: if args.plain { Form::Plain } else { Form::Gzip },
+        order: match args.shuffle {
+            true => Order::Random,
+            false => Order::Uploads,
+        },
     };
     let started = Instant::now();
     let bar = WorkBar::new(args.rows, "rows");

@@ -53,6 +53,8 @@ pub struct Generator {
     pub quirks: f64,
     /// How archives are stored: compressed or plain.
     pub form: Form,
+    /// In which order a month has its rows.
+    pub order: Order,
 }
 
 impl Default for Generator {
@@ -67,8 +69,19 @@ impl Default for Generator {
             seed: 1,
             quirks: 0.0,
             form: Form::Gzip,
+            order: Order::Uploads,
         }
     }
+}
+
+/// In which order a month has its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// As they were uploaded, like the published archives: by time, a receiver's batch together.
+    Uploads,
+    /// The same rows at random, so that no row says anything about the next one. A worker keeps
+    /// its whole month in memory, about 100 bytes a row.
+    Random,
 }
 
 /// Totals of what was written.
@@ -174,6 +187,7 @@ impl Generator {
             rows,
             quirks: self.quirks,
             form: self.form,
+            order: self.order,
         }
     }
 

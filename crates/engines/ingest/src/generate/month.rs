@@ -6,6 +6,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use super::Order;
 use super::archive::{ArchiveFile, Form};
 use super::calendar::Month;
 use super::line;
@@ -32,6 +33,7 @@ pub(super) struct MonthPlan<'a> {
     pub(super) rows: u64,
     pub(super) quirks: f64,
     pub(super) form: Form,
+    pub(super) order: Order,
 }
 
 /// The totals of one month.
@@ -225,11 +227,26 @@ pub(super) fn write(
         told: 0,
         boundaries: member_boundaries(plan),
     };
-    let traffic = Traffic::new(plan.world, plan.seed, plan.month, plan.first_id);
-    traffic.visit(plan.rows, |spot| writer.row(spot))?;
+    visit(plan, |spot| writer.row(spot))?;
     let done = writer.finish()?;
     write_list(&folder.join(format!("{name}.planted.ndjson")), &done.list)?;
     Ok(done)
+}
+
+/// Passes the rows of a month to `row`, in the order that is wanted.
+fn visit(plan: &MonthPlan<'_>, mut row: impl FnMut(&Spot<'_>) -> Result<()>) -> Result<()> {
+    let traffic = Traffic::new(plan.world, plan.seed, plan.month, plan.first_id);
+    if plan.order == Order::Uploads {
+        return traffic.visit(plan.rows, |spot| row(spot));
+    }
+    let mut spots = Vec::new();
+    traffic.visit(plan.rows, |spot| {
+        spots.push(spot.clone());
+        Ok::<_, Error>(())
+    })?;
+    let keys = [u64::from(plan.month.year), u64::from(plan.month.month), 2];
+    Random::keyed(plan.seed, &keys).shuffle(&mut spots);
+    spots.iter().try_for_each(row)
 }
 
 /// A month with quirks has three members; one without has one, like the published files.

@@ -36,6 +36,11 @@ impl Random {
         self.fraction() < probability
     }
 
+    /// Puts the elements in random order.
+    pub(super) fn shuffle<T>(&mut self, elements: &mut [T]) {
+        self.0.shuffle(elements);
+    }
+
     /// Bell-shaped around 0 with a standard deviation of 1, cut at 3.5 (the sum of twelve).
     pub(super) fn bell(&mut self) -> f64 {
         let sum: f64 = (0..12).map(|_| self.fraction()).sum();

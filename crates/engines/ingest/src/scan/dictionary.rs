@@ -107,6 +107,46 @@ fn first_bytes(n: u64) -> u64 {
     !((!0u64 << (4 * n)) << (4 * n))
 }
 
+/// The key of a string: its bytes, padded with zeros. `None` if it is longer than a key, or has a
+/// NUL: padded, one that ends in a NUL would equal a shorter one.
+#[inline(always)]
+fn short_key(string: &[u8]) -> Option<(u64, u64)> {
+    let len = string.len();
+    let low = match (
+        string.first_chunk(),
+        string.first_chunk(),
+        string.last_chunk(),
+    ) {
+        (Some(&eight), _, _) => u64::from_le_bytes(eight),
+        // Two words of four bytes that overlap where the string has fewer than eight.
+        (_, Some(&first), Some(&last)) => {
+            let (first, last) = (u32::from_le_bytes(first), u32::from_le_bytes(last));
+            u64::from(first) | u64::from(last) << (8 * (len - 4))
+        }
+        _ => {
+            let from_last = string.iter().rev();
+            from_last.fold(0, |word, &byte| word << 8 | u64::from(byte))
+        }
+    };
+    let high = match string.last_chunk() {
+        Some(&last) if (9..=SHORT).contains(&len) => {
+            u64::from_le_bytes(last) >> (8 * (SHORT - len))
+        }
+        _ => 0,
+    };
+    let len = len as u64;
+    let is_whole = !has_zero(low | !first_bytes(len.min(8)))
+        & !has_zero(high | !first_bytes(len.saturating_sub(8).min(8)));
+    (len <= SHORT as u64 && is_whole).then_some((low, high))
+}
+
+/// Whether one of the eight bytes is zero.
+#[inline(always)]
+fn has_zero(word: u64) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    word.wrapping_sub(ONES) & !word & (ONES << 7) != 0
+}
+
 /// Mixes a key with 64-bit multiplications, of which vector units do eight at a time.
 #[inline(always)]
 fn mix(low: u64, high: u64) -> u64 {
@@ -154,13 +194,7 @@ impl Strings {
 
     /// The code of a string of any length, which is added if it is new.
     pub fn code_of(&mut self, string: &[u8]) -> u32 {
-        // Padded with zeros, a short string that ends in a NUL would equal a shorter one, so it
-        // goes to the map.
-        if string.len() <= SHORT && !string.contains(&0) {
-            let mut padded = [0; SHORT];
-            padded[..string.len()].copy_from_slice(string);
-            let word = u128::from_le_bytes(padded);
-            let (low, high) = (word as u64, (word >> 64) as u64);
+        if let Some((low, high)) = short_key(string) {
             return self.code_of_key(low, high, mix(low, high));
         }
         if let Some(&code) = self.long.get(string) {
@@ -329,5 +363,27 @@ impl Numbers {
     /// The numbers in the order of their codes.
     pub fn values(&self) -> &[u64] {
         &self.values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn keys_are_the_bytes_of_short_strings(
+            string in proptest::collection::vec(prop_oneof![9 => 1u8..=255, 1 => Just(0u8)], 0..20)
+        ) {
+            let mut padded = [0; SHORT];
+            let expected = (string.len() <= SHORT && !string.contains(&0)).then(|| {
+                padded[..string.len()].copy_from_slice(&string);
+                let word = u128::from_le_bytes(padded);
+                (word as u64, (word >> 64) as u64)
+            });
+            prop_assert_eq!(short_key(&string), expected);
+        }
     }
 }

@@ -323,11 +323,12 @@ fn bottleneck_cell(report: &Report, samples: &[Sample], case: &str, system: &str
 
 fn fact_cell(name: &str, samples: &[Sample], case: &str, system: &str) -> Cell {
     let done = group(samples, case, system, Arm::Main);
-    let facts = done
+    let facts: Vec<&str> = done
         .iter()
         .filter(|s| s.outcome == Outcome::Done)
-        .filter_map(|s| s.facts.get(name).map(String::as_str));
-    match one_value(facts) {
+        .filter_map(|s| s.facts.get(name).map(String::as_str))
+        .collect();
+    match with_range(&facts) {
         Some(text) => Cell::text(text),
         None => Cell::none("no sample states it"),
     }

@@ -1,19 +1,10 @@
 //! Who is let in by `dyno-sql serve`: addresses, token, TLS.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may stop at what it did not expect"
-)]
-#![allow(dead_code, reason = "other tests use the rest of the modules")]
-
-mod serving;
-mod tables;
-
 use std::process::Command;
 
+use crate::serving::{Server, has_psql, psql_at};
+use crate::tables::{self, Form, spot};
 use dyno_certificates::Certificates;
-use serving::{Server, has_psql, psql_at};
-use tables::{Form, spot};
 
 const TOKEN: &str = "0123456789abcdef";
 

@@ -1,7 +1,7 @@
 """Asks a server of `dyno ingest serve` by the drivers psycopg, asyncpg and pg8000, as programs do:
 prepared statements, parameters, rows in the binary form, rows in portions.
 
-serve_drivers.py PORT    The table has a thousand spots, of numbers 1 to 1000.
+drivers.py PORT    The table has a thousand spots, of numbers 1 to 1000.
 """
 
 import asyncio

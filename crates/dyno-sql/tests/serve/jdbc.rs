@@ -1,21 +1,11 @@
 //! `dyno-sql serve --pg` with PostgreSQL's JDBC driver, by which most tools over databases connect.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may stop at what it did not expect"
-)]
-#![allow(dead_code, reason = "other tests use the rest of the modules")]
-
-mod installed;
-mod serving;
-mod tables;
-
 use std::path::Path;
 use std::process::Command;
 
-use installed::installed;
-use serving::{Server, ask};
-use tables::{Form, spot};
+use crate::installed::installed;
+use crate::serving::{Server, ask, has_psql};
+use crate::tables::{self, Form, spot};
 
 #[test]
 fn a_tool_over_jdbc_finds_and_reads_the_table() {
@@ -35,13 +25,13 @@ fn a_tool_over_jdbc_finds_and_reads_the_table() {
     let output = Command::new("java")
         .arg("-cp")
         .arg(jar)
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ServeJdbc.java"))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/serve/Jdbc.java"))
         .arg(server.pg.port().to_string())
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{errors}");
-    if serving::has_psql() {
+    if has_psql() {
         // The catalogue of indexes has rows of PostgreSQL's own tables, by which the functions that
         // the driver calls can be seen to answer.
         let sql = "SELECT (information_schema._pg_expandarray(i.indkey)).n, \

@@ -1,14 +1,5 @@
 //! `dyno-sql serve` beside a load that commits, slow readers, and a death in the middle.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may stop at what it did not expect"
-)]
-#![allow(dead_code, reason = "other tests use the rest of the modules")]
-
-mod serving;
-mod tables;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -17,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use crate::serving::{Server, ask, has_psql};
+use crate::tables::{self, Form, Spot, spot};
 use dyno_ingest::table::Snapshot;
-use serving::{Server, ask, has_psql};
-use tables::{Form, Spot, spot};
 
 const ROWS: u64 = 500;
 

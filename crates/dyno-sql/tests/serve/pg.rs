@@ -1,23 +1,13 @@
 //! `dyno-sql serve --pg` with psql, a client that is not ours.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may stop at what it did not expect"
-)]
-#![allow(dead_code, reason = "other tests use the rest of the modules")]
-
-mod installed;
-mod serving;
-mod tables;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use installed::installed;
-use serving::{Server, ask, has_psql, psql, psql_at};
-use tables::{Form, Spot, spot};
+use crate::installed::installed;
+use crate::serving::{Server, ask, has_psql, psql, psql_at};
+use crate::tables::{self, Form, Spot, spot};
 
 /// A statement that computes until it is stopped.
 const ENDLESS: &str = "SELECT count(*) FROM generate_series(1, 1000000) a(v), \
@@ -150,7 +140,7 @@ fn drivers_prepare_statements_and_read_binary_rows() {
     };
     let table = table(1000);
     let server = Server::start(table.path(), &[]);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/serve_drivers.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/serve/drivers.py");
     let output = Command::new(python)
         .arg(script)
         .arg(server.pg.port().to_string())

@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** PostgreSQL's JDBC driver at a table of 1,000 spots. Ends with an exception at what is wrong. */
-public class ServeJdbc {
+public class Jdbc {
     static final String ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000) a(v), "
         + "generate_series(1, 1000000) b(v) WHERE a.v * b.v % 7 = 3";
 

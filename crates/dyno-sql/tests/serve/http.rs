@@ -1,25 +1,16 @@
 //! `dyno-sql serve --http` as curl and programs ask it.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may stop at what it did not expect"
-)]
-#![allow(dead_code, reason = "other tests use the rest of the modules")]
-
-mod serving;
-mod tables;
-
 use std::io::{Cursor, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 
+use crate::serving::Server;
+use crate::tables::{self, Form, spot};
 use bytes::Bytes;
 use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
-use serving::Server;
-use tables::{Form, spot};
 
 struct Answer {
     status: u16,
