@@ -6,8 +6,8 @@
 // serializable when it is linearizable as one object: each transaction is one operation on the state
 // of all rows, and takes effect at one moment between its request and its answer.
 //
-// Prints one line of JSON. Exits 0 when an order was found, 1 when there is none, 3 when the search
-// took too long.
+// Prints one line of JSON. Exits 0 when an order was found, 4 when there is none, 3 when the search
+// took too long, 2 when the history cannot be read.
 package main
 
 import (
@@ -71,7 +71,7 @@ func main() {
 	switch result {
 	case porcupine.Ok:
 	case porcupine.Illegal:
-		os.Exit(1)
+		os.Exit(4)
 	default:
 		os.Exit(3)
 	}
