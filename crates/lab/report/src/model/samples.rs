@@ -33,32 +33,53 @@ pub(crate) fn one_value<'a>(values: impl Iterator<Item = &'a str>) -> Option<Str
     (!distinct.is_empty()).then(|| distinct.into_iter().collect::<Vec<_>>().join(" / "))
 }
 
-/// Texts that differ in their first number alone as one text with the range of it:
+/// Texts that differ in their numbers alone as one text with the range of each:
 /// `processor (1.86 to 1.95 of 2 threads busy)`. Those that differ otherwise stand side by side.
 pub(crate) fn with_range(texts: &[&str]) -> Option<String> {
-    let mut forms: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    let mut forms: BTreeMap<Vec<&str>, Vec<Vec<&str>>> = BTreeMap::new();
     for text in texts {
-        let number = |c: char| c.is_ascii_digit() || c == '.';
-        let from = text
-            .find(|c: char| c.is_ascii_digit())
-            .unwrap_or(text.len());
-        let rest = &text[from..];
-        let (found, after) = rest.split_at(rest.find(|c| !number(c)).unwrap_or(rest.len()));
-        forms.entry((&text[..from], after)).or_default().push(found);
+        let (between, numbers) = taken_apart(text);
+        forms.entry(between).or_default().push(numbers);
     }
-    let value = |text: &str| text.parse::<f64>().unwrap_or(0.0);
     let parts: Vec<String> = forms
-        .into_iter()
-        .map(|((before, after), mut numbers)| {
-            numbers.sort_by(|a, b| value(a).total_cmp(&value(b)));
-            let (low, high) = (numbers[0], numbers[numbers.len() - 1]);
-            match value(low) == value(high) {
-                true => format!("{before}{low}{after}"),
-                false => format!("{before}{low} to {high}{after}"),
+        .iter()
+        .map(|(between, texts)| {
+            let mut whole = between[0].to_owned();
+            for (at, behind) in between[1..].iter().enumerate() {
+                whole += &range(texts.iter().map(|numbers| numbers[at]));
+                whole += behind;
             }
+            whole
         })
         .collect();
     (!parts.is_empty()).then(|| parts.join(" or "))
+}
+
+/// The numbers in a text, and what stands before, between and behind them.
+fn taken_apart(text: &str) -> (Vec<&str>, Vec<&str>) {
+    let (mut between, mut numbers) = (Vec::new(), Vec::new());
+    let mut rest = text;
+    while let Some(from) = rest.find(|c: char| c.is_ascii_digit()) {
+        let behind = rest[from..].find(|c: char| !c.is_ascii_digit() && c != '.');
+        let to = behind.map_or(rest.len(), |length| from + length);
+        between.push(&rest[..from]);
+        numbers.push(&rest[from..to]);
+        rest = &rest[to..];
+    }
+    between.push(rest);
+    (between, numbers)
+}
+
+/// One number, or the least and the greatest of several.
+fn range<'a>(numbers: impl Iterator<Item = &'a str>) -> String {
+    let value = |text: &str| text.parse::<f64>().unwrap_or(0.0);
+    let mut numbers: Vec<&str> = numbers.collect();
+    numbers.sort_by(|a, b| value(a).total_cmp(&value(b)));
+    match numbers[..] {
+        [low, .., high] if value(low) != value(high) => format!("{low} to {high}"),
+        [number, ..] => number.to_owned(),
+        [] => String::new(),
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +94,13 @@ mod tests {
         assert_eq!(
             text.as_deref(),
             Some("processor (1.86 to 1.95 of 2 threads busy)")
+        );
+        let late = |us: &str, p: &str| format!("started {us} us late at {p}");
+        let [a, b] = [late("900", "p99"), late("1200", "p99")];
+        let text = with_range(&[&b, &a, &late("1000", "p999")]);
+        assert_eq!(
+            text.as_deref(),
+            Some("started 900 to 1200 us late at p99 to 999")
         );
         assert_eq!(with_range(&["parse", "parse"]).as_deref(), Some("parse"));
         assert_eq!(
