@@ -52,8 +52,8 @@ pub use ingest_serve::IngestServeArgs;
 pub use log::{LogArgs, LogFormat, LogLevel};
 pub use pages::{
     CodecArg, FrontArg, PagesArgs, PagesAskArgs, PagesAttachArgs, PagesBenchArgs, PagesCheckArgs,
-    PagesCommand, PagesDeviceArgs, PagesListArgs, PagesNameArgs, PagesServeArgs, PagesStatusArgs,
-    PagesStoreArgs, PagesWritebackArgs, PatternArg, WriteBackArg,
+    PagesCommand, PagesDeviceArgs, PagesListArgs, PagesNameArgs, PagesPagerArgs, PagesServeArgs,
+    PagesStatusArgs, PagesStoreArgs, PagesWritebackArgs, PatternArg, WriteBackArg,
 };
 pub use pubsub::{
     BROKER_DEFAULT, PubsubArgs, PubsubCommand, PubsubConsumeArgs, PubsubGroupArgs,

@@ -29,6 +29,7 @@ fn at_least(least: Duration, text: &str) -> Result<Duration, String> {
 #[command(after_help = "Examples:
   dyno pages serve --size 8GiB --limit 4GiB --nbd 127.0.0.1:10809
   dyno pages attach --size 8GiB --mkfs ext4
+  dyno pages pager --socket /run/uffd.sock --snapshot memory
   dyno pages list
   dyno pages status
   dyno pages detach
@@ -48,7 +49,9 @@ pub enum PagesCommand {
     Serve(PagesServeArgs),
     /// Attach a store to this machine as a block device
     Attach(PagesAttachArgs),
-    /// Remove a block device and drop its pages
+    /// Serve the memory of microVMs that are restored from one snapshot, until Ctrl-C
+    Pager(PagesPagerArgs),
+    /// Remove a block device and drop its pages, or give up the microVMs of a dead pager
     Detach(PagesNameArgs),
     /// Show what a served or attached store holds
     Status(PagesStatusArgs),
@@ -258,6 +261,46 @@ pub struct PagesAttachArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
+  dyno pages pager --socket /run/uffd.sock --snapshot memory
+  dyno pages pager --socket /run/uffd.sock --snapshot memory --no-prefetch --metrics 127.0.0.1:9809
+
+Prints its address when it is ready. Firecracker connects when it loads a snapshot whose \
+`mem_backend` is of type Uffd and has the path of the socket. The snapshot is packed once, in \
+memory, and all microVMs are served from there: equal pages take memory once, and zeros none.
+
+A small process, the holder, has what microVMs sent. If the pager dies, they wait at their next \
+page; run the same command again, and they continue. Ctrl-C stops the pager in the same way while \
+microVMs run; `dyno pages detach --name pager` gives them up.")]
+pub struct PagesPagerArgs {
+    /// Listen for VMMs at the Unix socket PATH, which only this user can connect to
+    #[arg(long, value_name = "PATH")]
+    pub socket: PathBuf,
+    /// Serve the memory that is in FILE
+    #[arg(long, value_name = "FILE")]
+    pub snapshot: PathBuf,
+    /// Keep the order in which pages are touched first in FILE [default: the snapshot's name and
+    /// `.working-set`]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_prefetch")]
+    pub working_set: Option<PathBuf>,
+    /// Record for TIME which pages the first restore touches; later restores get them before they
+    /// ask
+    #[arg(long, value_name = "TIME", value_parser = tenth_or_more, default_value = "10s")]
+    pub record_for: Duration,
+    /// Neither record which pages are touched nor bring pages ahead
+    #[arg(long)]
+    pub no_prefetch: bool,
+    /// Name the store NAME
+    #[arg(long, value_name = "NAME", default_value = "pager")]
+    pub name: String,
+    /// Serve Prometheus metrics at http://HOST:PORT/metrics
+    #[arg(long, value_name = "HOST:PORT")]
+    pub metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
   dyno pages detach
   dyno pages detach --name scratch")]
 pub struct PagesNameArgs {
@@ -321,6 +364,9 @@ pub struct PagesWritebackArgs {
 pub struct PagesHoldArgs {
     /// Socket of the holder
     pub socket: PathBuf,
+    /// Do not start a daemon again that has died
+    #[arg(long)]
+    pub alone: bool,
 }
 
 #[derive(Debug, ClapArgs)]

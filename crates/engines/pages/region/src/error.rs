@@ -30,6 +30,12 @@ pub enum RegionError {
         /// The number that was requested.
         pages: u64,
     },
+    /// A descriptor that was handed over is of another kind.
+    #[error("the descriptor is {what}, not a userfaultfd")]
+    NotUserfault {
+        /// What the system calls it.
+        what: String,
+    },
     /// Another system call failed.
     #[error("cannot {what}: {source}")]
     System {
