@@ -77,8 +77,12 @@ fn serve(
 }
 
 impl StatusService {
-    /// Answers a question that came to the control socket.
-    pub fn answer(&self, question: &str) -> anyhow::Result<Value> {
+    /// Answers at `path` for as long as the process lives.
+    pub fn listen(self, path: &Path) -> anyhow::Result<()> {
+        listen(path, move |question| self.answer(question))
+    }
+
+    fn answer(&self, question: &str) -> anyhow::Result<Value> {
         let about = &self.0;
         let store = about.disk.store();
         match question.split(' ').collect::<Vec<_>>()[..] {

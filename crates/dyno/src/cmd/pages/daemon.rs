@@ -124,10 +124,7 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         .map(|at| metrics::endpoint(at, &about))
         .transpose()?;
     // Opened last, so that a command that gets an answer knows that the device is served.
-    let service = StatusService(about);
-    control::listen(&store_dir.control(), move |question| {
-        service.answer(question)
-    })?;
+    StatusService(about).listen(&store_dir.control())?;
     let holdings = Holdings {
         note: memory.note,
         store,

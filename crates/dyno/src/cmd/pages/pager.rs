@@ -41,10 +41,13 @@ pub fn run(args: &PagesPagerArgs, stop: &Stop) -> anyhow::Result<Exit> {
     store::check_metrics(args.metrics)?;
     // Closing the terminal would otherwise end the process, and microVMs would wait.
     ignore_hang_up();
+    // The lock covers everything up to the open socket, so that of two commands of one name the
+    // second finds the first one's server, and not a holder that seems to wait for a pager.
     let lock = store_dir.lock(LOCK_WAIT)?;
     refuse_others(&store_dir)?;
     store_dir.make()?;
     let _serves = store_dir.serve()?;
+    // A holder that answers there already is used: it has what an earlier pager left.
     let holder = start_holder(&store_dir, HolderKind::Alone)?;
     let started = start(args, &store_dir, &holder);
     if started.is_err() && !waits(&holder) {
@@ -66,6 +69,8 @@ pub fn run(args: &PagesPagerArgs, stop: &Stop) -> anyhow::Result<Exit> {
             look_around(&about, &store_dir);
         }
     }
+    // The pager stops before the lock is taken: its machines wait from here on in any case, and a
+    // command that waits for the lock finds them in the holder.
     let machines = about.pager.stop();
     let _lock = store_dir.lock(LOCK_WAIT);
     if machines > 0 {
@@ -86,6 +91,8 @@ fn refuse_others(store_dir: &StoreDir) -> anyhow::Result<()> {
     if let Some(process) = store_dir.server() {
         bail!("{name}: process {process} serves it already; take another --name, or end it");
     }
+    // Its holder would answer a pager just as well, and the pager would let go of the device's files
+    // when it ends.
     let attached = match Client::connect(&store_dir.hold()) {
         Ok(holder) => holder
             .list()?
@@ -137,9 +144,13 @@ fn end(store_dir: &StoreDir, holder: &Client) -> anyhow::Result<()> {
 /// The snapshot that the holder has, if it is the one at `path`; otherwise the file is packed.
 fn snapshot(path: &Path, holder: &Client) -> anyhow::Result<Snapshot> {
     if let Some(held) = held_snapshot(holder)? {
+        // Compared by inode and time of change and not by contents: microVMs wait meanwhile, and
+        // reading the whole file would take as long as packing it.
         if held.is_of(path)? {
             return Ok(held);
         }
+        // Their memory is a mixture of pages that they have and pages of the old file. Pages of
+        // another file would fit to none of them.
         let machines = held_machines(holder, &held)?;
         ensure!(
             machines == 0,
@@ -190,6 +201,7 @@ fn start(
         record: args.record_for,
         ..Options::new(args.socket.clone())
     };
+    // From here on the holder has the snapshot, and microVMs that waited are served.
     let pager = Pager::start(snapshot, holder.clone(), options)
         .with_context(|| format!("cannot serve at {}", args.socket.display()))?;
     let about = Arc::new(About {
@@ -200,6 +212,7 @@ fn start(
         working_set,
         metrics: args.metrics,
     });
+    // Opened last, so that a command that gets an answer knows that the socket is there.
     let endpoint = args.metrics.map(|at| endpoint(at, &about)).transpose()?;
     let answering = Arc::clone(&about);
     control::listen(&store_dir.control(), move |question| {
@@ -217,6 +230,8 @@ fn look_around(about: &About, store_dir: &StoreDir) {
         // A command is at work on this name; the next look tries again.
         return;
     };
+    // What the dead holder had is still open in this process, so nothing is lost unless both die
+    // within this second.
     let again = start_holder(store_dir, HolderKind::Alone)
         .and_then(|holder| Ok(about.pager.hold_again(&holder)?));
     match again {

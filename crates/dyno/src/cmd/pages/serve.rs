@@ -151,10 +151,7 @@ fn serve(args: &PagesServeArgs, store_dir: &StoreDir, serves: Serves) -> anyhow:
         .metrics
         .map(|at| metrics::endpoint(at, &about))
         .transpose()?;
-    let service = StatusService(about);
-    control::listen(&store_dir.control(), move |question| {
-        service.answer(question)
-    })?;
+    StatusService(about).listen(&store_dir.control())?;
     if let Some(endpoint) = &endpoint {
         // Writing to a text does not fail.
         let _ = writeln!(text, "metrics at http://{}/metrics", endpoint.address());

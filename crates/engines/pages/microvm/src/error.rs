@@ -56,7 +56,7 @@ pub enum PagerError {
     /// As many virtual machines are served as can be.
     #[error("{most} virtual machines are served already")]
     Full {
-        /// The most at once.
+        /// The most that are served at once.
         most: usize,
     },
     /// The descriptor is not one that faults can be served by.
@@ -65,7 +65,7 @@ pub enum PagerError {
     /// The snapshot file cannot be served.
     #[error("{path}: {why}")]
     Snapshot {
-        /// The file.
+        /// The file that was to be served.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -87,7 +87,7 @@ pub enum PagerError {
     /// The file of the working set cannot be written.
     #[error(transparent)]
     File(#[from] IoError),
-    /// Another system call failed.
+    /// Another call to the operating system failed.
     #[error("cannot {what}: {source}")]
     System {
         /// The action that failed, as it stands in the message.

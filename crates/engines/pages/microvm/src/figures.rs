@@ -50,7 +50,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// The sums of both.
+    /// The sums of both, figure by figure.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

@@ -14,8 +14,8 @@ use crate::layout::{Layout, MOST_MESSAGE_BYTES};
 /// Waits until the whole message has come, for `wait` at most.
 ///
 /// # Errors
-/// Those of [`Layout::parse`]; [`PagerError::Slow`], [`PagerError::TooLong`], [`PagerError::Ended`],
-/// [`PagerError::Nothing`], [`PagerError::NoDescriptor`].
+/// Those of [`Layout::parse`]; [`PagerError::Slow`], [`PagerError::TooLong`],
+/// [`PagerError::Ended`], [`PagerError::Nothing`], [`PagerError::NoDescriptor`].
 pub fn receive(
     socket: &UnixStream,
     snapshot_bytes: u64,

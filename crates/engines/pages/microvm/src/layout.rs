@@ -26,7 +26,7 @@ const PAGE: u64 = PAGE_BYTES as u64;
 pub struct Region {
     /// Address of its first byte in the VMM.
     pub base: u64,
-    /// Its length in bytes.
+    /// Its length in bytes, in whole pages.
     pub bytes: u64,
     /// Where its contents are in the snapshot, in bytes.
     pub offset: u64,

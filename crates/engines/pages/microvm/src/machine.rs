@@ -47,7 +47,7 @@ const AT_ONCE: Timespec = Timespec {
 /// Everything by which a machine is served.
 #[derive(Debug)]
 pub struct Machine {
-    /// Names it in messages.
+    /// The number by which messages name it.
     pub number: u32,
     pub layout: Layout,
     pub faults: Arc<Userfault>,
@@ -60,7 +60,7 @@ pub struct Machine {
 /// Why a machine is not served any longer.
 #[derive(Debug)]
 pub enum End {
-    /// Its process has ended.
+    /// Its process has ended, and its memory with it.
     Gone,
     /// The pager stops; the machine lives, and the next pager takes it over.
     Stopped,

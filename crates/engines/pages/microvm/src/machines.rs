@@ -20,7 +20,7 @@ use crate::spent::Spent;
 
 /// The most machines at once: the names of what is held of them fit into one answer of a holder.
 pub const MOST_MACHINES: usize = 240;
-/// Version of [`Note`].
+/// Version of [`Note`], which another program may have written.
 const VERSION: u32 = 1;
 
 /// What is noted beside a descriptor of faults.
@@ -41,7 +41,7 @@ pub struct MachineReport {
     pub number: u32,
     /// The process of the VMM when it connected; 0 if the system does not say.
     pub pid: i32,
-    /// Bytes of its memory.
+    /// Bytes of its memory, in all regions.
     pub bytes: u64,
     /// How long it has been served by this process.
     pub served: Duration,
@@ -95,7 +95,7 @@ impl Entry {
     }
 }
 
-/// All machines, by number.
+/// The machines that are served now, by number.
 #[derive(Debug, Default)]
 pub struct Machines {
     served: Mutex<BTreeMap<u32, Entry>>,
@@ -127,7 +127,7 @@ impl Machines {
         self.served.lock().insert(number, entry);
     }
 
-    /// A machine has ended.
+    /// Takes out a machine that has ended; its number is free.
     pub fn leave(&self, number: u32) {
         if let Some(entry) = self.served.lock().remove(&number) {
             let mut ended = self.ended.lock();

@@ -34,10 +34,10 @@ const MOST_GREETINGS: usize = 64;
 /// end of the process ends such a thread too.
 const STOP_WAIT: Duration = Duration::from_secs(2);
 
-/// How machines are served.
+/// Where and how machines are served.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where VMMs connect.
+    /// The Unix socket that VMMs connect to.
     pub socket: PathBuf,
     /// The file of the working set; `None` if pages are neither recorded nor brought ahead.
     pub working_set: Option<PathBuf>,
@@ -168,7 +168,7 @@ impl Pager {
         Ok(pager)
     }
 
-    /// The snapshot.
+    /// The snapshot that all machines are served from.
     pub fn snapshot(&self) -> &Snapshot {
         &self.shared.snapshot
     }
@@ -188,7 +188,7 @@ impl Pager {
         self.shared.restores.load(Relaxed)
     }
 
-    /// Connections that were refused.
+    /// Connections that were refused since the pager began.
     pub fn refused(&self) -> u64 {
         self.shared.refused.load(Relaxed)
     }

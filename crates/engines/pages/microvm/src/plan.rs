@@ -32,7 +32,7 @@ enum State {
 /// What is done for one machine.
 #[derive(Debug)]
 pub enum Plan {
-    /// Only faults are served.
+    /// Only its faults are served.
     Faults,
     /// These pages are brought ahead.
     Prefetch(Arc<WorkingSet>),

@@ -25,15 +25,15 @@ pub struct Prefetch {
     next: usize,
 }
 
-/// How a window went.
+/// What became of a window.
 pub enum Window {
-    /// There are more pages.
+    /// It is done, and there are more pages.
     More,
     /// The memory is being changed; the same window is tried again.
     Refused,
-    /// These were all pages.
+    /// It is done, and was the last one.
     Over,
-    /// The process has ended.
+    /// The process has ended, and its memory with it.
     Gone,
 }
 

@@ -27,7 +27,7 @@ pub struct Identity {
     /// Version of the note that this is written as.
     #[serde(rename = "dyno-pages-snapshot")]
     version: u32,
-    /// Pages of the snapshot.
+    /// How many pages the snapshot has.
     pages: u64,
     /// Hash of all bytes, in hexadecimal digits.
     content: String,
@@ -35,7 +35,7 @@ pub struct Identity {
     file: (u64, u64, i64),
 }
 
-/// A snapshot in memory.
+/// A packed snapshot in memory, and what tells it from others.
 #[derive(Debug)]
 pub struct Snapshot {
     store: Store,
@@ -78,8 +78,8 @@ impl Snapshot {
     /// Opens what an earlier pager packed, from the memory and the note that a holder has.
     ///
     /// # Errors
-    /// [`PagerError::Held`] when they are not a snapshot's; [`PagerError::Store`] when the memory is
-    /// in use.
+    /// [`PagerError::Held`] when they are not a snapshot's; [`PagerError::Store`] when the memory
+    /// is in use.
     pub fn reopen(memory: OwnedFd, note: &[u8]) -> Result<Self, PagerError> {
         let held = |why: String| PagerError::Held {
             name: "snapshot".to_owned(),
@@ -115,7 +115,7 @@ impl Snapshot {
         Ok(look_at(&file, path)? == self.identity.file && pages == self.identity.pages)
     }
 
-    /// The pages.
+    /// The store of its pages, numbered as in the file.
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -125,7 +125,7 @@ impl Snapshot {
         self.identity.pages
     }
 
-    /// Bytes of the file.
+    /// How many bytes the file has.
     pub fn bytes(&self) -> u64 {
         self.pages() * PAGE
     }

@@ -28,7 +28,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Nothing is marked.
+    /// Makes the file for so many pages, with none of them marked.
     pub fn create(pages: u64) -> Result<Self, PagerError> {
         let what = "make a file in memory";
         let file = memfd_create("dyno-microvm", MemfdFlags::CLOEXEC)
@@ -66,7 +66,7 @@ impl Spent {
         word >> (page % WORD_BITS) & 1 != 0
     }
 
-    /// Marks these pages.
+    /// Marks these pages, here and in the file.
     pub fn insert(&mut self, pages: Range<u64>) -> Result<(), PagerError> {
         if pages.is_empty() {
             return Ok(());

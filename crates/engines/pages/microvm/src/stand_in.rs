@@ -51,7 +51,7 @@ impl GuestMemory {
         self.areas.iter().map(region).collect()
     }
 
-    /// Pages of all regions.
+    /// How many pages all regions have.
     pub fn pages(&self) -> u64 {
         let bytes = self.areas.iter().map(|(area, _)| area.bytes() as u64);
         bytes.sum::<u64>() / PAGE

@@ -37,7 +37,7 @@ impl WorkingSet {
         Self { pages }
     }
 
-    /// The pages.
+    /// The pages, in the order of their first touch.
     pub fn pages(&self) -> &[u32] {
         &self.pages
     }

@@ -61,7 +61,7 @@ impl Area {
         self.start.as_ptr()
     }
 
-    /// Its length in bytes.
+    /// Its length in bytes, as it was asked for.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -36,7 +36,7 @@ pub enum RegionError {
         /// What the system calls it.
         what: String,
     },
-    /// Another system call failed.
+    /// Another call to the operating system failed.
     #[error("cannot {what}: {source}")]
     System {
         /// The action that failed, as it stands in the message.

@@ -62,7 +62,7 @@ const READ: u32 = 2;
 const READ_WRITE: u32 = 3;
 const FEATURE_WRITE_PROTECT: u64 = 1;
 const FEATURE_MOVE: u64 = 1 << 16;
-/// Modes of registering memory.
+/// Which touches of registered memory are handed over, as bits.
 const MISSING: u64 = 1;
 const PROTECTED: u64 = 2;
 const USER_MODE_ONLY: libc::c_int = 1;

@@ -1,5 +1,5 @@
-//! Processes of a test: this program again, as a holder, a pager or a guest. A guest takes orders by
-//! lines on its standard input, and answers each by a line.
+//! Processes of a test: this program again, as a holder, a pager or a guest. A guest takes orders
+//! by lines on its standard input, and answers each by a line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ use dyno_pages_microvm::stand_in::GuestMemory;
 use dyno_pages_microvm::{Options, Pager, Snapshot, held_snapshot};
 use dyno_pages_region::RegionError;
 
-/// Pages of the snapshot.
+/// How many pages the snapshot has.
 pub const PAGES: u64 = 720;
 const ROLE: &str = "DYNO_MICROVM_ROLE";
 const FOLDER: &str = "DYNO_MICROVM_FOLDER";

@@ -27,11 +27,11 @@ pub enum Event {
     Unmapped(Range<u64>),
     /// The memory is being moved to other addresses (`mremap`).
     Remapped {
-        /// Where it was.
+        /// The address where it began.
         from: u64,
-        /// Where it is.
+        /// The address where it begins now.
         to: u64,
-        /// How many bytes.
+        /// How many bytes were moved.
         bytes: u64,
     },
     /// The process forks, and this descriptor has the faults of the child.

@@ -24,11 +24,11 @@ pub enum Ordered {
     Changing,
     /// The addresses are not mapped any more, or were never registered.
     Unmapped,
-    /// The process has ended.
+    /// The process has ended, and its memory with it.
     Gone,
 }
 
-/// Address and length.
+/// `struct uffdio_range`: an address and a length in bytes.
 #[repr(C)]
 struct Range {
     start: u64,
@@ -172,14 +172,14 @@ impl Userfault {
         self.ioctl(ioctl_number(READ, 2, size_of::<Range>()), &mut range)
     }
 
-    /// Whether the process whose memory this is has ended. `at` is an address of its memory; nothing
-    /// changes there.
+    /// Whether the process whose memory this is has ended. `at` is an address of its memory;
+    /// nothing changes there.
     ///
     /// # Errors
     /// The system's reason, unless it says that the memory is there.
     pub fn is_gone(&self, at: u64) -> io::Result<bool> {
-        // Ends a protection that the page does not have, without waking a thread. Of all orders this
-        // is the one that has no effect, and it looks for the process all the same.
+        // Ends a protection that the page does not have, without waking a thread. Of all orders
+        // this is the one that has no effect, and it looks for the process all the same.
         const DONT_WAKE: u64 = 2;
         let mut order = [at, PAGE_BYTES as u64, DONT_WAKE];
         let done = self.ioctl(ioctl_number(READ_WRITE, 6, size_of_val(&order)), &mut order);

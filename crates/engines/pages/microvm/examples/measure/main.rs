@@ -1,6 +1,6 @@
 //! Restores of one snapshot, measured: by this pager, with and without its working set; by a plain
 //! pager, which maps the file and answers each fault with one copy; and by the kernel alone, which
-//! maps the file privately into each clone. Has `unsafe`: mapped files.
+//! maps the file privately into each clone.
 //!
 //! `cargo run --release -p dyno-pages-microvm --example measure -- [MIB] [ROUNDS]`
 //!
@@ -8,22 +8,25 @@
 //! interpreter; a third of it are zeros, and a tenth repeats other pages. Every clone is a process.
 //! Each round measures every way once, so that a machine that is busy for a while is so for all.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
+mod part;
+mod plain;
+mod snapshot;
+
+use std::fs;
 use std::hint::black_box;
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use dyno_pages::PAGE_BYTES;
-use dyno_pages::corpus::{Class, Corpus, Places};
-use dyno_pages_hold::{Client, Holder, receive_part, start};
+use dyno_pages_hold::{Client, Holder, start};
 use dyno_pages_microvm::stand_in::GuestMemory;
-use dyno_pages_microvm::{Layout, Options, Pager, Snapshot};
-use dyno_pages_region::userfault::{Event, Userfault};
+use dyno_pages_microvm::{Options, Pager, Snapshot};
+
+use part::{Figures, Part};
+use plain::{Mapped, plain};
+use snapshot::{make_snapshot, shuffled};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -45,144 +48,6 @@ fn main() -> Result<()> {
         [mib, rounds] => measure(mib.parse()?, rounds.parse()?),
         _ => Err("measure [MIB ROUNDS]".into()),
     }
-}
-
-/// A process of this program in another part.
-struct Part {
-    child: Child,
-    orders: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Part {
-    fn start(arguments: &[&str]) -> Result<Part> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let orders = child.stdin.take().ok_or("a pipe")?;
-        let answers = BufReader::new(child.stdout.take().ok_or("a pipe")?);
-        Ok(Part {
-            child,
-            orders,
-            answers,
-        })
-    }
-
-    fn heard(&mut self) -> Result<String> {
-        let mut line = String::new();
-        match self.answers.read_line(&mut line)? {
-            0 => Err("a part has ended".into()),
-            _ => Ok(line.trim_end().to_owned()),
-        }
-    }
-
-    fn told(&mut self, order: &str) -> Result<String> {
-        writeln!(self.orders, "{order}")?;
-        self.heard()
-    }
-
-    /// Private and proportional memory in KiB, page tables included.
-    fn memory_kib(&self) -> Result<u64> {
-        let id = self.child.id();
-        let field = |text: &str, name: &str| -> u64 {
-            let line = text.lines().find_map(|line| line.strip_prefix(name));
-            let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-            number.unwrap_or(0)
-        };
-        let rollup = fs::read_to_string(format!("/proc/{id}/smaps_rollup"))?;
-        let status = fs::read_to_string(format!("/proc/{id}/status"))?;
-        Ok(field(&rollup, "Pss:") + field(&status, "VmPTE:"))
-    }
-
-    /// Processor time so far, in seconds.
-    fn cpu_s(&self) -> Result<f64> {
-        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id()))?;
-        let mut sum_ns = 0.0;
-        for thread in threads.flatten() {
-            let text = fs::read_to_string(thread.path().join("schedstat"))?;
-            let first = text.split(' ').next().unwrap_or_default();
-            sum_ns += first.parse::<f64>()?;
-        }
-        Ok(sum_ns / 1e9)
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Makes the snapshot file, and returns how many pages it has.
-fn make_snapshot(path: &Path, mib: usize) -> Result<usize> {
-    let pages = mib * 256;
-    let real = pages * 57 / 100;
-    let classes = [
-        (Class::ElfText, 30),
-        (Class::ElfData, 20),
-        (Class::Heap, 30),
-        (Class::Source, 10),
-        (Class::Documents, 10),
-    ];
-    let mut kinds = Vec::new();
-    for (class, percent) in classes {
-        let corpus = Corpus::make(class, real * percent / 100, 1, &Places::default())?;
-        kinds.push(corpus);
-    }
-    let mut file = std::io::BufWriter::new(File::create(path)?);
-    let mut at = vec![0; kinds.len()];
-    let mut number = 0;
-    // Runs of one kind, as memory has them; where a kind is used up, its pages come again.
-    let mut draws = Draws(7);
-    while number < pages {
-        let run = (1 + draws.below(64)).min(pages - number);
-        match draws.below(100) {
-            0..33 => file.write_all(&vec![0; run * PAGE_BYTES])?,
-            share => {
-                let kind = share % kinds.len();
-                let repeat = draws.below(100) < 15;
-                for _ in 0..run {
-                    let corpus = &kinds[kind];
-                    let page = match repeat {
-                        true => draws.below(corpus.count()),
-                        false => at[kind] % corpus.count(),
-                    };
-                    at[kind] += usize::from(!repeat);
-                    file.write_all(corpus.page(page))?;
-                }
-            }
-        }
-        number += run;
-    }
-    file.into_inner()?.sync_all()?;
-    Ok(pages)
-}
-
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % end as u64) as usize
-    }
-}
-
-/// Distinct pages in random order, the same for the same seed.
-fn shuffled(pages: usize, count: usize, seed: u64) -> Vec<u64> {
-    let mut all: Vec<u64> = (0..pages as u64).collect();
-    let mut draws = Draws(seed | 1);
-    for at in 0..count {
-        let other = at + draws.below(pages - at);
-        all.swap(at, other);
-    }
-    all.truncate(count);
-    all
 }
 
 fn pager(folder: &Path, set: bool) -> Result<()> {
@@ -211,88 +76,6 @@ fn pager(folder: &Path, set: bool) -> Result<()> {
         println!("{}", pager.figures().prefetched);
     }
     Ok(())
-}
-
-/// A mapped file, read-only and as the page cache has it.
-struct Mapped {
-    at: *mut libc::c_void,
-    bytes: usize,
-}
-
-impl Mapped {
-    fn open(path: &Path) -> Result<Mapped> {
-        let file = File::open(path)?;
-        let bytes = file.metadata()?.len() as usize;
-        // SAFETY: a new mapping wherever the system likes.
-        let at = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        match at {
-            libc::MAP_FAILED => Err(std::io::Error::last_os_error().into()),
-            at => Ok(Mapped { at, bytes }),
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        // SAFETY: mapped for as long as `self`; nothing writes to it.
-        unsafe { std::slice::from_raw_parts(self.at.cast(), self.bytes) }
-    }
-}
-
-// SAFETY: it is only read.
-unsafe impl Sync for Mapped {}
-// SAFETY: see above.
-unsafe impl Send for Mapped {}
-
-/// The plain pager: no store, no holder, one copy for each fault.
-fn plain(folder: &Path) -> Result<()> {
-    let mapped = Mapped::open(&folder.join("memory"))?;
-    let listener = UnixListener::bind(folder.join("socket"))?;
-    println!("listening");
-    std::thread::scope(|scope| {
-        for stream in listener.incoming() {
-            let (stream, mapped) = (stream?, &mapped);
-            // The end of a clone ends its thread, by an error of whatever it was about to do.
-            scope.spawn(move || plain_clone(&stream, mapped).map_err(|error| error.to_string()));
-        }
-        Ok(())
-    })
-}
-
-fn plain_clone(stream: &UnixStream, mapped: &Mapped) -> Result<()> {
-    let mut message = vec![0; 65_536];
-    let (bytes, descriptor) = receive_part(stream, &mut message)?;
-    let layout = Layout::parse(&message[..bytes], mapped.bytes as u64)?.ok_or("cut")?;
-    let faults = Userfault::adopt(descriptor.ok_or("no descriptor")?)?;
-    let mut events = Vec::new();
-    loop {
-        let mut files = [faults.file().as_raw_fd(), stream.as_raw_fd()].map(|fd| libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
-        });
-        // SAFETY: the structures live through the call.
-        unsafe { libc::poll(files.as_mut_ptr(), 2, -1) };
-        if files[1].revents != 0 {
-            return Ok(());
-        }
-        faults.events(&mut events)?;
-        for event in events.drain(..) {
-            if let Event::Fault(fault) = event {
-                let address = fault.address & !4095;
-                let page = layout.page_at(address).ok_or("elsewhere")? as usize;
-                let from = page * PAGE_BYTES;
-                faults.copy(address, &mapped.bytes()[from..from + PAGE_BYTES])?;
-            }
-        }
-    }
 }
 
 /// Memory of a clone, by either way.
@@ -352,34 +135,6 @@ fn clone(folder: &Path, way: &str) -> Result<()> {
         println!("{}", began.elapsed().as_secs_f64());
     }
     Ok(())
-}
-
-/// Figures of all rounds, by name.
-#[derive(Default)]
-struct Figures(BTreeMap<String, Vec<f64>>);
-
-impl Figures {
-    fn add(&mut self, way: &str, what: &str, value: f64) {
-        let name = format!("{what:<34} {way}");
-        self.0.entry(name).or_default().push(value);
-    }
-
-    fn print(&mut self) {
-        println!("| figure | way | n | median | least | most |\n|---|---|---|---|---|---|");
-        for (name, values) in &mut self.0 {
-            values.sort_by(f64::total_cmp);
-            let (what, way) = name.split_at(34);
-            println!(
-                "| {} | {} | {} | {:.2} | {:.2} | {:.2} |",
-                what.trim(),
-                way.trim(),
-                values.len(),
-                values[values.len() / 2],
-                values[0],
-                values[values.len() - 1]
-            );
-        }
-    }
 }
 
 /// The server of a way, and its holder.
@@ -453,7 +208,7 @@ fn measure_in(folder: &Path, mib: usize, rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// Measures a way once.
+/// Measures each figure of one way once.
 fn one(folder: &Path, way: &str, round: usize, figures: &mut Figures) -> Result<()> {
     let _none_is_fine = fs::remove_file(folder.join("working-set"));
     let server = serve(folder, way, round == 0)?;
