@@ -91,8 +91,8 @@ fn refuse_others(store_dir: &StoreDir) -> anyhow::Result<()> {
     if let Some(process) = store_dir.server() {
         bail!("{name}: process {process} serves it already; take another --name, or end it");
     }
-    // Its holder would answer a pager just as well, and the pager would let go of the device's files
-    // when it ends.
+    // Its holder would answer a pager just as well, and the pager would let go of the files of the
+    // device when it ends.
     let attached = match Client::connect(&store_dir.hold()) {
         Ok(holder) => holder
             .list()?

@@ -23,7 +23,7 @@ use tracing::{error, warn};
 use crate::PagerError;
 use crate::figures::{Counters, add};
 use crate::layout::Layout;
-use crate::plan::{Plan, Plans};
+use crate::plan::{Plan, Recorder};
 use crate::prefetch::{Prefetch, Window};
 use crate::snapshot::Snapshot;
 use crate::spent::Spent;
@@ -66,12 +66,16 @@ pub enum End {
     Stopped,
 }
 
+/// Takes a recording at its end: the recorder, or `None` if nothing can be concluded from it. It
+/// does not wait for a disk, because faults would wait too.
+pub type Recorded<'a> = &'a dyn Fn(Option<Recorder>);
+
 /// A machine that is being served.
 pub struct Serving<'a> {
     machine: Machine,
-    snapshot: &'a Snapshot,
-    plans: &'a Plans,
     plan: Plan,
+    /// Takes what was recorded.
+    recorded: Recorded<'a>,
     prefetch: Option<Prefetch>,
     handle: Handle<'a>,
     page: Box<Page>,
@@ -93,8 +97,8 @@ impl<'a> Serving<'a> {
     pub fn new(
         machine: Machine,
         snapshot: &'a Snapshot,
-        plans: &'a Plans,
         plan: Plan,
+        recorded: Recorded<'a>,
     ) -> Result<Self, PagerError> {
         let prefetch = match &plan {
             Plan::Prefetch(set) => Some(Prefetch::new(Arc::clone(set))),
@@ -102,9 +106,8 @@ impl<'a> Serving<'a> {
         };
         Ok(Self {
             machine,
-            snapshot,
-            plans,
             plan,
+            recorded,
             prefetch,
             handle: snapshot.store().handle()?,
             page: Box::new([0; PAGE_BYTES]),
@@ -131,12 +134,11 @@ impl<'a> Serving<'a> {
     /// When the system refuses what it should do; the machine is not served any longer then.
     pub fn run(mut self, stop: BorrowedFd<'_>) -> Result<End, PagerError> {
         let served = self.serve(stop);
-        match std::mem::replace(&mut self.plan, Plan::Faults) {
-            Plan::Record(recorder) if matches!(served, Ok(End::Gone)) => {
-                self.plans.finish(recorder, self.snapshot);
-            }
-            Plan::Record(_) => self.plans.give_up(),
-            Plan::Faults | Plan::Prefetch(_) => {}
+        if let Plan::Record(recorder) = std::mem::replace(&mut self.plan, Plan::Faults) {
+            // A machine that was cut off by a stop of the pager may have touched half of what it
+            // would have.
+            let whole = matches!(served, Ok(End::Gone));
+            (self.recorded)(whole.then_some(recorder));
         }
         served
     }
@@ -152,7 +154,7 @@ impl<'a> Serving<'a> {
                 let read = PagerError::system("read the events of a machine");
                 let all = self.machine.faults.events(&mut events).map_err(read)?;
                 for event in events.drain(..) {
-                    self.take(event)?;
+                    self.take(event);
                 }
                 // Events that explain these faults may be among those that are left.
                 if !all {
@@ -218,7 +220,7 @@ impl<'a> Serving<'a> {
             .map_err(PagerError::system("look for a machine's memory"))
     }
 
-    fn take(&mut self, event: Event) -> Result<(), PagerError> {
+    fn take(&mut self, event: Event) {
         let number = self.machine.number;
         match event {
             Event::Fault(Fault {
@@ -243,7 +245,7 @@ impl<'a> Serving<'a> {
                 } = &mut self.machine;
                 for pages in layout.pages_in(&addresses) {
                     add(&counters.removed, pages.end - pages.start);
-                    spent.insert(pages)?;
+                    spent.insert(pages);
                 }
             }
             Event::Remapped { from, to, bytes } => {
@@ -256,7 +258,6 @@ impl<'a> Serving<'a> {
                 error!("microVM {number}: the VMM forks, and its child is not served");
             }
         }
-        Ok(())
     }
 
     /// Answers all faults that wait. Returns true if the process has ended.
@@ -311,7 +312,7 @@ impl<'a> Serving<'a> {
         };
         match done {
             Ordered::Done(_) | Ordered::Exists if !spent => {
-                self.machine.spent.insert(page..page + 1)?;
+                self.machine.spent.insert(page..page + 1);
                 if let Plan::Record(recorder) = &mut self.plan {
                     recorder.touched(page);
                 }
@@ -384,7 +385,7 @@ impl<'a> Serving<'a> {
         if matches!(&self.plan, Plan::Record(recorder) if recorder.is_over())
             && let Plan::Record(recorder) = std::mem::replace(&mut self.plan, Plan::Faults)
         {
-            self.plans.finish(recorder, self.snapshot);
+            (self.recorded)(Some(recorder));
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::figures::Figures;
 use crate::greeting;
 use crate::machine::{End, Machine, Serving};
 use crate::machines::{self, Entry, MachineReport, Machines};
-use crate::plan::{Plan, Plans};
+use crate::plan::{Plan, Plans, Recorder};
 use crate::snapshot::Snapshot;
 use crate::spent::Spent;
 
@@ -328,7 +328,7 @@ impl Shared {
         warn!("the VMM of process {pid} is refused: {error}");
     }
 
-    fn admit(&self, connection: u64, stream: UnixStream) {
+    fn admit(self: &Arc<Self>, connection: u64, stream: UnixStream) {
         let pid = socket_peercred(&stream).map_or(0, |peer| peer.pid.as_raw_nonzero().get());
         let received = greeting::receive(&stream, self.snapshot.bytes(), self.greeting);
         self.greetings.lock().retain(|(of, _)| *of != connection);
@@ -386,7 +386,10 @@ impl Shared {
     }
 
     /// Starts a thread of a machine.
-    fn begin(self: Arc<Self>, work: impl FnOnce(&Self) + Send + 'static) -> Result<(), PagerError> {
+    fn begin(
+        self: Arc<Self>,
+        work: impl FnOnce(&Arc<Self>) + Send + 'static,
+    ) -> Result<(), PagerError> {
         let running = self.threads.begin();
         let thread = move || {
             // Dropped in the reverse order: a thread that is not counted any more has let go of
@@ -398,9 +401,24 @@ impl Shared {
         spawn("microvm", thread).map(drop)
     }
 
-    fn serve(&self, machine: Machine, plan: Plan, again: bool) {
+    /// Keeps a recording, on a thread of its own: the disk may take its time, and the thread that
+    /// calls has faults to serve.
+    fn keep(self: &Arc<Self>, recorder: Option<Recorder>) {
+        let Some(recorder) = recorder else {
+            return self.plans.give_up();
+        };
+        let shared = Arc::clone(self);
+        let kept = shared.begin(move |shared| shared.plans.finish(recorder, &shared.snapshot));
+        if let Err(error) = kept {
+            error!("the working set is not kept: {error}");
+            self.plans.give_up();
+        }
+    }
+
+    fn serve(self: &Arc<Self>, machine: Machine, plan: Plan, again: bool) {
         let number = machine.number;
-        let end = Serving::new(machine, &self.snapshot, &self.plans, plan).and_then(|serving| {
+        let recorded = |recorder: Option<Recorder>| self.keep(recorder);
+        let end = Serving::new(machine, &self.snapshot, plan, &recorded).and_then(|serving| {
             if again {
                 serving.wake_all()?;
             }

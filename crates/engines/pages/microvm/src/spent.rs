@@ -7,14 +7,19 @@
 //! back contents that are gone; so a holder has the file. It is written after the page was put in
 //! place: a pager that dies in between leaves a page that is there and not marked, and no fault
 //! asks for that.
+//!
+//! It is mapped and not written by system calls, because a mark goes with every fault. Has
+//! `unsafe`: the mapping.
 
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
+use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::PagerError;
 
@@ -23,9 +28,13 @@ const WORD_BITS: u64 = u64::BITS as u64;
 /// One bit for each page of the snapshot.
 #[derive(Debug)]
 pub struct Spent {
-    words: Vec<u64>,
+    words: NonNull<AtomicU64>,
+    count: usize,
     file: Arc<File>,
 }
+
+// SAFETY: the mapping has no owner thread, and is reached as atomics alone.
+unsafe impl Send for Spent {}
 
 impl Spent {
     /// Makes the file for so many pages, with none of them marked.
@@ -34,24 +43,51 @@ impl Spent {
         let file = memfd_create("dyno-microvm", MemfdFlags::CLOEXEC)
             .map(File::from)
             .map_err(PagerError::system(what))?;
-        let words = vec![0; pages.div_ceil(WORD_BITS) as usize];
-        file.set_len(words.len() as u64 * 8)
+        let count = pages.div_ceil(WORD_BITS) as usize;
+        file.set_len(count as u64 * 8)
             .map_err(PagerError::system(what))?;
-        Ok(Self {
-            words,
-            file: Arc::new(file),
-        })
+        Self::map(file, count)
     }
 
     /// What an earlier pager marked.
     pub fn reopen(file: OwnedFd, pages: u64) -> Result<Self, PagerError> {
         let file = File::from(file);
-        let mut bytes = vec![0; pages.div_ceil(WORD_BITS) as usize * 8];
-        file.read_exact_at(&mut bytes, 0)
-            .map_err(PagerError::system("read which pages were served"))?;
-        let (words, _) = bytes.as_chunks();
+        let count = pages.div_ceil(WORD_BITS) as usize;
+        let metadata = file.metadata();
+        let bytes = metadata
+            .map_err(PagerError::system("look at the marks of pages"))?
+            .len();
+        // A touch behind the end of a shorter file would kill this process with SIGBUS.
+        if bytes != count as u64 * 8 {
+            return Err(PagerError::Held {
+                name: "marks of pages".to_owned(),
+                why: format!("{bytes} bytes for {pages} pages"),
+            });
+        }
+        Self::map(file, count)
+    }
+
+    fn map(file: File, count: usize) -> Result<Self, PagerError> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping wherever the system likes, of a file that is as long and that
+        // nothing makes shorter.
+        let words = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                count * 8,
+                protection,
+                MapFlags::SHARED,
+                &file,
+                0,
+            )
+        };
+        let words = words.map_err(PagerError::system("map a file in memory"))?;
+        let words = NonNull::new(words.cast());
         Ok(Self {
-            words: words.iter().copied().map(u64::from_le_bytes).collect(),
+            words: words.ok_or(PagerError::system("map a file in memory")(
+                std::io::Error::other("the system put it at address 0"),
+            ))?,
+            count,
             file: Arc::new(file),
         })
     }
@@ -61,29 +97,34 @@ impl Spent {
         &self.file
     }
 
-    pub fn contains(&self, page: u64) -> bool {
-        let word = self.words[(page / WORD_BITS) as usize];
-        word >> (page % WORD_BITS) & 1 != 0
+    fn words(&self) -> &[AtomicU64] {
+        // SAFETY: mapped by `map` for as long as `self` lives, aligned to a page.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr(), self.count) }
     }
 
-    /// Marks these pages, here and in the file.
-    pub fn insert(&mut self, pages: Range<u64>) -> Result<(), PagerError> {
-        if pages.is_empty() {
-            return Ok(());
+    pub fn contains(&self, page: u64) -> bool {
+        let word = self.words()[(page / WORD_BITS) as usize].load(Relaxed);
+        u64::from_le(word) >> (page % WORD_BITS) & 1 != 0
+    }
+
+    /// Marks these pages. A process that is killed right after it has marked them.
+    pub fn insert(&self, pages: Range<u64>) {
+        let mut page = pages.start;
+        while page < pages.end {
+            let low = page % WORD_BITS;
+            let count = (WORD_BITS - low).min(pages.end - page);
+            let mask = u64::MAX >> (WORD_BITS - count) << low;
+            self.words()[(page / WORD_BITS) as usize].fetch_or(mask.to_le(), Relaxed);
+            page += count;
         }
-        let first = (pages.start / WORD_BITS) as usize;
-        let last = ((pages.end - 1) / WORD_BITS) as usize;
-        for (at, word) in (first..).zip(&mut self.words[first..=last]) {
-            let from = at as u64 * WORD_BITS;
-            let low = pages.start.max(from) - from;
-            let high = pages.end.min(from + WORD_BITS) - from;
-            *word |= u64::MAX >> (WORD_BITS - (high - low)) << low;
-        }
-        let words = self.words[first..=last].iter();
-        let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
-        self.file
-            .write_all_at(&bytes, first as u64 * 8)
-            .map_err(PagerError::system("note which pages were served"))
+    }
+}
+
+impl Drop for Spent {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `map`; references into it do not outlive `self`. An error would mean
+        // that it is not mapped, and there is nothing to do about that.
+        let _ = unsafe { munmap(self.words.as_ptr().cast(), self.count * 8) };
     }
 }
 
@@ -102,11 +143,11 @@ mod tests {
         fn it_has_what_was_marked_also_when_it_is_opened_again(
             runs in proptest::collection::vec((0..PAGES, 0..150u64), 0..8),
         ) {
-            let mut spent = Spent::create(PAGES).expect("memory");
+            let spent = Spent::create(PAGES).expect("memory");
             let mut model = BTreeSet::new();
             for (start, len) in runs {
                 let run = start..(start + len).min(PAGES);
-                spent.insert(run.clone()).expect("memory");
+                spent.insert(run.clone());
                 model.extend(run);
             }
             let file = OwnedFd::from(spent.file().try_clone().expect("a descriptor"));
