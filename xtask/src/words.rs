@@ -24,6 +24,7 @@ const EDITED: &[&str] = &[
     "crates/engines/pages/disk",
     "crates/engines/pages/fuse",
     "crates/engines/pages/hold",
+    "crates/engines/pages/microvm",
     "crates/engines/pages/nbd",
     "crates/engines/pages/region",
     "crates/engines/pages/ublk",

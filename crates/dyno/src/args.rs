@@ -12,6 +12,7 @@ mod ingest_serve;
 mod log;
 mod log_start;
 mod pages;
+mod pages_pager;
 mod pubsub;
 mod pubsub_bench;
 mod pubsub_check;
@@ -52,9 +53,10 @@ pub use ingest_serve::IngestServeArgs;
 pub use log::{LogArgs, LogFormat, LogLevel};
 pub use pages::{
     CodecArg, FrontArg, PagesArgs, PagesAskArgs, PagesAttachArgs, PagesBenchArgs, PagesCheckArgs,
-    PagesCommand, PagesDeviceArgs, PagesListArgs, PagesNameArgs, PagesServeArgs, PagesStatusArgs,
-    PagesStoreArgs, PagesWritebackArgs, PatternArg, WriteBackArg,
+    PagesCommand, PagesDeviceArgs, PagesHoldArgs, PagesListArgs, PagesNameArgs, PagesServeArgs,
+    PagesStatusArgs, PagesStoreArgs, PagesWritebackArgs, PatternArg, WriteBackArg,
 };
+pub use pages_pager::PagesPagerArgs;
 pub use pubsub::{
     BROKER_DEFAULT, PubsubArgs, PubsubCommand, PubsubConsumeArgs, PubsubGroupArgs,
     PubsubGroupCommand, PubsubGroupResetArgs, PubsubInstallArgs, PubsubPlaceArgs,

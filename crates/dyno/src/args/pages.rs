@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use super::{BenchArgs, LogArgs};
+use super::{BenchArgs, LogArgs, PagesPagerArgs};
 use crate::units::{bytes, count, duration, share};
 
 /// Parses a pause of at least a second; a shorter one would keep a processor busy without need.
@@ -14,7 +14,8 @@ fn second_or_more(text: &str) -> Result<Duration, String> {
     at_least(Duration::from_secs(1), text)
 }
 
-fn tenth_or_more(text: &str) -> Result<Duration, String> {
+/// Parses a pause of at least a tenth of a second.
+pub fn tenth_or_more(text: &str) -> Result<Duration, String> {
     at_least(Duration::from_millis(100), text)
 }
 
@@ -29,6 +30,7 @@ fn at_least(least: Duration, text: &str) -> Result<Duration, String> {
 #[command(after_help = "Examples:
   dyno pages serve --size 8GiB --limit 4GiB --nbd 127.0.0.1:10809
   dyno pages attach --size 8GiB --mkfs ext4
+  dyno pages pager --socket /run/uffd.sock --snapshot memory
   dyno pages list
   dyno pages status
   dyno pages detach
@@ -48,7 +50,9 @@ pub enum PagesCommand {
     Serve(PagesServeArgs),
     /// Attach a store to this machine as a block device
     Attach(PagesAttachArgs),
-    /// Remove a block device and drop its pages
+    /// Serve the memory of microVMs that are restored from one snapshot, until Ctrl-C
+    Pager(PagesPagerArgs),
+    /// Remove a block device and drop its pages, or give up the microVMs of a dead pager
     Detach(PagesNameArgs),
     /// Show what a served or attached store holds
     Status(PagesStatusArgs),
@@ -321,6 +325,9 @@ pub struct PagesWritebackArgs {
 pub struct PagesHoldArgs {
     /// Socket of the holder
     pub socket: PathBuf,
+    /// Do not start a daemon again that has died
+    #[arg(long)]
+    pub alone: bool,
 }
 
 #[derive(Debug, ClapArgs)]

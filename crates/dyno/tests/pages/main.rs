@@ -1,7 +1,8 @@
-//! `dyno pages` as its users meet it: a store that is served and asked, and a device whose daemon
-//! is killed.
+//! `dyno pages` as its users meet it: a store that is served and asked, and a device and a pager
+//! whose daemon is killed.
 
 mod device;
+mod pager;
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read};

@@ -20,7 +20,7 @@ use super::device::{self, Front};
 use super::kept::Kept;
 use super::store_dir::{self, StoreDir};
 use super::watch::{WAIT, log, start_daemon};
-use super::{control, store};
+use super::{control, pager, store};
 use crate::args::{FrontArg, PagesAttachArgs, PagesNameArgs};
 use crate::exit::Exit;
 use crate::terminal;
@@ -47,6 +47,7 @@ pub fn run(args: &PagesAttachArgs) -> anyhow::Result<Exit> {
     // folder.
     let _lock = store_dir.lock(LOCK_WAIT)?;
     refuse_living(&store_dir)?;
+    pager::refuse_held(&store_dir)?;
     // A holder that answers has pages in it. Making a new store over them would lose data that
     // waits for a daemon.
     if let Ok(holder) = Client::connect(&store_dir.hold()) {
@@ -78,6 +79,10 @@ fn refuse_living(store_dir: &StoreDir) -> anyhow::Result<()> {
         match about["front"].as_str() {
             Some("nbd") => bail!(
                 "{name} is served to NBD clients by process {}: end that first, or take another --name",
+                about["process"]["pid"]
+            ),
+            Some(pager::FRONT) => bail!(
+                "{name} is a pager of microVMs, process {}: end that first, or take another --name",
                 about["process"]["pid"]
             ),
             _ => bail!("{name} is attached already; `dyno pages detach --name {name}` ends it"),
@@ -155,7 +160,7 @@ fn own_program() -> anyhow::Result<PathBuf> {
 fn attach(args: &PagesAttachArgs, front: Front, store_dir: &StoreDir) -> anyhow::Result<PathBuf> {
     let file = store::file_of(&args.store)?;
     let store = Store::create(store::settings(&args.store, file.as_ref())?)?;
-    let holder = start_holder(store_dir)?;
+    let holder = start_holder(store_dir, HolderKind::Watching)?;
     // The file is handed over before the memory: a daemon that finds the memory must find the file
     // that the memory's entries point into.
     if let Some(file) = &file {
@@ -181,11 +186,21 @@ fn attach(args: &PagesAttachArgs, front: Front, store_dir: &StoreDir) -> anyhow:
     Ok(path)
 }
 
+/// Whether a holder starts a daemon again that has died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HolderKind {
+    Watching,
+    Alone,
+}
+
 /// Starts a holder, which outlives this process. Its stderr is a file: a caller that reads a pipe
 /// to its end would otherwise wait for the holder too.
-pub fn start_holder(store_dir: &StoreDir) -> anyhow::Result<Client> {
+pub fn start_holder(store_dir: &StoreDir, kind: HolderKind) -> anyhow::Result<Client> {
     let mut command = Command::new(own_program()?);
     command.args(["pages", "hold"]).arg(store_dir.hold());
+    if kind == HolderKind::Alone {
+        command.arg("--alone");
+    }
     command.stderr(log(store_dir)?);
     Ok(start(command, &store_dir.hold(), WAIT)?)
 }
@@ -195,6 +210,13 @@ pub fn detach(args: &PagesNameArgs) -> anyhow::Result<Exit> {
     let name = &args.name;
     ensure!(store_dir.exists(), "{name} is not attached");
     let _lock = store_dir.lock(LOCK_WAIT)?;
+    // A pager has a holder too, and ends by itself.
+    if let (true, Some(process)) = (pager::answers(&store_dir), store_dir.server()) {
+        bail!(
+            "{name} is a pager of microVMs, process {process}: Ctrl-C or SIGTERM ends it, and then `dyno pages detach \
+             --name {name}` gives up those that wait"
+        );
+    }
     let attached = store_dir.hold().exists() || device::is_left(&store_dir)?;
     if !attached {
         if let Some(process) = store_dir.server() {

@@ -31,7 +31,10 @@ const OLDEST: usize = 3;
 
 /// Listens at `path` for as long as the process lives. A process that answers there already and any
 /// file that is not a socket are left alone.
-pub fn listen(path: &Path, service: StatusService) -> anyhow::Result<()> {
+pub fn listen(
+    path: &Path,
+    answer: impl Fn(&str) -> anyhow::Result<Value> + Send + 'static,
+) -> anyhow::Result<()> {
     let listener = match BoundListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
             bail!("{}: a process answers there already", path.display())
@@ -44,7 +47,7 @@ pub fn listen(path: &Path, service: StatusService) -> anyhow::Result<()> {
             for stream in listener.socket().incoming().flatten() {
                 // One request at a time. A client that goes away before its answer loses nothing
                 // but the answer, so the error is reported and the next request is served.
-                if let Err(error) = serve(&stream, &service) {
+                if let Err(error) = serve(&stream, &answer) {
                     warn!("a question was not answered: {error:#}");
                 }
             }
@@ -52,7 +55,10 @@ pub fn listen(path: &Path, service: StatusService) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn serve(mut stream: &UnixStream, service: &StatusService) -> anyhow::Result<()> {
+fn serve(
+    mut stream: &UnixStream,
+    answer: &impl Fn(&str) -> anyhow::Result<Value>,
+) -> anyhow::Result<()> {
     // A client that sends nothing holds up the one thread, but only for as long as these limits.
     // Other users cannot connect, because the folder belongs to its owner alone.
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;
@@ -63,7 +69,7 @@ fn serve(mut stream: &UnixStream, service: &StatusService) -> anyhow::Result<()>
         word.push(byte[0]);
     }
     let question = String::from_utf8_lossy(&word);
-    let answer = match service.answer(&question) {
+    let answer = match answer(&question) {
         Ok(answer) => answer,
         Err(error) => json!({ "error": terminal::explain(&error) }),
     };
@@ -71,6 +77,11 @@ fn serve(mut stream: &UnixStream, service: &StatusService) -> anyhow::Result<()>
 }
 
 impl StatusService {
+    /// Answers at `path` for as long as the process lives.
+    pub fn listen(self, path: &Path) -> anyhow::Result<()> {
+        listen(path, move |question| self.answer(question))
+    }
+
     fn answer(&self, question: &str) -> anyhow::Result<Value> {
         let about = &self.0;
         let store = about.disk.store();

@@ -2,7 +2,6 @@
 //! end, and a daemon, which serves the device and may die and be started again.
 
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -17,13 +16,13 @@ use dyno_suite::Stop;
 use tracing::{error, warn};
 
 use super::about::{self, About, StatusService};
-use super::attach::start_holder;
+use super::attach::{HolderKind, start_holder};
 use super::device::{self, Front};
 use super::kept::{Kept, word};
 use super::store_dir::StoreDir;
 use super::watch::watch;
 use super::{control, metrics};
-use crate::args::PagesDeviceArgs;
+use crate::args::{PagesDeviceArgs, PagesHoldArgs};
 use crate::exit::Exit;
 
 /// Names of what the holder keeps.
@@ -36,15 +35,17 @@ const TICK: Duration = Duration::from_millis(20);
 const LOOK: u32 = 50;
 
 /// The holder: keeps what it is given until it is told to end, and starts the daemon again when
-/// that dies.
-pub fn hold(socket: &Path) -> anyhow::Result<Exit> {
+/// that dies, unless it is alone.
+pub fn hold(args: &PagesHoldArgs) -> anyhow::Result<Exit> {
     ignore_hang_up();
-    let store_dir = StoreDir::from_holder_socket(socket)?;
+    let store_dir = StoreDir::from_holder_socket(&args.socket)?;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
-    let holder = Holder::bind(socket)?;
-    thread::Builder::new()
-        .name("pages-watch".to_string())
-        .spawn(move || watch(&store_dir, program))?;
+    let holder = Holder::bind(&args.socket)?;
+    if !args.alone {
+        thread::Builder::new()
+            .name("pages-watch".to_string())
+            .spawn(move || watch(&store_dir, program))?;
+    }
     holder.run()?;
     Ok(Exit::Done)
 }
@@ -66,7 +67,7 @@ impl Holdings {
         let Ok(_lock) = store_dir.lock(Duration::ZERO) else {
             return Ok(false);
         };
-        let holder = start_holder(store_dir)?;
+        let holder = start_holder(store_dir, HolderKind::Watching)?;
         holder.put(MEMORY, &self.note, self.store.memory_file())?;
         if let Some(connection) = &self.connection {
             holder.put(CONNECTION, b"", connection.file())?;
@@ -123,7 +124,7 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         .map(|at| metrics::endpoint(at, &about))
         .transpose()?;
     // Opened last, so that a command that gets an answer knows that the device is served.
-    control::listen(&store_dir.control(), StatusService(about))?;
+    StatusService(about).listen(&store_dir.control())?;
     let holdings = Holdings {
         note: memory.note,
         store,

@@ -130,27 +130,47 @@ fn load(figure: &std::sync::atomic::AtomicU64) -> u64 {
 
 /// Answers at `at` until it is dropped.
 pub fn endpoint(at: SocketAddr, about: &Arc<About>) -> anyhow::Result<Endpoint> {
+    let scraped = Arc::clone(about);
+    let about = Arc::clone(about);
+    endpoint_of(
+        at,
+        &FIGURES,
+        move || scraped.disk.store().stats().ok(),
+        move |figure, stats| figure(&about, stats),
+    )
+}
+
+/// Answers at `at` with `figures`. Each scrape calls `scrape` once; nothing is shown anew if it has
+/// nothing.
+pub fn endpoint_of<F, S>(
+    at: SocketAddr,
+    figures: &[(&'static str, &'static str, F)],
+    scrape: impl Fn() -> Option<S> + Send + Sync + 'static,
+    value: impl Fn(F, &S) -> u64 + Send + Sync + 'static,
+) -> anyhow::Result<Endpoint>
+where
+    F: Copy + Send + Sync + 'static,
+{
     let registry = Registry::new();
     let mut gauges = Vec::new();
     let mut counters = Vec::new();
-    for (name, help, figure) in FIGURES {
+    for &(name, help, figure) in figures {
         match name.ends_with("_total") {
             true => counters.push((registry.counter(name, help, &[])?, figure)),
             false => gauges.push((registry.gauge(name, help, &[])?, figure)),
         }
     }
-    let about = Arc::clone(about);
     registry.refresh_by(move || {
-        let Ok(stats) = about.disk.store().stats() else {
+        let Some(scraped) = scrape() else {
             return;
         };
         for (gauge, figure) in &gauges {
-            gauge.set(i64::try_from(figure(&about, &stats)).unwrap_or(i64::MAX));
+            gauge.set(i64::try_from(value(*figure, &scraped)).unwrap_or(i64::MAX));
         }
         for (counter, figure) in &counters {
             // A counter of the registry can only rise. A figure that was read before another scrape
             // raised it is smaller, and then nothing is added.
-            counter.add(figure(&about, &stats).saturating_sub(counter.get()));
+            counter.add(value(*figure, &scraped).saturating_sub(counter.get()));
         }
     });
     Ok(Endpoint::start(at, registry, Settings::default())?)

@@ -10,6 +10,7 @@ mod device;
 mod kept;
 mod memory;
 mod metrics;
+mod pager;
 mod serve;
 mod show;
 mod status;
@@ -27,6 +28,7 @@ pub fn run(args: &PagesArgs, stop: &Stop) -> anyhow::Result<Exit> {
     match &args.command {
         PagesCommand::Serve(args) => serve::run(args, stop),
         PagesCommand::Attach(args) => attach::run(args),
+        PagesCommand::Pager(args) => pager::run(args, stop),
         PagesCommand::Detach(args) => attach::detach(args),
         PagesCommand::Reset(args) => status::reset(args),
         PagesCommand::Idle(args) => status::idle(args),
@@ -40,7 +42,7 @@ pub fn run(args: &PagesArgs, stop: &Stop) -> anyhow::Result<Exit> {
         // These two run in the background, where standard error is the device's log file.
         PagesCommand::Hold(args) => {
             logging::start(LogArgs::default());
-            daemon::hold(&args.socket)
+            daemon::hold(args)
         }
         PagesCommand::Device(args) => {
             logging::start(LogArgs::default());

@@ -17,7 +17,7 @@ use tracing::info;
 
 use super::about::{About, Front, StatusService};
 use super::store_dir::{Serves, StoreDir};
-use super::{control, device, kept, metrics, store};
+use super::{control, device, kept, metrics, pager, store};
 use crate::args::{PagesServeArgs, PagesStoreArgs};
 use crate::exit::Exit;
 use crate::logging;
@@ -67,6 +67,7 @@ fn refuse_others(store_dir: &StoreDir) -> anyhow::Result<()> {
     if let Some(process) = store_dir.server() {
         bail!("{name}: process {process} serves it already; take another --name, or end it");
     }
+    pager::refuse_held(store_dir)?;
     if Client::connect(&store_dir.hold()).is_ok() {
         bail!(
             "{name} is an attached device whose daemon has died: `dyno pages attach --name {name}` starts it again with \
@@ -150,7 +151,7 @@ fn serve(args: &PagesServeArgs, store_dir: &StoreDir, serves: Serves) -> anyhow:
         .metrics
         .map(|at| metrics::endpoint(at, &about))
         .transpose()?;
-    control::listen(&store_dir.control(), StatusService(about))?;
+    StatusService(about).listen(&store_dir.control())?;
     if let Some(endpoint) = &endpoint {
         // Writing to a text does not fail.
         let _ = writeln!(text, "metrics at http://{}/metrics", endpoint.address());

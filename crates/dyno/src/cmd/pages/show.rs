@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::memory::shown;
+use super::pager;
 
 /// A group of lines under a name.
 struct Group {
@@ -23,6 +24,10 @@ pub fn status(all: &Value) -> String {
     let mut out = Group {
         text: String::new(),
     };
+    if word(&all["front"]) == pager::FRONT {
+        of_pager(all, &mut out);
+        return out.text;
+    }
     of_store(all, &mut out);
     of_memory(all, &mut out);
     of_pages(all, &mut out);
@@ -40,6 +45,67 @@ fn bytes(value: &Value) -> String {
 
 fn word(value: &Value) -> &str {
     value.as_str().unwrap_or("-")
+}
+
+fn of_pager(all: &Value, out: &mut Group) {
+    let (name, pid) = (word(&all["name"]), number(&all["process"]["pid"]));
+    out.line("pager", format!("{name}, process {pid}"));
+    out.line("socket", word(&all["address"]));
+    let holder = match all["holder"].as_bool() {
+        Some(true) => "alive",
+        _ => "DEAD: microVMs would not survive this process",
+    };
+    out.line("holder", holder);
+    if let Some(metrics) = all["metrics"].as_str() {
+        out.line("metrics", format!("http://{metrics}/metrics"));
+    }
+    let (size, packed) = (bytes(&all["size_bytes"]), bytes(&all["resident_bytes"]));
+    let beside = bytes(&all["beside_bytes"]);
+    out.line("snapshot", word(&all["snapshot"]));
+    out.line("size", format!("{size}, packed {packed}, {beside} beside"));
+    let ahead = match all["working_set"]["pages"].as_u64() {
+        Some(pages) => format!("{pages} pages are brought ahead"),
+        None if all["working_set"]["file"].is_null() => "off".to_string(),
+        None => "not recorded yet".to_string(),
+    };
+    out.line("working set", ahead);
+    let served = &all["served"];
+    let count = |name: &str| number(&served[name]);
+    out.line(
+        "served",
+        format!(
+            "{} microVMs, {} refused; {} pages by faults, {} ahead, {} of them zeros",
+            number(&all["restores"]),
+            number(&all["refused"]),
+            count("placed_pages"),
+            count("prefetched_pages"),
+            count("zero_pages"),
+        ),
+    );
+    let damaged = count("poisoned_pages");
+    out.line(
+        "damage",
+        match damaged {
+            0 => "none".to_string(),
+            pages => format!("{pages} touches of damaged pages; the log names them"),
+        },
+    );
+    for machine in all["machines"].as_array().into_iter().flatten() {
+        let served = Duration::from_secs(number(&machine["served_ms"]) / 1000);
+        out.line(
+            "microVM",
+            format!(
+                "{}, process {}, {}, for {served:?}{}",
+                number(&machine["number"]),
+                number(&machine["pid"]),
+                bytes(&machine["size_bytes"]),
+                match machine["taken_over"].as_bool() {
+                    Some(true) => ", taken over",
+                    _ => "",
+                }
+            ),
+        );
+    }
 }
 
 fn of_store(all: &Value, out: &mut Group) {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::memory::shown;
 use super::store_dir::StoreDir;
-use super::{control, device, show};
+use super::{control, device, pager, show};
 use crate::args::{PagesAskArgs, PagesListArgs, PagesStatusArgs, PagesWritebackArgs};
 use crate::exit::Exit;
 use crate::terminal;
@@ -136,6 +136,7 @@ fn question(store_dir: &StoreDir, question: &str) -> anyhow::Result<Value> {
     if store_dir.server().is_some() {
         return Err(error).context(format!("{name}: {}", state(store_dir)));
     }
+    pager::refuse_held(store_dir)?;
     match Client::connect(&store_dir.hold()) {
         Ok(_) => bail!(
             "{name}: {}; `dyno pages attach --name {name}` starts it again, if the holder does not",

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::HoldError;
 use crate::detached::detached;
-use crate::message::{Verb, message};
+use crate::message::{MOST_HELD, Verb, message};
 use crate::rights::{Arrived, receive, send};
 
 /// How long one read or write of an answer may take.
@@ -120,7 +120,7 @@ impl Client {
             Verb::Unknown => Err(HoldError::Unknown {
                 name: name.to_owned(),
             }),
-            Verb::Full => Err(HoldError::Full { most: 64 }),
+            Verb::Full => Err(HoldError::Full { most: MOST_HELD }),
             _ => Err(HoldError::Message(
                 String::from_utf8_lossy(&answer.note).into_owned(),
             )),

@@ -12,11 +12,9 @@ use std::time::Duration;
 use dyno_net::BoundListener;
 
 use crate::HoldError;
-use crate::message::{MOST_NOTE_BYTES, Verb, message};
+use crate::message::{MOST_HELD, MOST_NOTE_BYTES, Verb, message};
 use crate::rights::{Arrived, own_user, peer_user, receive, send};
 
-/// The most files that are held at once.
-const MOST_HELD: usize = 64;
 /// How long one read or write of a client may take. Other clients wait meanwhile.
 const WAIT: Duration = Duration::from_secs(5);
 

@@ -26,4 +26,6 @@ pub use dyno_net::BoundListener;
 pub use detached::{detached, ignore_hang_up};
 pub use error::HoldError;
 pub use holder::Holder;
-pub use message::{MOST_NAME_BYTES, MOST_NOTE_BYTES};
+pub use message::{MOST_HELD, MOST_NAME_BYTES, MOST_NOTE_BYTES};
+/// Bytes with a descriptor, for other protocols that pass one over a Unix socket.
+pub use rights::{receive_part, send as send_with_file};

@@ -11,6 +11,9 @@ pub const HEAD_BYTES: usize = 16;
 pub const MOST_NAME_BYTES: usize = 255;
 /// The longest note; it bounds the memory that a message can make the other end allocate.
 pub const MOST_NOTE_BYTES: usize = 4096;
+/// The most files that a holder has at once: two for each virtual machine of a pager, which are at
+/// most 240, and a few more.
+pub const MOST_HELD: usize = 512;
 
 /// The question or the answer that a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -48,7 +48,7 @@ pub fn send(socket: &UnixStream, message: &[u8], file: Option<BorrowedFd<'_>>) -
 pub fn receive(socket: &UnixStream) -> Result<Arrived, HoldError> {
     let failed = |error: io::Error| HoldError::Message(error.to_string());
     let mut bytes = [0; HEAD_BYTES];
-    let (got, file) = receive_some(socket, &mut bytes).map_err(failed)?;
+    let (got, file) = receive_part(socket, &mut bytes).map_err(failed)?;
     let mut socket = socket;
     socket.read_exact(&mut bytes[got..]).map_err(failed)?;
     let head = Head::parse(&bytes)?;
@@ -66,7 +66,12 @@ pub fn receive(socket: &UnixStream) -> Result<Arrived, HoldError> {
     })
 }
 
-fn receive_some(socket: &UnixStream, into: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
+/// Receives what is there, at most as many bytes as `into` has, and the descriptor that came with
+/// it. Waits for the first byte for as long as the socket's time limit says.
+///
+/// # Errors
+/// The system's reason; `UnexpectedEof` when the other end has closed.
+pub fn receive_part(socket: &UnixStream, into: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
     // The kernel closes descriptors that do not fit, so a peer cannot fill our table with them.
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

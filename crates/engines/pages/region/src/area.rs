@@ -21,6 +21,9 @@ unsafe impl Sync for Area {}
 
 impl Area {
     /// Reserves this many bytes, in whole pages.
+    ///
+    /// # Errors
+    /// [`RegionError::System`].
     pub fn new(bytes: usize) -> Result<Self, RegionError> {
         let what = "reserve address space";
         // SAFETY: a new mapping wherever the system likes.
@@ -53,15 +56,20 @@ impl Area {
         Ok(area)
     }
 
+    /// The address of the first byte.
     pub fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
+    /// Its length in bytes, as it was asked for.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// The address of page `number`.
+    ///
+    /// # Panics
+    /// When the area has no such page.
     pub fn page(&self, number: u64) -> *mut u8 {
         let at = number as usize * PAGE_BYTES;
         assert!(at < self.bytes, "page {number} lies in the area");
@@ -78,6 +86,9 @@ impl Area {
     }
 
     /// Takes page `number` out of memory; what it holds is lost.
+    ///
+    /// # Errors
+    /// The system's reason.
     pub fn drop_page(&self, number: u64) -> io::Result<()> {
         // SAFETY: a page of the mapping, whose content is stored; the next touch is a fault that
         // brings it back.

@@ -30,7 +30,13 @@ pub enum RegionError {
         /// The number that was requested.
         pages: u64,
     },
-    /// Another system call failed.
+    /// A descriptor that was handed over is of another kind.
+    #[error("the descriptor is {what}, not a userfaultfd")]
+    NotUserfault {
+        /// What the system calls it.
+        what: String,
+    },
+    /// Another call to the operating system failed.
     #[error("cannot {what}: {source}")]
     System {
         /// The action that failed, as it stands in the message.

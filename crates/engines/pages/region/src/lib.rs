@@ -51,7 +51,7 @@ use std::thread::JoinHandle;
 
 use dyno_pages::{PAGE_BYTES, Store, StoreError};
 
-use area::Area;
+pub use area::Area;
 pub use error::RegionError;
 use pager::{Pager, STORE_ALL};
 pub use userfault::Access;

@@ -8,6 +8,12 @@ use dyno_pages::PAGE_BYTES;
 
 use crate::RegionError;
 
+mod event;
+mod foreign;
+
+pub use event::Event;
+pub use foreign::Ordered;
+
 /// Which code may touch memory whose faults are handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -56,21 +62,16 @@ const READ: u32 = 2;
 const READ_WRITE: u32 = 3;
 const FEATURE_WRITE_PROTECT: u64 = 1;
 const FEATURE_MOVE: u64 = 1 << 16;
+/// Which touches of registered memory are handed over, as bits.
+const MISSING: u64 = 1;
+const PROTECTED: u64 = 2;
 const USER_MODE_ONLY: libc::c_int = 1;
-const EVENT_FAULT: u8 = 0x12;
-const MESSAGE_BYTES: usize = 32;
-/// The most faults that are read in one call.
+/// The most events that are read in one call.
 const MESSAGES: usize = 16;
 
 /// The number of an ioctl of this file: direction, length of the structure, letter, number.
 const fn ioctl_number(direction: u32, number: u32, bytes: usize) -> u32 {
     (direction << 30) | ((bytes as u32) << 16) | (0xaa << 8) | number
-}
-
-#[repr(C)]
-struct Range {
-    start: u64,
-    bytes: u64,
 }
 
 #[repr(C)]
@@ -82,30 +83,13 @@ struct Move {
     moved: i64,
 }
 
-#[repr(C)]
-struct Copy {
-    to: u64,
-    from: u64,
-    bytes: u64,
-    mode: u64,
-    copied: i64,
-}
-
 impl Userfault {
     /// Opens it with the widest access that the system grants.
     ///
     /// # Errors
     /// [`RegionError::NotAllowed`], [`RegionError::NotSupported`].
     pub fn open() -> Result<(Self, Access), RegionError> {
-        let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
-        let opened = call(flags)
-            .or_else(|_| device(flags))
-            .map(|file| (file, Access::Everybody))
-            .or_else(|_| call(flags | USER_MODE_ONLY).map(|file| (file, Access::ProgramOnly)));
-        let (file, access) = opened.map_err(|source| match source.raw_os_error() {
-            Some(libc::ENOSYS | libc::EINVAL) => RegionError::NotSupported { source },
-            _ => RegionError::NotAllowed { source },
-        })?;
+        let (file, access) = descriptor()?;
         // Both protection and moving are asked for at first, because the system does not say
         // beforehand what it can do.
         let mut this = Self { file, moves: true };
@@ -138,8 +122,11 @@ impl Userfault {
     ///
     /// The error of the system.
     pub fn register(&self, start: *mut u8, bytes: usize) -> Result<(), RegionError> {
-        const MISSING_AND_PROTECTED: u64 = 1 | 2;
-        let mut order = [start as u64, bytes as u64, MISSING_AND_PROTECTED, 0];
+        self.register_as(start, bytes, MISSING | PROTECTED)
+    }
+
+    fn register_as(&self, start: *mut u8, bytes: usize, mode: u64) -> Result<(), RegionError> {
+        let mut order = [start as u64, bytes as u64, mode, 0];
         self.ioctl(ioctl_number(READ_WRITE, 0, size_of_val(&order)), &mut order)
             .map_err(|source| RegionError::NotSupported { source })
     }
@@ -154,7 +141,17 @@ impl Userfault {
     /// # Errors
     /// The system's reason.
     pub fn faults(&self, into: &mut Vec<Fault>) -> io::Result<()> {
-        let mut messages = [0u8; MESSAGES * MESSAGE_BYTES];
+        let fault = |event| match event {
+            Event::Fault(fault) => Some(fault),
+            // A region asks for no other events.
+            _ => None,
+        };
+        self.read(|event| into.extend(fault(event))).map(drop)
+    }
+
+    /// Reads events until there are none or one call's buffer is full, and returns how many came.
+    fn read(&self, mut each: impl FnMut(Event)) -> io::Result<usize> {
+        let mut messages = [0u8; MESSAGES * event::MESSAGE_BYTES];
         // SAFETY: the buffer is good for its length.
         let read = unsafe {
             libc::read(
@@ -166,21 +163,18 @@ impl Userfault {
         if read < 0 {
             let error = io::Error::last_os_error();
             return match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
                 _ => Err(error),
             };
         }
-        let (whole, _) = messages[..read as usize].as_chunks::<MESSAGE_BYTES>();
-        for message in whole.iter().filter(|message| message[0] == EVENT_FAULT) {
-            let word =
-                |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| message[at + byte]));
-            into.push(Fault {
-                address: word(16),
-                write: word(8) & 1 != 0,
-                protected: word(8) & 2 != 0,
-            });
+        let (whole, _) = messages[..read as usize].as_chunks();
+        for message in whole {
+            // SAFETY: the message was just read from the kernel, once.
+            if let Some(event) = unsafe { event::decode(message) } {
+                each(event);
+            }
         }
-        Ok(())
+        Ok(whole.len())
     }
 
     /// Puts a page in place and wakes the threads that wait for it. Returns false if a page is
@@ -190,22 +184,14 @@ impl Userfault {
     /// The system's reason.
     pub fn place(&self, to: *mut u8, page: &[u8; PAGE_BYTES], protect: bool) -> io::Result<bool> {
         const PROTECT: u64 = 2;
+        let mode = if protect { PROTECT } else { 0 };
         loop {
-            let mut order = Copy {
-                to: to as u64,
-                from: page.as_ptr() as u64,
-                bytes: PAGE_BYTES as u64,
-                mode: if protect { PROTECT } else { 0 },
-                copied: 0,
-            };
-            match self.ioctl(ioctl_number(READ_WRITE, 3, size_of::<Copy>()), &mut order) {
-                Ok(()) => return Ok(true),
-                Err(error) => match error.raw_os_error() {
-                    Some(libc::EEXIST) => return Ok(false),
-                    // The process's mappings were being changed.
-                    Some(libc::EAGAIN) => std::thread::yield_now(),
-                    _ => return Err(error),
-                },
+            match self.copy_in(to as u64, page, mode)? {
+                Ordered::Done(_) => return Ok(true),
+                Ordered::Exists => return Ok(false),
+                // The process's mappings were being changed.
+                Ordered::Changing => std::thread::yield_now(),
+                other => return Err(io::Error::other(format!("a page's place: {other:?}"))),
             }
         }
     }
@@ -261,11 +247,7 @@ impl Userfault {
     /// # Errors
     /// The system's reason.
     pub fn wake(&self, at: *mut u8) -> io::Result<()> {
-        let mut range = Range {
-            start: at as u64,
-            bytes: PAGE_BYTES as u64,
-        };
-        self.ioctl(ioctl_number(READ, 2, size_of::<Range>()), &mut range)
+        self.wake_all(at as u64, PAGE_BYTES as u64)
     }
 
     /// Makes every touch of the page at `at` raise SIGBUS (Linux 6.6 and later).
@@ -273,8 +255,10 @@ impl Userfault {
     /// # Errors
     /// The system's reason.
     pub fn poison(&self, at: *mut u8) -> io::Result<()> {
-        let mut order = [at as u64, PAGE_BYTES as u64, 0, 0];
-        self.ioctl(ioctl_number(READ_WRITE, 8, size_of_val(&order)), &mut order)
+        match self.poison_in(at as u64)? {
+            Ordered::Done(_) => Ok(()),
+            other => Err(io::Error::other(format!("a page's place: {other:?}"))),
+        }
     }
 
     fn ioctl<T>(&self, number: u32, order: &mut T) -> io::Result<()> {
@@ -290,6 +274,19 @@ impl Userfault {
             _ => Ok(()),
         }
     }
+}
+
+/// A new descriptor that has not agreed on features yet.
+fn descriptor() -> Result<(OwnedFd, Access), RegionError> {
+    let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
+    call(flags)
+        .or_else(|_| device(flags))
+        .map(|file| (file, Access::Everybody))
+        .or_else(|_| call(flags | USER_MODE_ONLY).map(|file| (file, Access::ProgramOnly)))
+        .map_err(|source| match source.raw_os_error() {
+            Some(libc::ENOSYS | libc::EINVAL) => RegionError::NotSupported { source },
+            _ => RegionError::NotAllowed { source },
+        })
 }
 
 fn call(flags: libc::c_int) -> io::Result<OwnedFd> {
