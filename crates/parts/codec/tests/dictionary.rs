@@ -75,7 +75,7 @@ fn obviously_decoded(block: &[u8]) -> Result<Vec<u8>, Refusal> {
             length += usize::from(byte);
             more = byte == 255;
         }
-        Ok(length)
+        Ok::<usize, Refusal>(length)
     };
     loop {
         let token = bytes.next().ok_or(Refusal::Other)?;
