@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_checksum::crc32c;
@@ -84,8 +85,16 @@ fn left_by(store: Store) -> File {
     File::from(file.expect("a descriptor"))
 }
 
+/// A process that another test starts has this one's lock for the moment between its fork and its
+/// exec, so a memory that is in use is tried again.
 fn reopened(file: File) -> Store {
-    let (store, found) = Store::reopen(file.into(), Settings::new(1, 1)).expect("a store");
+    let (store, found) = loop {
+        let memory = file.try_clone().expect("a descriptor");
+        match Store::reopen(memory.into(), Settings::new(1, 1)) {
+            Err(StoreError::InUse) => thread::sleep(Duration::from_millis(5)),
+            opened => break opened.expect("a store"),
+        }
+    };
     assert_eq!((found.pages, found.damaged), (IDLE, 0));
     store
 }

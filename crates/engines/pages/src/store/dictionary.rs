@@ -34,6 +34,10 @@ const SAMPLE_PAGES: usize = 1024;
 /// One page in this many is not trained on, and is packed both ways to judge the dictionary.
 const JUDGED: usize = 8;
 
+/// Pages may become longer with a dictionary than without it by one part in this many: most of them
+/// are blocks of LZ4 then, and zstd takes more than twice as long to read.
+const WORTH: usize = 10;
+
 /// The dictionary of a store, if it has one.
 #[derive(Debug, Default)]
 pub struct Dictionary {
@@ -175,7 +179,8 @@ impl Recompressor<'_> {
         sample
     }
 
-    /// Whether pages that a dictionary was not trained on become shorter with it.
+    /// Whether pages that a dictionary was not trained on become shorter with it, or so little longer
+    /// that reading them at more than twice the rate is worth it.
     fn pays(&mut self, bytes: &[u8], pages: &[Page]) -> Result<bool, StoreError> {
         let level = self.handle.store().settings.level;
         let mut alone = zstd::Encoder::new(level)?;
@@ -189,6 +194,6 @@ impl Recompressor<'_> {
             let with = with.encode(page, block, BLOCK_BOUND);
             with_bytes += with.unwrap_or(PAGE_BYTES).min(PAGE_BYTES);
         }
-        Ok(with_bytes <= alone_bytes)
+        Ok(with_bytes <= alone_bytes + alone_bytes / WORTH)
     }
 }
