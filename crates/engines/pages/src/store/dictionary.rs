@@ -22,6 +22,7 @@ use dyno_random::Random;
 use parking_lot::Mutex;
 
 use super::Store;
+use super::handle::Form;
 use super::recompress::Recompressor;
 use crate::PAGE_BYTES;
 use crate::arena::memory::Memory;
@@ -34,8 +35,9 @@ const SAMPLE_PAGES: usize = 1024;
 /// One page in this many is not trained on, and is packed both ways to judge the dictionary.
 const JUDGED: usize = 8;
 
-/// Pages may become longer with a dictionary than without it by one part in this many: most of them
-/// are blocks of LZ4 then, and zstd takes more than twice as long to read.
+/// A dictionary must make pages shorter than the first tier by one part in this many, and may make
+/// them longer than zstd without one by as much: most of them are blocks of LZ4 with it, and zstd
+/// takes more than twice as long to read.
 const WORTH: usize = 10;
 
 /// The dictionary of a store, if it has one.
@@ -179,14 +181,18 @@ impl Recompressor<'_> {
         sample
     }
 
-    /// Whether pages that a dictionary was not trained on become shorter with it, or so little longer
-    /// that reading them at more than twice the rate is worth it.
+    /// Whether pages that a dictionary was not trained on become shorter with it than with LZ4
+    /// alone, and hardly longer than with zstd alone.
     fn pays(&mut self, bytes: &[u8], pages: &[Page]) -> Result<bool, StoreError> {
         let level = self.handle.store().settings.level;
         let mut alone = zstd::Encoder::new(level)?;
         let mut with = dictionary::Encoder::new(bytes, level)?;
-        let (mut alone_bytes, mut with_bytes) = (0, 0);
+        let (mut first_bytes, mut alone_bytes, mut with_bytes) = (0, 0, 0);
         for page in pages {
+            first_bytes += match self.handle.encode(page) {
+                Form::Packed { len, .. } => len,
+                _ => PAGE_BYTES,
+            };
             let block = &mut self.block;
             // A page that does not become shorter is stored as it is.
             let alone = alone.encode(page, block, BLOCK_BOUND);
@@ -194,6 +200,7 @@ impl Recompressor<'_> {
             let with = with.encode(page, block, BLOCK_BOUND);
             with_bytes += with.unwrap_or(PAGE_BYTES).min(PAGE_BYTES);
         }
-        Ok(with_bytes <= alone_bytes + alone_bytes / WORTH)
+        let is_shorter = with_bytes + with_bytes / WORTH <= first_bytes;
+        Ok(is_shorter && with_bytes <= alone_bytes + alone_bytes / WORTH)
     }
 }
