@@ -2,6 +2,7 @@
 
 use std::io;
 
+use dyno_codec::dictionary::FormError;
 use dyno_codec::lz4::BlockError;
 use dyno_codec::zstd::ZstdError;
 use dyno_io::IoError;
@@ -93,6 +94,12 @@ pub enum Damage {
         /// Bytes of the form as found.
         len: usize,
     },
+    /// The form that was made with the store's dictionary cannot be decoded.
+    #[error(transparent)]
+    Form(#[from] FormError),
+    /// The page was packed with the store's dictionary, and that is damaged or missing.
+    #[error("the dictionary that it was packed with is damaged or missing")]
+    Dictionary,
     /// Two entries of the index point at one slot, in a store whose pages do not share slots.
     #[error("its slot belongs to another page as well")]
     Shared,

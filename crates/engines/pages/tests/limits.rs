@@ -225,7 +225,7 @@ fn what_is_no_store_is_refused() {
     drop(store);
     flip(&file, 8);
     let error = Store::reopen(file, Settings::new(1, 1)).expect_err("another version");
-    assert!(error.to_string().contains("version 35"), "{error}");
+    assert!(error.to_string().contains("version 37"), "{error}");
 }
 
 #[test]

@@ -107,9 +107,9 @@ impl PageSystem {
             PageSystem::Store(store) => {
                 store.age();
                 let endless = Duration::from_secs(1 << 30);
-                store
-                    .recompressor()?
-                    .pass(0, 1, endless, || Duration::ZERO)?;
+                let mut recompressor = store.recompressor()?;
+                recompressor.train(1)?;
+                recompressor.pass(0, 1, endless, || Duration::ZERO)?;
                 store.compact(usize::MAX)?;
                 Ok(None)
             }

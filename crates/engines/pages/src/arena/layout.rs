@@ -1,4 +1,4 @@
-//! Where the parts of a store lie in its memory. FORMAT.md has the table, of versions 1 to 4.
+//! Where the parts of a store lie in its memory. FORMAT.md has the table, of versions 1 to 6.
 
 use dyno_checksum::crc32c;
 
@@ -9,13 +9,17 @@ use crate::error::StoreError;
 /// The first bytes of the memory.
 pub const MAGIC: [u8; 8] = *b"DYNOPAGE";
 /// The version in which each entry has a slot of its own.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 5;
 /// The version in which entries with equal content may point at one slot, so that the sums in slots
 /// do not depend on the page number.
-pub const VERSION_SHARED: u32 = 4;
-/// The same two layouts without checks in their entries; such a memory is upgraded when it is
-/// opened.
+pub const VERSION_SHARED: u32 = 6;
+/// The same two layouts without room for a dictionary behind the arena. Such a memory is used as it
+/// is, because it cannot grow under a process that holds it.
+const WITHOUT_DICTIONARY: [u32; 2] = [3, 4];
+/// Those two without checks in their entries; such a memory is upgraded when it is opened.
 const UNCHECKED: [u32; 2] = [1, 2];
+/// Room for the dictionary, its header included. Memory that no dictionary touches costs nothing.
+pub const DICTIONARY_BYTES: usize = 64 * 1024;
 /// Length of the header, with its checksum at the end.
 pub const HEADER_BYTES: usize = 36;
 
@@ -29,6 +33,8 @@ pub struct Layout {
     pub shared: bool,
     /// Whether entries that point at slots have a check; in versions 1 and 2 they have none.
     pub checked: bool,
+    /// Whether there is room for a dictionary behind the arena; versions 1 to 4 have none.
+    pub dictionary: bool,
 }
 
 impl Layout {
@@ -53,6 +59,7 @@ impl Layout {
             spans: (limit_bytes / SPAN_BYTES as u64) as u32,
             shared: false,
             checked: true,
+            dictionary: true,
         })
     }
 
@@ -62,10 +69,11 @@ impl Layout {
     }
 
     fn version(&self) -> u32 {
-        match (self.checked, self.shared) {
-            (true, false) => VERSION,
-            (true, true) => VERSION_SHARED,
-            (false, shared) => UNCHECKED[usize::from(shared)],
+        let shared = usize::from(self.shared);
+        match (self.checked, self.dictionary) {
+            (true, true) => [VERSION, VERSION_SHARED][shared],
+            (true, false) => WITHOUT_DICTIONARY[shared],
+            (false, _) => UNCHECKED[shared],
         }
     }
 
@@ -83,8 +91,15 @@ impl Layout {
         end.next_multiple_of(SPAN_BYTES)
     }
 
-    pub fn total_bytes(&self) -> usize {
+    pub fn arena_end(&self) -> usize {
         self.arena_at() + self.spans as usize * SPAN_BYTES
+    }
+
+    pub fn total_bytes(&self) -> usize {
+        match self.dictionary {
+            true => self.arena_end() + DICTIONARY_BYTES,
+            false => self.arena_end(),
+        }
     }
 
     pub fn header(&self) -> [u8; HEADER_BYTES] {
@@ -132,6 +147,7 @@ impl Layout {
         Ok(Self {
             shared: word(8).is_multiple_of(2),
             checked: !UNCHECKED.contains(&word(8)),
+            dictionary: word(8) >= VERSION,
             ..layout
         })
     }
@@ -148,7 +164,7 @@ mod tests {
         assert_eq!(Layout::from_header(&header).expect("own"), layout);
         for (at, word) in [
             (0, "starts"),
-            (8, "version 11"),
+            (8, "version 13"),
             (17, "checksum"),
             (35, "checksum"),
         ] {
@@ -160,13 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn a_layout_with_shared_slots_is_version_4() {
+    fn a_layout_with_shared_slots_is_version_6() {
         let layout = Layout::new(1000, 10 << 20).expect("fits");
         let shared = Layout {
             shared: true,
             ..layout
         };
-        assert_eq!(shared.header()[8..12], [4, 0, 0, 0]);
+        assert_eq!(shared.header()[8..12], [6, 0, 0, 0]);
         assert_eq!(Layout::from_header(&shared.header()).expect("own"), shared);
     }
 
@@ -174,6 +190,7 @@ mod tests {
     fn the_header_of_version_1_is_the_fixture() {
         let layout = Layout {
             checked: false,
+            dictionary: false,
             ..Layout::new(0x0102_0304, 5 * 0x1_0000).expect("fits")
         };
         let bytes = layout.header();

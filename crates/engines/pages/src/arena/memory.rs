@@ -6,14 +6,19 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
+use dyno_codec::dictionary::MOST_DICTIONARY_BYTES;
+
 use super::classes::SPAN_BYTES;
-use super::layout::{HEADER_BYTES, Layout};
+use super::layout::{DICTIONARY_BYTES, HEADER_BYTES, Layout};
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
 
 /// Bytes of a huge page of this architecture.
 const HUGE_BYTES: usize = 2 << 20;
 const SPANS_OF_HUGE: usize = HUGE_BYTES / SPAN_BYTES;
+/// Bytes of the word in front of the dictionary.
+const DICTIONARY_HEAD_BYTES: usize = 8;
+const _: () = assert!(DICTIONARY_HEAD_BYTES + MOST_DICTIONARY_BYTES <= DICTIONARY_BYTES);
 /// Since Linux 6.1 (include/uapi/asm-generic/mman-common.h); the C library's bindings lack it.
 const MADV_COLLAPSE: i32 = 25;
 
@@ -235,6 +240,37 @@ impl Memory {
         }
     }
 
+    /// The word in front of the dictionary; `None` if the memory has no room for one.
+    pub fn dictionary_head(&self) -> Option<&AtomicU64> {
+        let at = self.layout.arena_end();
+        // SAFETY: the room lies behind the arena and is aligned; reached as an atomic alone.
+        let head = || unsafe { AtomicU64::from_ptr(self.base.add(at).as_ptr().cast()) };
+        self.layout.dictionary.then(head)
+    }
+
+    /// The first `len` bytes of the dictionary.
+    ///
+    /// The memory has room for one, and no thread writes it meanwhile: its head is set.
+    pub unsafe fn dictionary(&self, len: usize) -> &[u8] {
+        debug_assert!(self.layout.dictionary && len <= MOST_DICTIONARY_BYTES);
+        let at = self.layout.arena_end() + DICTIONARY_HEAD_BYTES;
+        // SAFETY: in range, and the caller guarantees the rest.
+        unsafe { std::slice::from_raw_parts(self.base.add(at).as_ptr(), len) }
+    }
+
+    /// Writes the bytes of the dictionary, without its head.
+    ///
+    /// The memory has room for one, its head is not set, and no other thread writes it.
+    pub unsafe fn write_dictionary(&self, bytes: &[u8]) {
+        debug_assert!(self.layout.dictionary && bytes.len() <= MOST_DICTIONARY_BYTES);
+        let at = self.layout.arena_end() + DICTIONARY_HEAD_BYTES;
+        // SAFETY: in range, and the caller guarantees the rest.
+        unsafe {
+            let to = self.base.add(at).as_ptr();
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+    }
+
     /// Prefetches an entry into the processor's cache.
     #[inline(always)]
     pub fn prefetch_entry(&self, page: u64) {
@@ -267,7 +303,7 @@ impl Memory {
     /// How many whole huge pages lie within the arena.
     pub fn huge_pages(&self) -> usize {
         let from = self.layout.arena_at().next_multiple_of(HUGE_BYTES);
-        self.layout.total_bytes().saturating_sub(from) / HUGE_BYTES
+        self.layout.arena_end().saturating_sub(from) / HUGE_BYTES
     }
 
     /// The spans that huge page `huge` holds.
@@ -293,7 +329,7 @@ impl Memory {
     /// Returns false if it cannot: before Linux 6.1, or without a free huge page.
     pub fn gather(&self, huge: usize) -> bool {
         let at = self.layout.arena_at().next_multiple_of(HUGE_BYTES) + huge * HUGE_BYTES;
-        debug_assert!(at + HUGE_BYTES <= self.layout.total_bytes());
+        debug_assert!(at + HUGE_BYTES <= self.layout.arena_end());
         // SAFETY: part of the mapping; no content changes.
         unsafe { libc::madvise(self.base.add(at).as_ptr().cast(), HUGE_BYTES, MADV_COLLAPSE) == 0 }
     }

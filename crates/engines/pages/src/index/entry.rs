@@ -55,13 +55,28 @@ pub enum Stored {
     },
 }
 
-/// How a form in a slot is packed: one word of eight bytes that repeats, an LZ4 block, or a zstd
-/// frame.
+impl Stored {
+    /// Whether it has a form that the second tier makes for idle pages.
+    #[inline(always)]
+    pub fn is_second_tier(self) -> bool {
+        matches!(
+            self,
+            Self::Packed {
+                packing: Packing::Zstd | Packing::Dictionary,
+                ..
+            }
+        )
+    }
+}
+
+/// How a form in a slot is packed: one word of eight bytes that repeats, an LZ4 block, a zstd
+/// frame, or a form that was made with the store's dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
     Word,
     Lz4,
     Zstd,
+    Dictionary,
 }
 
 /// An index entry, decoded.
@@ -84,6 +99,13 @@ impl Entry {
         }
     }
 
+    /// Whether the page was packed for being idle, and was touched since the last pass of ageing:
+    /// another touch then says that it is not idle.
+    #[inline(always)]
+    pub fn was_wrongly_idle(self) -> bool {
+        self.age == 0 && self.stored.is_second_tier()
+    }
+
     /// Encodes the entry as a word with the lock bit clear.
     pub fn pack(self) -> u64 {
         let in_page = |sum: u32, rest: u32| u64::from(sum) << SUM_AT | u64::from(rest) << REST_AT;
@@ -103,6 +125,7 @@ impl Entry {
                     Packing::Word => 4,
                     Packing::Lz4 => 5,
                     Packing::Zstd => 6,
+                    Packing::Dictionary => 7,
                 };
                 let body = u64::from(len) << LEN_AT | place << PLACE_AT;
                 (kind, body | check_of(body | kind << KIND_AT))
@@ -140,7 +163,7 @@ impl Entry {
             4 => packed(Packing::Word),
             5 => packed(Packing::Lz4),
             6 => packed(Packing::Zstd),
-            _ => return None,
+            _ => packed(Packing::Dictionary),
         };
         let age = bits(AGE_AT, 2) as u8;
         let stubborn = bits(STUBBORN_AT, 1) == 1;
@@ -154,6 +177,10 @@ impl Entry {
 
 /// The first of the kinds that have a length, a place and a check.
 const FIRST_IN_SLOT: u64 = 4;
+
+/// A word that is not an entry, because its check is not the one of its other bits. It marks a page
+/// whose entry was found damaged.
+pub const DAMAGED: u64 = 7 << KIND_AT;
 
 /// The check of an entry, in its position: the covered bits, folded by exclusive or. Each of them
 /// goes into one bit of the check, so that a change of any single one is detected.
@@ -171,7 +198,7 @@ fn check_of(word: u64) -> u64 {
 /// Adds the check that entries of versions 1 and 2 lack. An entry that already has it stays as it
 /// is, so that an upgrade that was cut short can be repeated.
 pub fn upgraded(word: u64) -> u64 {
-    let in_slot = word >> KIND_AT & 0b111 >= FIRST_IN_SLOT && word >> KIND_AT & 0b111 != 7;
+    let in_slot = word >> KIND_AT & 0b111 >= FIRST_IN_SLOT && word != DAMAGED;
     if in_slot && word >> CHECK_AT == 0 {
         return word | check_of(word);
     }
@@ -186,7 +213,12 @@ mod tests {
 
     fn stored() -> impl Strategy<Value = Stored> {
         let page_place = 0..1u32 << PAGE_PLACE_BITS;
-        let packing = prop_oneof![Just(Packing::Word), Just(Packing::Lz4), Just(Packing::Zstd)];
+        let packing = prop_oneof![
+            Just(Packing::Word),
+            Just(Packing::Lz4),
+            Just(Packing::Zstd),
+            Just(Packing::Dictionary),
+        ];
         prop_oneof![
             Just(Stored::Empty),
             (any::<u16>(), any::<u32>()).prop_map(|(pattern, sum)| Stored::Fill { pattern, sum }),
@@ -216,6 +248,12 @@ mod tests {
             let read = Entry::unpack(word | check_of(word)).is_some();
             assert_eq!(read, documented(kind), "kind {kind}");
         }
+    }
+
+    #[test]
+    fn the_mark_of_damage_is_not_an_entry() {
+        assert_eq!(Entry::unpack(DAMAGED), None);
+        assert_eq!(upgraded(DAMAGED), DAMAGED);
     }
 
     proptest! {

@@ -20,14 +20,15 @@ pub struct Schedule {
     pub age_every: Duration,
     /// Passes without a touch after which a page is idle, 1 to 3.
     pub idle: u8,
-    /// The largest share of one processor that recompression takes, 0 to 1.
+    /// The largest share of one processor that recompression takes, 0 to 1. The dictionary is
+    /// trained in one go, for which the thread rests afterwards.
     pub cpu_share: f64,
     /// Spans of each class that one compaction empties at most.
     pub compact_spans: usize,
     /// Which pages are written back to the backing file; `None` writes none.
     pub write_back: Option<WriteBack>,
-    /// If set, memory is neither compacted, given back nor gathered. A store that serves swap needs
-    /// this, because it could not get memory back.
+    /// If set, memory is neither compacted, given back nor gathered, and no dictionary is trained.
+    /// A store that serves swap needs this, because it could not get memory back.
     pub fixed: bool,
 }
 
@@ -139,6 +140,7 @@ impl Background {
                     handle: store.handle()?,
                     schedule,
                     progress: &progress,
+                    owed: Duration::ZERO,
                     page: 0,
                     back_page: 0,
                     count: 0,
@@ -201,6 +203,8 @@ struct Turn<'a> {
     handle: Handle<'a>,
     schedule: Schedule,
     progress: &'a BackgroundProgress,
+    /// Processor time spent beyond the share, to be made up for by turns without recompression.
+    owed: Duration,
     page: u64,
     back_page: u64,
     count: u32,
@@ -228,7 +232,20 @@ impl Turn<'_> {
         // The budget is processor time of this thread, not time on the clock, so that a pass that
         // waits for a lock or a disk does not lose its share.
         let budget = period.mul_f64(self.schedule.cpu_share.clamp(0.0, 1.0));
+        if budget.is_zero() {
+            return;
+        }
+        if self.owed >= budget {
+            self.owed -= budget;
+            return;
+        }
         let (page, idle) = (self.page, self.schedule.idle);
+        if page == 0 && !self.schedule.fixed {
+            let start = thread_time();
+            let trained = self.recompressor.train(idle);
+            self.progress.note(trained.map(drop));
+            self.owed += thread_time() - start;
+        }
         match self.recompressor.pass(page, idle, budget, thread_time) {
             Ok(done) => {
                 self.page = done.next_page;

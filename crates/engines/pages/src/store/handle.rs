@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use dyno_checksum::crc32c;
 use dyno_codec::lz4::{self, BLOCK_BOUND, Block, Page};
-use dyno_codec::{repeat, zstd};
+use dyno_codec::{dictionary, repeat, zstd};
 use dyno_io::AlignedBuffer;
 
 use super::shared::{Shared, content_of};
@@ -32,7 +32,7 @@ pub struct Handle<'a> {
     encoder: lz4::Encoder,
     /// `Some` only if zstd packs pages when they are written.
     frames: Option<zstd::Encoder>,
-    decoder: zstd::Decoder,
+    decoder: dictionary::Decoder,
     /// Aligned buffer through which pages go to the backing file and come back; `Some` if there is
     /// one.
     pub(super) transfer: Option<AlignedBuffer>,
@@ -53,7 +53,7 @@ impl<'a> Handle<'a> {
                 Tiers::Zstd => Some(zstd::Encoder::new(store.settings.level)?),
                 Tiers::Lz4 | Tiers::Lz4ThenZstd => None,
             },
-            decoder: zstd::Decoder::new()?,
+            decoder: dictionary::Decoder::new()?,
             transfer: store
                 .backing
                 .as_ref()
@@ -62,6 +62,9 @@ impl<'a> Handle<'a> {
             twin: store.shared.as_ref().map(|_| Box::new([0; PAGE_BYTES])),
             limit_bytes: store.slots.classes().longest_that_pays() - SUM_BYTES,
         };
+        if let Some(dictionary) = store.dictionary.get() {
+            handle.decoder.prepare(dictionary);
+        }
         if let Some(frames) = &mut handle.frames {
             // The library allocates with the first page, and no call of a handle may allocate: a
             // store that serves swap could not get the memory.
@@ -132,6 +135,10 @@ impl<'a> Handle<'a> {
         // damage is still there for the next reader.
         let touched = unpacked.map_or(word, |found| Entry { age: 0, ..found }.pack());
         self.store.unlock(page, touched, &self.mark);
+        // Where zstd packs what is written, there is no first tier to go back to.
+        if unpacked.is_some_and(Entry::was_wrongly_idle) && self.frames.is_none() {
+            self.store.reread.note(page);
+        }
         done
     }
 

@@ -4,6 +4,7 @@ mod background;
 mod compact;
 mod consolidate;
 mod damage;
+mod dictionary;
 mod file;
 mod handle;
 mod huge;
@@ -11,6 +12,7 @@ mod locking;
 mod recompress;
 mod recover;
 mod relief;
+mod reread;
 mod shared;
 mod slot_access;
 mod stats;
@@ -37,9 +39,11 @@ pub use stats::{KindCount, Stats};
 
 use consolidate::Attempts;
 use damage::DamageLog;
+use dictionary::Dictionary;
 use file::Backing;
 use huge::Huge;
 use locking::Holders;
+use reread::Reread;
 use shared::Shared;
 
 /// Which codec packs a page when it is written, and which once it is idle.
@@ -50,7 +54,9 @@ pub enum Tiers {
     /// zstd from the first write: the smallest from the beginning, but a write takes about three
     /// times as long.
     Zstd,
-    /// LZ4 when a page is written, and zstd for pages that became idle.
+    /// LZ4 when a page is written, and zstd for pages that became idle. Once enough are idle, they
+    /// are packed with a dictionary trained on some of them, which makes most of them LZ4 blocks
+    /// again. A page that is read again soon goes back to the first tier.
     Lz4ThenZstd,
 }
 
@@ -65,12 +71,12 @@ pub struct Settings {
     /// longer than pages, and some of them are of lengths that no page has. A store that gets more
     /// than fits looks for room only now and then, and may meanwhile refuse some writes that would
     /// fit. Pages that share slots do not move, and can take more. The index comes on top, 4 KiB
-    /// for each 512 pages of which one was ever touched, and 128 KiB through which a full store
-    /// overwrites and moves pages.
+    /// for each 512 pages of which one was ever touched, 128 KiB through which a full store
+    /// overwrites and moves pages, and up to 64 KiB for the dictionary of idle pages.
     pub limit_bytes: u64,
     /// Which codecs pack pages, and when.
     pub tiers: Tiers,
-    /// Compression level of zstd, 1 to 19.
+    /// Compression level of zstd, 1 to 19. With a dictionary it is at least 6.
     pub level: i32,
     /// Which LZ4 encoder writes. The default is this project's, which is the faster one; the C
     /// library always decodes.
@@ -123,6 +129,10 @@ pub struct Store {
     huge: Huge,
     /// `Some` only if pages of equal content share slots.
     shared: Option<Shared>,
+    /// What the second tier packs pages with.
+    dictionary: Dictionary,
+    /// Pages of the second tier that are no longer idle.
+    reread: Reread,
     settings: Settings,
     /// The marks of the threads that lock entries.
     holders: Holders,
@@ -171,6 +181,7 @@ impl Store {
             memory,
             Slots::new(layout.spans),
             backing,
+            Dictionary::default(),
             settings,
         ))
     }
@@ -179,6 +190,7 @@ impl Store {
         memory: Memory,
         mut slots: Slots,
         backing: Option<Backing>,
+        dictionary: Dictionary,
         settings: Settings,
     ) -> Self {
         if let Some(span) = slots.keep_reserve() {
@@ -195,6 +207,8 @@ impl Store {
             memory,
             slots,
             backing,
+            dictionary,
+            reread: Reread::default(),
             settings,
             holders: Holders::default(),
             damage: DamageLog::default(),

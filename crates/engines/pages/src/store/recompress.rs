@@ -1,10 +1,11 @@
-//! The second tier: packs pages that are not touched any more again with zstd.
+//! The second tier: packs pages that are not touched any more again, with zstd until the store has
+//! a dictionary and with that from then on.
 
 use std::time::Duration;
 
 use dyno_checksum::crc32c;
 use dyno_codec::lz4::{BLOCK_BOUND, Block, Page};
-use dyno_codec::zstd;
+use dyno_codec::{dictionary, zstd};
 
 use super::Store;
 use super::handle::Handle;
@@ -24,8 +25,10 @@ pub struct Recompressed {
     /// Damaged pages that were met. They stay as they are, and are not tried again until they are
     /// written.
     pub damaged: u64,
-    /// Bytes of slots that the pass made free.
+    /// Bytes of slots that the pass made free by packing pages.
     pub won_bytes: u64,
+    /// Pages that were packed and turned out not to be idle, and that LZ4 packs again now.
+    pub unpacked: u64,
     /// The page from which the next pass goes on; 0 if this one met the end.
     pub next_page: u64,
 }
@@ -33,10 +36,12 @@ pub struct Recompressed {
 /// The working memory of the second tier, for one thread.
 #[derive(Debug)]
 pub struct Recompressor<'a> {
-    handle: Handle<'a>,
+    pub(super) handle: Handle<'a>,
     encoder: zstd::Encoder,
-    page: Box<Page>,
-    block: Box<Block>,
+    /// `Some` as soon as the store has a dictionary.
+    trained: Option<dictionary::Encoder>,
+    pub(super) page: Box<Page>,
+    pub(super) block: Box<Block>,
 }
 
 /// zstd's level for pages. On the first machine measured, level 1 halved a heap against LZ4 and
@@ -83,9 +88,11 @@ impl Store {
         let mut made = Recompressor {
             handle: self.handle()?,
             encoder: zstd::Encoder::new(self.settings.level)?,
+            trained: None,
             page: Box::new([0; PAGE_BYTES]),
             block: Box::new([0; BLOCK_BOUND]),
         };
+        made.follow_dictionary()?;
         // The library allocates with the first page, and a store that serves swap must not allocate
         // later.
         let _length = made
@@ -111,22 +118,27 @@ impl Recompressor<'_> {
         clock: impl Fn() -> Duration,
     ) -> Result<Recompressed, StoreError> {
         let store = self.handle.store();
+        self.follow_dictionary()?;
         let mut done = Recompressed::default();
         let start = clock();
+        let spent = || clock().saturating_sub(start) >= budget;
+        done.unpacked = self.unpack_reread(spent)?;
+        let packing = self.packing();
+        let candidate = |word| candidate(word, idle, packing);
         for page in store.touched_from(from_page) {
-            if candidate(store.peek(page), idle).is_none() {
+            if candidate(store.peek(page)).is_none() {
                 continue;
             }
             // The clock is read for candidates alone: it is a system call, and most pages are not
             // idle.
-            if clock().saturating_sub(start) >= budget {
+            if spent() {
                 done.next_page = page;
                 return Ok(done);
             }
             let Some(word) = store.try_lock(page, self.handle.mark()) else {
                 continue;
             };
-            let Some(old) = candidate(word, idle) else {
+            let Some(old) = candidate(word) else {
                 store.unlock(page, word, self.handle.mark());
                 continue;
             };
@@ -164,6 +176,26 @@ impl Recompressor<'_> {
         Ok(done)
     }
 
+    /// Packs with the store's dictionary from now on, if there is one.
+    fn follow_dictionary(&mut self) -> Result<(), StoreError> {
+        let store = self.handle.store();
+        if self.trained.is_none()
+            && let Some(dictionary) = store.dictionary.get()
+        {
+            let level = store.settings.level;
+            self.trained = Some(dictionary::Encoder::new(dictionary.bytes(), level)?);
+        }
+        Ok(())
+    }
+
+    /// What the pages that it packs become.
+    fn packing(&self) -> Packing {
+        match self.trained {
+            Some(_) => Packing::Dictionary,
+            None => Packing::Zstd,
+        }
+    }
+
     /// Packs the page into a shorter slot of its own, or returns `None` if that does not pay. The
     /// bytes are compared with the sum that was stored when they were written, so the sum of the
     /// new form is that of bytes known to be right.
@@ -174,7 +206,11 @@ impl Recompressor<'_> {
             .fetch_verified(old.stored, page, &mut self.page)?;
         // Only a slot of a shorter class is worth the copy.
         let limit = has - SUM_BYTES - 1;
-        let Some(len) = self.encoder.encode(&self.page, &mut self.block, limit) else {
+        let len = match &mut self.trained {
+            Some(trained) => trained.encode(&self.page, &mut self.block, limit),
+            None => self.encoder.encode(&self.page, &mut self.block, limit),
+        };
+        let Some(len) = len else {
             return Ok(None);
         };
         let classes = store.slots.classes();
@@ -182,7 +218,7 @@ impl Recompressor<'_> {
             return Ok(None);
         }
         let sum = store.slot_sum(crc32c(self.page.as_slice()), page);
-        match store.store_packed(Packing::Zstd, &self.block[..len], sum) {
+        match store.store_packed(self.packing(), &self.block[..len], sum) {
             Ok(stored) if store.slot_bytes(stored) < has as u64 => {
                 let stays = store.stays(old.stored, stored);
                 Ok((!stays).then_some(stored))
@@ -200,7 +236,7 @@ impl Recompressor<'_> {
 
 impl Store {
     /// Frees the slot of a form that no entry points at and that no other thread knows.
-    fn free_slot(&self, stored: Stored) {
+    pub(super) fn free_slot(&self, stored: Stored) {
         if let Some(Extent { at, .. }) = extent(stored) {
             self.slots.free(at);
         }
@@ -214,15 +250,16 @@ impl Store {
     }
 }
 
-fn candidate(word: u64, idle: u8) -> Option<Entry> {
+/// The entry, if it is of an idle page that `packing` may make shorter: one of the first tier, or
+/// one that was packed before there was a dictionary.
+fn candidate(word: u64, idle: u8, packing: Packing) -> Option<Entry> {
     let found = Entry::unpack(word)?;
-    let first_tier = matches!(
-        found.stored,
-        Stored::Raw { .. }
-            | Stored::Packed {
-                packing: Packing::Lz4,
-                ..
-            }
-    );
-    (first_tier && !found.stubborn && found.age >= idle).then_some(found)
+    let may_win = match found.stored {
+        Stored::Raw { .. } => true,
+        Stored::Packed { packing: has, .. } => {
+            has == Packing::Lz4 || (has == Packing::Zstd && packing == Packing::Dictionary)
+        }
+        Stored::Empty | Stored::Fill { .. } | Stored::File { .. } => false,
+    };
+    (may_win && !found.stubborn && found.age >= idle).then_some(found)
 }

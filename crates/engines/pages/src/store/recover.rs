@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::dictionary::Dictionary;
 use super::file::{Backing, Start};
 use super::shared::content_of;
 use super::slot_access::{Extent, SUM_BYTES, extent};
@@ -14,7 +15,7 @@ use crate::arena::layout::Layout;
 use crate::arena::memory::Memory;
 use crate::arena::slots::Slots;
 use crate::error::{Damage, StoreError};
-use crate::index::entry::{Entry, Packing, Stored, upgraded};
+use crate::index::entry::{DAMAGED, Entry, Packing, Stored, upgraded};
 use crate::index::lock::LOCKED;
 
 /// What was found in a memory that was opened again.
@@ -94,7 +95,8 @@ impl Store {
             share: layout.shared,
             ..settings
         };
-        let store = Self::from_parts(memory, slots, backing, settings);
+        let dictionary = Dictionary::open(&memory)?;
+        let store = Self::from_parts(memory, slots, backing, dictionary, settings);
         store.count_shared()?;
         Ok((store, found))
     }
@@ -194,9 +196,6 @@ fn upgrade(memory: &mut Memory) {
         ..layout
     });
 }
-
-/// A word that is not an entry, because no form has its kind.
-const DAMAGED: u64 = 7 << 1;
 
 /// Claims what an entry points at, and returns whether the page holds something; `None` if the
 /// entry points at nothing of its own. `places` has the form found in each slot where pages may

@@ -28,7 +28,7 @@ pub struct Stats {
     pub repeated: KindCount,
     /// Pages packed with LZ4, the first tier.
     pub lz4: KindCount,
-    /// Pages packed with zstd, by the second tier or from the first write.
+    /// Pages packed by the second tier, or with zstd from the first write.
     pub zstd: KindCount,
     /// Incompressible pages, stored as they are.
     pub raw: KindCount,
@@ -143,6 +143,8 @@ impl Store {
         let shared = self.shared.as_ref();
         self.slots.overhead_bytes()
             + self.huge.overhead_bytes()
+            + self.dictionary.overhead_bytes()
+            + self.reread.overhead_bytes()
             + file
             + shared.map_or(0, super::shared::Shared::overhead_bytes)
     }
@@ -168,7 +170,7 @@ impl Stats {
                 ..
             } => &mut self.lz4,
             Stored::Packed {
-                packing: Packing::Zstd,
+                packing: Packing::Zstd | Packing::Dictionary,
                 ..
             } => &mut self.zstd,
         };

@@ -5,7 +5,7 @@
 //! and [`Codec::C`], the C library, which it is measured against. The C library decodes what either
 //! writes: a decoder of our own was as fast on pages but not faster, so it was left out.
 
-mod c;
+pub(crate) mod c;
 mod encode;
 mod lanes;
 
@@ -14,6 +14,10 @@ pub const PAGE_BYTES: usize = 4096;
 
 /// Room for any block, and for the bytes that wide copies write beyond it.
 pub const BLOCK_BOUND: usize = PAGE_BYTES + PAGE_BYTES / 255 + 16 + 64;
+
+/// The longest dictionary that a block may refer to: offsets have 16 bits, and reach its first byte
+/// from the last one of a page.
+pub const MOST_DICTIONARY_BYTES: usize = (1 << 16) - PAGE_BYTES;
 
 /// The buffer that a block is encoded into.
 pub type Block = [u8; BLOCK_BOUND];

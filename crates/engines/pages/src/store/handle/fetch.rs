@@ -107,7 +107,11 @@ impl Handle<'_> {
     fn unpack(&mut self, packing: Packing, form: &[u8], bytes: &mut Page) -> Result<(), Damage> {
         match packing {
             Packing::Lz4 => lz4::decode(form, bytes)?,
-            Packing::Zstd => self.decoder.decode(form, bytes)?,
+            Packing::Zstd => self.decoder.frames().decode(form, bytes)?,
+            Packing::Dictionary => {
+                let dictionary = self.store.dictionary.get().ok_or(Damage::Dictionary)?;
+                self.decoder.decode(form, dictionary, bytes)?;
+            }
             Packing::Word => {
                 let wrong = |_| Damage::Word { len: form.len() };
                 repeat::fill(bytes, u64::from_le_bytes(form.try_into().map_err(wrong)?));
