@@ -73,6 +73,6 @@ fn feed(params: &mut Params<'_>) -> Result<(&'static Feed, &'static RowFormat), 
     with_format.ok_or_else(|| {
         let names = FEEDS.iter().filter(|feed| feed.rows.is_some());
         let names: Vec<&str> = names.map(|feed| feed.name).collect();
-        params.wrong("feed", format!("`{name}` is none of {}", names.join(", ")))
+        params.wrong("feed", format!("`{name}` must be one of {}", names.join(", ")))
     })
 }

@@ -68,8 +68,8 @@ pub fn table_checksum(table: &Path) -> Result<Answer, RigError> {
     printed(command)
 }
 
-/// Count and order-independent checksum of a feed's rows in a table (FORMAT.md), by a reader that is
-/// not ours.
+/// Count and order-independent checksum of a feed's rows in a table (FORMAT.md), by a reader that
+/// is not ours.
 pub(crate) fn feed_checksum(table: &Path, feed: &str) -> Result<Answer, RigError> {
     let mut command = sql_engine()?;
     command.args(["readback", "feed"]).arg(table);
