@@ -34,7 +34,7 @@ def connect(path, threads):
 
 def source(connection, kind, files):
     """An SQL table expression over the files, and whether it has the table's columns already."""
-    names = "[" + ", ".join("'" + name.replace("'", "''") + "'" for name in files) + "]"
+    names = feeds.listed(files)
     if kind == "parquet":
         scan = f"read_parquet({names})"
         columns = [row[0] for row in connection.execute(f"DESCRIBE FROM {scan}").fetchall()]

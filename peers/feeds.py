@@ -24,6 +24,7 @@ def unpacked(files, scratch):
 
 
 def listed(files):
+    """The files as a list in DuckDB's SQL."""
     return "[" + ", ".join("'" + name.replace("'", "''") + "'" for name in files) + "]"
 
 

@@ -5,13 +5,12 @@ use std::fs::File;
 use std::path::Path;
 
 use dyno_ingest::table::Snapshot;
-use parquet::basic::LogicalType;
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use crate::spots::{BATCH, string_value};
+use crate::spots::{each_batch, is_signed, string_value, widened};
 use crate::{Error, Sum};
 
 /// How many rows have a value in a column, and the sum of the values modulo 2^64.
@@ -22,9 +21,13 @@ struct ColumnSum {
 }
 
 impl ColumnSum {
-    fn add(&mut self, value: u64) {
-        self.present += 1;
-        self.sum = self.sum.wrapping_add(value);
+    /// Adds the values of some rows. Rows without a value are passed over.
+    fn add(&mut self, values: impl Iterator<Item = u64>) -> Result<(), ParquetError> {
+        for value in values {
+            self.present += 1;
+            self.sum = self.sum.wrapping_add(value);
+        }
+        Ok(())
     }
 }
 
@@ -81,43 +84,22 @@ fn add_column(
 ) -> Result<(), ParquetError> {
     let schema = group.metadata().schema_descr();
     let kind = schema.column(at);
-    let signed = match kind.logical_type_ref() {
-        Some(LogicalType::Integer(integer)) => integer.is_signed,
-        _ => true,
-    };
+    let signed = is_signed(&kind);
     match group.get_column_reader(at)? {
-        ColumnReader::Int32ColumnReader(reader) => each_present::<Int32Type>(reader, |value| {
-            column.add(match signed {
-                true => *value as u64,
-                false => u64::from(*value as u32),
-            });
+        ColumnReader::Int32ColumnReader(reader) => each_batch::<Int32Type>(reader, |_, values| {
+            column.add(values.iter().map(|&value| widened(value, signed)))
         }),
-        ColumnReader::Int64ColumnReader(reader) => {
-            each_present::<Int64Type>(reader, |value| column.add(*value as u64))
-        }
+        ColumnReader::Int64ColumnReader(reader) => each_batch::<Int64Type>(reader, |_, values| {
+            column.add(values.iter().map(|&value| value as u64))
+        }),
         ColumnReader::ByteArrayColumnReader(reader) => {
-            each_present::<ByteArrayType>(reader, |text| column.add(string_value(text.data())))
+            each_batch::<ByteArrayType>(reader, |_, values| {
+                column.add(values.iter().map(|text| string_value(text.data())))
+            })
         }
         _ => Err(ParquetError::General(format!(
             "column {} has a type that no feed has",
             kind.name()
         ))),
-    }
-}
-
-/// Calls `take` with each value of a column. Rows without one are passed over.
-fn each_present<T: DataType>(
-    mut reader: ColumnReaderImpl<T>,
-    mut take: impl FnMut(&T::T),
-) -> Result<(), ParquetError> {
-    let (mut values, mut definitions) = (Vec::new(), Vec::new());
-    loop {
-        values.clear();
-        definitions.clear();
-        let (rows, _, _) = reader.read_records(BATCH, Some(&mut definitions), None, &mut values)?;
-        if rows == 0 {
-            return Ok(());
-        }
-        values.iter().for_each(&mut take);
     }
 }

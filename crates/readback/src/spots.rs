@@ -13,11 +13,12 @@ use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_typed_column_r
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::schema::types::ColumnDescriptor;
 
 use crate::{Error, Sum};
 
 /// How many values are read in one call.
-pub(crate) const BATCH: usize = 8192;
+const BATCH: usize = 8192;
 
 /// Reads every row of the newest committed state of a table, and returns its count and checksum.
 ///
@@ -98,10 +99,7 @@ pub(crate) fn column_sum(
         },
         _ => 1,
     };
-    let signed = match kind.logical_type_ref() {
-        Some(LogicalType::Integer(integer)) => integer.is_signed,
-        _ => true,
-    };
+    let signed = is_signed(&kind);
     let mut sum = 0u64;
     let mut rest = weights.iter();
     let mut add = |value: u64| {
@@ -112,11 +110,7 @@ pub(crate) fn column_sum(
     match group.get_column_reader(column)? {
         ColumnReader::Int32ColumnReader(reader) => each::<Int32Type>(reader, |values| {
             for &value in values {
-                add(if signed {
-                    value as u64
-                } else {
-                    u64::from(value as u32)
-                });
+                add(widened(value, signed));
             }
         })?,
         ColumnReader::Int64ColumnReader(reader) => each::<Int64Type>(reader, |values| {
@@ -163,6 +157,22 @@ impl Known {
     }
 }
 
+/// Whether the integers of a column have a sign.
+pub(crate) fn is_signed(column: &ColumnDescriptor) -> bool {
+    match column.logical_type_ref() {
+        Some(LogicalType::Integer(integer)) => integer.is_signed,
+        _ => true,
+    }
+}
+
+/// An integer of 32 bits in 64, in two's complement.
+pub(crate) fn widened(value: i32, signed: bool) -> u64 {
+    match signed {
+        true => value as u64,
+        false => u64::from(value as u32),
+    }
+}
+
 /// The first eight hex digits of the MD5, as a number.
 pub(crate) fn string_value(bytes: &[u8]) -> u64 {
     let digest = Md5::digest(bytes);
@@ -176,23 +186,37 @@ pub(crate) fn string_value(bytes: &[u8]) -> u64 {
 /// # Errors
 /// A value is NULL, or the column cannot be read.
 pub(crate) fn each<T: DataType>(
-    mut reader: ColumnReaderImpl<T>,
+    reader: ColumnReaderImpl<T>,
     mut take: impl FnMut(&[T::T]),
+) -> Result<(), ParquetError> {
+    each_batch(reader, |rows, values| {
+        if values.len() != rows {
+            return Err(ParquetError::General(
+                "it holds NULL, which the contract forbids".into(),
+            ));
+        }
+        take(values);
+        Ok(())
+    })
+}
+
+/// Calls `take` with the number of rows of each batch of a column, and the values of those rows
+/// that have one.
+///
+/// # Errors
+/// Those of `take`, or the column cannot be read.
+pub(crate) fn each_batch<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    mut take: impl FnMut(usize, &[T::T]) -> Result<(), ParquetError>,
 ) -> Result<(), ParquetError> {
     let (mut values, mut definitions) = (Vec::new(), Vec::new());
     loop {
         values.clear();
         definitions.clear();
-        let (rows, read, _) =
-            reader.read_records(BATCH, Some(&mut definitions), None, &mut values)?;
+        let (rows, _, _) = reader.read_records(BATCH, Some(&mut definitions), None, &mut values)?;
         if rows == 0 {
             return Ok(());
         }
-        if read != rows {
-            return Err(ParquetError::General(
-                "it holds NULL, which the contract forbids".into(),
-            ));
-        }
-        take(&values);
+        take(rows, &values)?;
     }
 }

@@ -14,7 +14,7 @@ use dyno_ingest_feeds::{load_into, wspr};
 use dyno_record::Answer;
 use dyno_suite::protocol::Reply;
 
-use crate::ingest::{all_loaded, detail};
+use crate::ingest::{all_loaded, detail, total_bytes};
 use crate::pipeline::at_once;
 use crate::{Params, RigError};
 
@@ -58,10 +58,7 @@ pub(crate) fn load(
             return Err(params.wrong("text", format!("`{other}` is neither fixed nor dictionary")));
         }
     };
-    let mut inputs_bytes = 0;
-    for file in &files {
-        inputs_bytes += file.metadata().map_err(|e| RigError::io(file, e))?.len();
-    }
+    let inputs_bytes = total_bytes(&files)?;
     let folder = scratch.join("server");
     fs::create_dir_all(&folder).map_err(|e| RigError::io(&folder, e))?;
     let server = PrivateServer::start(&folder, Ports::free()?, &Config::default())?;

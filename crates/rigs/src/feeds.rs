@@ -6,11 +6,10 @@ use std::sync::atomic::AtomicBool;
 use dyno_ingest::load::{Input, Options, Progress};
 use dyno_ingest_feeds::calendar::Day;
 use dyno_ingest_feeds::generate::{self, Making};
-use dyno_ingest_feeds::{FEEDS, Feed, RowFormat};
-use dyno_record::Answer;
+use dyno_ingest_feeds::{FEEDS, Feed, RowFormat, named};
 use dyno_suite::protocol::Reply;
 
-use crate::ingest::{TABLE, all_loaded, loaded, total_bytes};
+use crate::ingest::{TABLE, all_loaded, generated, loaded, total_bytes};
 use crate::{Params, RigError, feed_checksum, used};
 
 /// The day of the first archive: of the newest form of each feed's lines.
@@ -29,19 +28,7 @@ pub(crate) fn generate(params: &mut Params<'_>, scratch: &Path) -> Result<Reply,
     };
     let stop = AtomicBool::new(false);
     let made = generate::write(format, &making, scratch, &|_| {}, &stop)?;
-    Ok(Reply {
-        answer: Some(Answer {
-            count: made.rows,
-            checksum: "-".to_string(),
-        }),
-        metrics: [
-            ("bytes-per-row", made.bytes as f64 / made.rows as f64),
-            ("compression", made.bytes as f64 / made.file_bytes as f64),
-        ]
-        .map(|(name, value)| (name.to_string(), value))
-        .into(),
-        ..Reply::default()
-    })
+    Ok(generated(made.rows, made.bytes, made.file_bytes))
 }
 
 /// `feeds-load`: loads `files`, archives of `feed`, with `workers` into a fresh table. The clock
@@ -68,11 +55,13 @@ pub(crate) fn load(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, Rig
 /// The feed that is named, if its archives have lines that become rows of their own kind.
 fn feed(params: &mut Params<'_>) -> Result<(&'static Feed, &'static RowFormat), RigError> {
     let name = params.text("feed")?;
-    let found = FEEDS.iter().find(|feed| feed.name == name);
-    let with_format = found.and_then(|feed| Some((feed, feed.rows.as_ref()?)));
+    let with_format = named(name).and_then(|feed| Some((feed, feed.rows.as_ref()?)));
     with_format.ok_or_else(|| {
         let names = FEEDS.iter().filter(|feed| feed.rows.is_some());
         let names: Vec<&str> = names.map(|feed| feed.name).collect();
-        params.wrong("feed", format!("`{name}` must be one of {}", names.join(", ")))
+        params.wrong(
+            "feed",
+            format!("`{name}` must be one of {}", names.join(", ")),
+        )
     })
 }

@@ -75,17 +75,22 @@ pub(crate) fn generate(params: &mut Params<'_>, scratch: &Path) -> Result<Reply,
             break;
         }
     }
-    Ok(Reply {
+    Ok(generated(made_rows, bytes, file_bytes))
+}
+
+/// The reply about archives of `rows` rows, with `bytes` of text in files of `file_bytes`.
+pub(crate) fn generated(rows: u64, bytes: u64, file_bytes: u64) -> Reply {
+    Reply {
         answer: Some(Answer {
-            count: made_rows,
+            count: rows,
             checksum: "-".to_string(),
         }),
         metrics: BTreeMap::from([
-            ("bytes-per-row".to_string(), bytes as f64 / made_rows as f64),
+            ("bytes-per-row".to_string(), bytes as f64 / rows as f64),
             ("compression".to_string(), bytes as f64 / file_bytes as f64),
         ]),
         ..Reply::default()
-    })
+    }
 }
 
 /// Moves the files of `folder` up into `to`, with the part's number before their names.

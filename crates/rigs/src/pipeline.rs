@@ -13,7 +13,7 @@ use std::time::Instant;
 use dyno_ingest::table::Snapshot;
 use dyno_suite::protocol::Reply;
 
-use crate::ingest::{TABLE, load_into, to_parquet};
+use crate::ingest::{TABLE, load_into, to_parquet, total_bytes};
 use crate::{Params, RigError, table_checksum, used};
 
 /// Programs that unpack, the first that is installed.
@@ -42,9 +42,7 @@ impl Steps {
 
     /// Counts files that lie on the disk until the last step has ended.
     fn keep(&mut self, files: &[PathBuf]) -> Result<(), RigError> {
-        for file in files {
-            self.temporary_bytes += file.metadata().map_err(|e| RigError::io(file, e))?.len();
-        }
+        self.temporary_bytes += total_bytes(files)?;
         Ok(())
     }
 }

@@ -270,7 +270,7 @@ fn a_process_killed_while_it_trains_or_packs_leaves_every_page() {
             .stdout(Stdio::null())
             .spawn()
             .expect("a process");
-        std::thread::sleep(once * kill / 5);
+        thread::sleep(once * kill / 5);
         child.kill().expect("it does not end by itself");
         child.wait().expect("it is dead");
         let store = reopened(file);

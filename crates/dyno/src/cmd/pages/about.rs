@@ -41,6 +41,22 @@ pub enum Front {
     Device(device::Front),
 }
 
+/// What every process that serves a name answers of itself.
+pub fn itself(store_dir: &StoreDir, front: &str) -> Value {
+    json!({
+        "name": store_dir.name(),
+        "front": front,
+        "process": { "pid": std::process::id(), "resident_bytes": resident_bytes() },
+    })
+}
+
+/// Adds the members of one object of an answer to another.
+pub fn extend(all: &mut Value, part: Value) {
+    if let (Value::Object(all), Value::Object(part)) = (all, part) {
+        all.extend(part);
+    }
+}
+
 impl About {
     /// The part of the answer that reads no page, so it is quick even while the store is busy.
     pub fn itself(&self) -> Value {
@@ -48,11 +64,7 @@ impl About {
             Front::Nbd(_) => "nbd",
             Front::Device(front) => front.word(),
         };
-        json!({
-            "name": self.store_dir.name(),
-            "front": front,
-            "process": { "pid": std::process::id(), "resident_bytes": resident_bytes() },
-        })
+        itself(&self.store_dir, front)
     }
 
     /// Connections of an NBD server now; 0 for a device.
@@ -100,15 +112,11 @@ impl About {
                 "background": self.of_background(),
             }),
         ];
-        if let Value::Object(all) = &mut all {
-            for part in parts {
-                if let Value::Object(part) = part {
-                    all.extend(part);
-                }
-            }
-            if let Some(file) = store.file_name() {
-                all.insert("backing".to_string(), of_file(file, &stats));
-            }
+        for part in parts {
+            extend(&mut all, part);
+        }
+        if let Some(file) = store.file_name() {
+            extend(&mut all, json!({ "backing": of_file(file, &stats) }));
         }
         Ok(all)
     }

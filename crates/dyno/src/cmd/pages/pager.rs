@@ -17,7 +17,7 @@ use dyno_suite::Stop;
 use serde_json::{Value, json};
 use tracing::{error, info, warn};
 
-use super::about::resident_bytes;
+use super::about::{self, resident_bytes};
 use super::attach::{HolderKind, start_holder};
 use super::store_dir::StoreDir;
 use super::{control, device, metrics, store};
@@ -88,9 +88,7 @@ pub fn run(args: &PagesPagerArgs, stop: &Stop) -> anyhow::Result<Exit> {
 /// Refuses a name that is in use by a process, or by a device whose daemon is dead.
 fn refuse_others(store_dir: &StoreDir) -> anyhow::Result<()> {
     let name = store_dir.name();
-    if let Some(process) = store_dir.server() {
-        bail!("{name}: process {process} serves it already; take another --name, or end it");
-    }
+    store_dir.refuse_served()?;
     // Its holder would answer a pager just as well, and the pager would let go of the files of the
     // device when it ends.
     let attached = match Client::connect(&store_dir.hold()) {
@@ -243,7 +241,7 @@ fn look_around(about: &About, store_dir: &StoreDir) {
 impl About {
     fn answer(&self, question: &str) -> anyhow::Result<Value> {
         match question {
-            "about" => Ok(self.itself()),
+            "about" => Ok(about::itself(&self.store_dir, FRONT)),
             "status" => self.status(),
             _ => bail!(
                 "{} is a pager of microVMs: there are about and status",
@@ -252,17 +250,9 @@ impl About {
         }
     }
 
-    fn itself(&self) -> Value {
-        json!({
-            "name": self.store_dir.name(),
-            "front": FRONT,
-            "process": { "pid": std::process::id(), "resident_bytes": resident_bytes() },
-        })
-    }
-
     fn status(&self) -> anyhow::Result<Value> {
         let stats = self.pager.snapshot().store().stats()?;
-        let mut all = self.itself();
+        let mut all = about::itself(&self.store_dir, FRONT);
         let machines = self.pager.machines();
         let part = json!({
             "address": format!("unix:{}", self.socket.display()),
@@ -285,9 +275,7 @@ impl About {
             "served": of_figures(&self.pager.figures()),
             "machines": machines.iter().map(of_machine).collect::<Vec<_>>(),
         });
-        if let (Value::Object(all), Value::Object(part)) = (&mut all, part) {
-            all.extend(part);
-        }
+        about::extend(&mut all, part);
         Ok(all)
     }
 }

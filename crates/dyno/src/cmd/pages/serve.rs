@@ -64,9 +64,7 @@ pub fn run(args: &PagesServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
 /// it is the only way to the device's pages.
 fn refuse_others(store_dir: &StoreDir) -> anyhow::Result<()> {
     let name = store_dir.name();
-    if let Some(process) = store_dir.server() {
-        bail!("{name}: process {process} serves it already; take another --name, or end it");
-    }
+    store_dir.refuse_served()?;
     pager::refuse_held(store_dir)?;
     if Client::connect(&store_dir.hold()).is_ok() {
         bail!(

@@ -216,6 +216,15 @@ impl StoreDir {
         }
     }
 
+    /// Refuses a name that a process serves.
+    pub fn refuse_served(&self) -> anyhow::Result<()> {
+        if let Some(process) = self.server() {
+            let name = self.name();
+            bail!("{name}: process {process} serves it already; take another --name, or end it");
+        }
+        Ok(())
+    }
+
     /// Waits until no process serves it.
     pub fn wait_for_end(&self) -> anyhow::Result<()> {
         let file = File::options().read(true).open(self.serving());

@@ -135,7 +135,7 @@ impl Reader for Spots {
             let fields = quoted_fields(text)?;
             self.spot(fields.iter().map(|field| field.as_str()), rows)?;
         } else {
-            let commas = memchr::memchr_iter(b',', text.as_bytes());
+            let commas = memchr::memchr_iter(b',', line);
             let mut start = 0;
             let fields = commas.chain([text.len()]).map(|end| {
                 let field = &text[start..end];

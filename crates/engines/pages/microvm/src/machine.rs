@@ -179,8 +179,8 @@ impl<'a> Serving<'a> {
             (false, None) => LOOK,
         };
         let machine = &self.machine;
-        // Where there is no connection any more, the place is taken by a file that is looked at
-        // anyway.
+        // A machine that was taken over has no connection. The stop is then looked at twice, with
+        // nothing asked of it the second time.
         let (third, of_third) = match &machine.connection {
             Some(connection) => (connection.as_fd(), PollFlags::RDHUP),
             None => (stop, PollFlags::empty()),
