@@ -85,7 +85,8 @@ struct Shared {
     stop: PipeReader,
 }
 
-/// Gets the snapshot that an earlier pager gave a holder; `None` if there is none.
+/// Gets the snapshot that an earlier pager gave a holder; `None` if the holder does
+/// not have one.
 ///
 /// # Errors
 /// When the holder does not answer, or has something else under that name.

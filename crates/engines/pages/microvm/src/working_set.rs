@@ -101,8 +101,8 @@ impl WorkingSet {
         }
     }
 
-    /// Reads the file at `path`; `Ok(None)` if there is none. The error says why the file cannot be
-    /// used.
+    /// Reads the file at `path`; `Ok(None)` if it does not exist. The error says why the file
+    /// cannot be used.
     ///
     /// # Errors
     /// The reason, as a sentence about the file.

@@ -155,7 +155,7 @@ fn a_pager_that_is_killed_leaves_machines_waiting_and_the_next_one_serves_them()
     assert_eq!(scene.held().len(), 5);
     guests[0].kill();
     eventually("its end", || scene.held() == ["m1", "s1", "snapshot"]);
-    // One that ends while there is no pager is forgotten by the next.
+    // One that ends while a pager is not running is forgotten by the next pager.
     pager.kill();
     guests[1].kill();
     let snapshot = held_snapshot(&scene.holder)

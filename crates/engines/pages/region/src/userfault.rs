@@ -149,7 +149,8 @@ impl Userfault {
         self.read(|event| into.extend(fault(event))).map(drop)
     }
 
-    /// Reads events until there are none or one call's buffer is full, and returns how many came.
+    /// Reads the events that wait, at most as many as one call's buffer holds, and returns how many
+    /// came.
     fn read(&self, mut each: impl FnMut(Event)) -> io::Result<usize> {
         let mut messages = [0u8; MESSAGES * event::MESSAGE_BYTES];
         // SAFETY: the buffer is good for its length.

@@ -55,7 +55,7 @@ impl Dictionary {
     /// Finds the dictionary of a memory that is opened again.
     ///
     /// # Errors
-    /// When there is no memory to prepare it.
+    /// When the memory to prepare it cannot be allocated.
     pub fn open(memory: &Memory) -> Result<Self, StoreError> {
         let found = Self::default();
         let Some((len, sum)) = head_of(memory) else {
@@ -72,7 +72,8 @@ impl Dictionary {
         Ok(found)
     }
 
-    /// What decodes pages that were packed with it; `None` if there is none, or it is damaged.
+    /// What decodes pages that were packed with it; `None` if the store has not
+    /// trained one, or it is damaged.
     #[inline(always)]
     pub fn get(&self) -> Option<&dictionary::Dictionary> {
         self.prepared.get()?.as_ref()
@@ -92,7 +93,7 @@ fn head_of(memory: &Memory) -> Option<(usize, u32)> {
 
 impl Store {
     /// Makes `bytes` the dictionary, whose head this is. The caller holds the lock of
-    /// [`Dictionary::tried_pages`], and there is none yet.
+    /// [`Dictionary::tried_pages`], and the store does not have one yet.
     fn keep_dictionary(&self, head: &AtomicU64, bytes: &[u8]) -> Result<(), StoreError> {
         let prepared = dictionary::Dictionary::new(bytes)?;
         // SAFETY: there is room for one, and no head, so that no thread looks at the bytes.
@@ -134,7 +135,7 @@ impl Recompressor<'_> {
     /// many pages are idle.
     ///
     /// # Errors
-    /// When there is no memory. Damaged pages are passed over.
+    /// When memory cannot be allocated. Damaged pages are passed over.
     pub fn train(&mut self, idle: u8) -> Result<bool, StoreError> {
         let store = self.handle.store();
         let Some(head) = store.memory.dictionary_head() else {

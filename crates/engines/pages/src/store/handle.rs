@@ -135,7 +135,7 @@ impl<'a> Handle<'a> {
         // damage is still there for the next reader.
         let touched = unpacked.map_or(word, |found| Entry { age: 0, ..found }.pack());
         self.store.unlock(page, touched, &self.mark);
-        // Where zstd packs what is written, there is no first tier to go back to.
+        // Where zstd packs pages when they are written, that is the form that they go back to.
         if unpacked.is_some_and(Entry::was_wrongly_idle) && self.frames.is_none() {
             self.store.reread.note(page);
         }
