@@ -45,3 +45,4 @@ pub mod parquet_write;
 pub mod text_write;
 
 mod thrift;
+mod vectorised;

@@ -2,6 +2,7 @@
 //! Statistics").
 
 use super::protobuf::{bytes, message, sint, uint};
+use crate::vectorised::{Work, vectorised};
 
 /// Statistics of the values of a column in a stride, a stripe or the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,13 +52,7 @@ impl Range {
         const GROUP: usize = 1024;
         let mut range = Range::EMPTY;
         for group in values.chunks(GROUP) {
-            let (mut least, mut most, mut sum) = (i64::MAX, i64::MIN, 0i64);
-            for &value in group {
-                let value = value.into();
-                least = least.min(value);
-                most = most.max(value);
-                sum = sum.wrapping_add(value);
-            }
+            let (least, most, sum) = vectorised(Extremes(group));
             // The sum above has wrapped if values are so far from 0 that a whole group of them
             // could leave 64 bits; then it is taken once more.
             const SAFE: i64 = i64::MAX / GROUP as i64;
@@ -75,6 +70,26 @@ impl Range {
         self.least = self.least.min(other.least);
         self.most = self.most.max(other.most);
         self.sum += other.sum;
+    }
+}
+
+/// Computes the least of some values, the greatest, and their sum in 64 bits, which may have
+/// wrapped around.
+struct Extremes<'a, T>(&'a [T]);
+
+impl<T: Copy + Into<i64>> Work for Extremes<'_, T> {
+    type Output = (i64, i64, i64);
+
+    #[inline(always)]
+    fn work(self) -> Self::Output {
+        let (mut least, mut most, mut sum) = (i64::MAX, i64::MIN, 0i64);
+        for &value in self.0 {
+            let value = value.into();
+            least = least.min(value);
+            most = most.max(value);
+            sum = sum.wrapping_add(value);
+        }
+        (least, most, sum)
     }
 }
 

@@ -28,6 +28,8 @@ const WEIGHT_OF_TIME: usize = 1;
 pub(super) struct Form {
     pub how: How,
     pub codec: Compression,
+    /// Whether it is known that the codec pays. Until then the next page decides it.
+    pub is_tried: bool,
 }
 
 /// Chooses among `ways` for values without codes. `interner` and `body` are scratch memory.
@@ -52,7 +54,7 @@ pub(super) fn choose(
         if how == How::ByHash {
             // Values of which more than half are distinct do not repeat enough, and their
             // dictionary would soon be too large.
-            if ways.len() > 1 && interner.len() * 2 > sample.len() {
+            if interner.len() * 2 > sample.len() {
                 continue;
             }
             extra = interner.plain().len() / SAMPLES_PER_GROUP;
@@ -60,7 +62,15 @@ pub(super) fn choose(
         }
         let (codec, cost) = choose_codec(plan, &body.bytes, extra, weight, compressor)?;
         if best.is_none_or(|(least, _)| cost < least) {
-            best = Some((cost, Form { how, codec }));
+            let is_tried = true;
+            best = Some((
+                cost,
+                Form {
+                    how,
+                    codec,
+                    is_tried,
+                },
+            ));
         }
     }
     interner.clear();
@@ -68,6 +78,7 @@ pub(super) fn choose(
         Form {
             how: How::Plain,
             codec: plan.compression,
+            is_tried: false,
         },
         |(_, form)| form,
     ))
@@ -94,11 +105,7 @@ fn choose_codec(
     Ok((Compression::None, raw))
 }
 
-/// Chooses the codec for pages like the one in `body`.
-pub(super) fn codec_for(
-    plan: &ColumnPlan,
-    page: &[u8],
-    compressor: &mut Compressor,
-) -> Result<Compression> {
-    Ok(choose_codec(plan, page, 0, WEIGHT, compressor)?.0)
+/// Whether a codec pays that makes so many bytes of a page.
+pub(super) fn pays(compressed: usize, raw: usize) -> bool {
+    compressed * (WEIGHT + WEIGHT_OF_TIME) < raw * WEIGHT
 }

@@ -1,7 +1,7 @@
 //! Encodes one column of the row group that is being written.
 
 use super::by_code;
-use super::choose::{Form, choose, codec_for};
+use super::choose::{Form, choose, pays};
 use super::compress::Compressor;
 use super::encode::{Body, How};
 use super::error::{Error, Result};
@@ -142,18 +142,22 @@ impl ChunkWriter {
                 return self.start_with(How::ByCode);
             }
         }
+        // Nothing is tried where the options request an encoding.
+        match asked {
+            Encoding::Auto => {}
+            Encoding::Plain => return self.start_with(How::Plain),
+            Encoding::Delta => return self.start_with(How::Delta),
+            Encoding::Prefix => return self.start_with(How::Prefix),
+            Encoding::Dictionary => return self.start_with(How::ByHash),
+        }
         // No codes are kept from here on. Those of the caller are still checked, because `flatten`
         // indexes its dictionary by them.
         by_code::check(values, self.plan.field.name)?;
         let values = scratch.flat.flatten(values);
-        let ways: &[How] = match (asked, values) {
-            (Encoding::Plain, _) => &[How::Plain],
-            (Encoding::Delta, _) => &[How::Delta],
-            (Encoding::Prefix, _) => &[How::Prefix],
-            (Encoding::Dictionary, _) => &[How::ByHash],
-            (Encoding::Auto, Flat::Text(_)) if self.plan.plain_text => &[How::Plain, How::ByHash],
-            (Encoding::Auto, Flat::Text(_)) => &[How::Delta, How::Prefix, How::ByHash],
-            (Encoding::Auto, _) => &[How::Delta, How::Plain, How::ByHash],
+        let ways: &[How] = match values {
+            Flat::Text(_) if self.plan.plain_text => &[How::Plain, How::ByHash],
+            Flat::Text(_) => &[How::Delta, How::Prefix, How::ByHash],
+            _ => &[How::Delta, How::Plain, How::ByHash],
         };
         let (interner, body) = (&mut self.interner, &mut scratch.body);
         let form = choose(
@@ -168,12 +172,13 @@ impl ChunkWriter {
         Ok(form)
     }
 
-    /// Chooses to keep the caller's codes. The codec is that of the options until the first page
-    /// has shown whether it pays.
+    /// Chooses without trying anything. The codec is that of the options until the first page has
+    /// shown whether it pays.
     fn start_with(&mut self, how: How) -> Result<Form> {
         let form = Form {
             how,
             codec: self.plan.compression,
+            is_tried: false,
         };
         self.form = Some(form);
         Ok(form)
@@ -188,7 +193,7 @@ impl ChunkWriter {
         for codes in codes.chunks(ROWS_MAX) {
             let extent = self.whole.note(codes, column)?;
             let encoding = scratch.body.pack(codes, self.whole.entries);
-            self.finish_coded_page(encoding, codes.len(), extent, scratch)?;
+            self.finish_page(encoding, codes.len(), extent, scratch)?;
         }
         Ok(())
     }
@@ -201,7 +206,7 @@ impl ChunkWriter {
             let (interner, places) = (&mut self.interner, &mut scratch.body.codes);
             let extent = by_code::intern(values, codes, interner, places);
             let encoding = scratch.body.pack_interned(self.interner.len());
-            self.finish_coded_page(encoding, codes.len(), extent, scratch)?;
+            self.finish_page(encoding, codes.len(), extent, scratch)?;
         }
         self.limit_dictionary(DICTIONARY_BYTES_MAX)
     }
@@ -275,21 +280,16 @@ impl ChunkWriter {
         Ok(())
     }
 
-    /// Finishes a page of codes like [`ChunkWriter::finish_page`]. The first one shows whether a
-    /// codec pays.
-    fn finish_coded_page(
-        &mut self,
-        encoding: i32,
-        rows: usize,
-        extent: Option<Extent>,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        if self.entries.is_empty()
-            && let Some(form) = &mut self.form
+    /// Gives up a codec that was not tried before, if the first page shows that it does not pay.
+    /// One that the options request for this very column is kept.
+    fn decide_codec(&mut self, compressed_bytes: usize, raw_bytes: usize) {
+        if let Some(form) = &mut self.form
+            && !std::mem::replace(&mut form.is_tried, true)
+            && !self.plan.is_asked
+            && !pays(compressed_bytes, raw_bytes)
         {
-            form.codec = codec_for(&self.plan, &scratch.body.bytes, &mut scratch.compressor)?;
+            form.codec = Compression::None;
         }
-        self.finish_page(encoding, rows, extent, scratch)
     }
 
     /// Compresses the page whose body is in `room`, and appends it behind a header.
@@ -301,8 +301,12 @@ impl ChunkWriter {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let body = &scratch.body.bytes;
+        let mut stored = scratch.compressor.compress(self.codec(), body)?;
+        self.decide_codec(stored.len(), body.len());
         let codec = self.codec();
-        let mut stored = scratch.compressor.compress(codec, body)?;
+        if codec == Compression::None {
+            stored = body;
+        }
         // Only version 2 can say of a single page that it is not compressed. In version 1 the codec
         // of the chunk is used, even if the page grows.
         let is_smaller = stored.len() < body.len();

@@ -2,7 +2,7 @@
 
 use super::pack::{CHUNK, pack_wide, pack_words};
 use super::varint;
-use super::vectorised::{Work, vectorised};
+use crate::vectorised::{Work, vectorised};
 
 /// The values of a block and the number of its miniblocks. Every other writer uses these numbers,
 /// and some readers expect them.

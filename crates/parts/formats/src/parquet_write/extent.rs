@@ -1,6 +1,6 @@
 //! Finds the smallest and the largest value of a page or a column chunk.
 
-use super::vectorised::{Work, vectorised};
+use crate::vectorised::{Work, vectorised};
 
 /// The most bytes of text that statistics keep. Longer values are cut to a bound that is not one of
 /// them, so that a column of long text does not fill the footer.

@@ -6,7 +6,7 @@
 
 use super::pack::{CHUNK, pack_bytes, pack_words};
 use super::varint;
-use super::vectorised::{Work, vectorised};
+use crate::vectorised::{Work, vectorised};
 
 /// How many bits codes below `distinct` need. It is 0 for a single code.
 pub fn bits_for(distinct: usize) -> u32 {

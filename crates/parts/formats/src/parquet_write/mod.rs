@@ -40,7 +40,6 @@ mod table;
 mod text;
 mod thrift;
 mod varint;
-mod vectorised;
 mod whole;
 
 pub use column::{Bounds, Column, DELTA_PAGE_ROWS, Dictionary, PAGE_ROWS, TEXT_PAGE_ROWS};

@@ -4,6 +4,8 @@
 //! bytes. They cost some bytes against exact widths and are several times cheaper to write and to
 //! read.
 
+use crate::vectorised::{Work, vectorised};
+
 /// The narrowest of the used widths that holds values of so many bits.
 pub(super) fn width_for(bits: u32) -> u32 {
     match bits {
@@ -34,21 +36,38 @@ pub(super) fn packed_bytes(count: usize, width: u32) -> usize {
 
 /// Appends the low `width` bits of each value; the last byte is filled with zeros.
 pub(super) fn pack(values: &[u64], width: u32, out: &mut Vec<u8>) {
-    match width {
-        1 => bits::<8>(values, out),
-        2 => bits::<4>(values, out),
-        4 => bits::<2>(values, out),
-        8 => bytes::<1>(values, out),
-        16 => bytes::<2>(values, out),
-        24 => bytes::<3>(values, out),
-        32 => bytes::<4>(values, out),
-        40 => bytes::<5>(values, out),
-        48 => bytes::<6>(values, out),
-        56 => bytes::<7>(values, out),
-        _ => bytes::<8>(values, out),
+    vectorised(Pack { values, width, out });
+}
+
+struct Pack<'a> {
+    values: &'a [u64],
+    width: u32,
+    out: &'a mut Vec<u8>,
+}
+
+impl Work for Pack<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn work(self) {
+        let Pack { values, width, out } = self;
+        match width {
+            1 => bits::<8>(values, out),
+            2 => bits::<4>(values, out),
+            4 => bits::<2>(values, out),
+            8 => bytes::<1>(values, out),
+            16 => bytes::<2>(values, out),
+            24 => bytes::<3>(values, out),
+            32 => bytes::<4>(values, out),
+            40 => bytes::<5>(values, out),
+            48 => bytes::<6>(values, out),
+            56 => bytes::<7>(values, out),
+            _ => bytes::<8>(values, out),
+        }
     }
 }
 
+#[inline(always)]
 fn bits<const PER_BYTE: usize>(values: &[u64], out: &mut Vec<u8>) {
     let width = 8 / PER_BYTE;
     let join = |group: &[u64]| {
@@ -70,6 +89,7 @@ fn bits<const PER_BYTE: usize>(values: &[u64], out: &mut Vec<u8>) {
     }
 }
 
+#[inline(always)]
 fn bytes<const BYTES: usize>(values: &[u64], out: &mut Vec<u8>) {
     let begin = out.len();
     out.resize(begin + values.len() * BYTES, 0);

@@ -2,6 +2,7 @@
 
 use super::RUN;
 use super::pack::{pack, packed_bytes, width_code, width_for};
+use crate::vectorised::{Work, vectorised};
 
 const PATCHED_BASE: u8 = 2;
 
@@ -23,10 +24,7 @@ pub(super) fn encode(values: &[i64], coded: &[u64], width: u32, out: &mut Vec<u8
     // A quick look that needs no base: if more values need the upper byte than can be patched, only
     // another base could help, which is rare.
     let limit = 1u64 << (width - 8);
-    let wide = coded
-        .iter()
-        .map(|&value| u64::from(value >= limit))
-        .sum::<u64>();
+    let wide = vectorised(CountFrom { coded, limit });
     if wide > MOST_PATCHES as u64 {
         return false;
     }
@@ -39,6 +37,22 @@ pub(super) fn encode(values: &[i64], coded: &[u64], width: u32, out: &mut Vec<u8
     }
     plan.write(values, out);
     true
+}
+
+/// Counts the values that are not below a limit.
+struct CountFrom<'a> {
+    coded: &'a [u64],
+    limit: u64,
+}
+
+impl Work for CountFrom<'_> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn work(self) -> u64 {
+        let is_wide = |&value: &u64| u64::from(value >= self.limit);
+        self.coded.iter().map(is_wide).sum()
+    }
 }
 
 struct Plan {

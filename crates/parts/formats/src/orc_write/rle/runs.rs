@@ -4,6 +4,7 @@ use super::RUN;
 use super::pack::{pack, packed_bytes, width_code, width_for};
 use super::patched;
 use crate::orc_write::protobuf::{varint, zigzag};
+use crate::vectorised::{Work, vectorised};
 
 const DIRECT: u8 = 1;
 const DELTA: u8 = 3;
@@ -25,14 +26,18 @@ pub(super) fn encode(values: &[i64], signed: bool, out: &mut Vec<u8>) {
     }
     let mut coded = [0; RUN];
     let coded = &mut coded[..values.len()];
-    let bits = to_unsigned(values, signed, coded);
+    let bits = vectorised(ToUnsigned {
+        values,
+        signed,
+        coded,
+    });
     if values.len() < SHORTEST_REPEAT || bits > 62 || looks_random(values) {
         return plain(values, coded, bits, out);
     }
     // The values have at most 61 bits and a sign here, so their differences do not overflow.
     let mut deltas = [0; RUN];
     let deltas = &mut deltas[..values.len() - 1];
-    let steps = Steps::from_values(values, deltas);
+    let steps = vectorised(TakeSteps { values, deltas });
     if steps.least == steps.most {
         return fixed_steps(values, deltas[0], signed, out);
     }
@@ -57,13 +62,28 @@ pub(super) fn encode(values: &[i64], signed: bool, out: &mut Vec<u8>) {
 }
 
 /// Zigzags signed values, and returns how many bits the widest has.
-fn to_unsigned(values: &[i64], signed: bool, coded: &mut [u64]) -> u32 {
-    let mut all = 0;
-    for (coded, &value) in coded.iter_mut().zip(values) {
-        *coded = if signed { zigzag(value) } else { value as u64 };
-        all |= *coded;
+struct ToUnsigned<'a> {
+    values: &'a [i64],
+    signed: bool,
+    coded: &'a mut [u64],
+}
+
+impl Work for ToUnsigned<'_> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn work(self) -> u32 {
+        let mut all = 0;
+        for (coded, &value) in self.coded.iter_mut().zip(self.values) {
+            *coded = if self.signed {
+                zigzag(value)
+            } else {
+                value as u64
+            };
+            all |= *coded;
+        }
+        64 - all.leading_zeros()
     }
-    64 - all.leading_zeros()
 }
 
 /// Whether the first steps go up and down, and hardly any is zero.
@@ -83,14 +103,23 @@ struct Steps {
     changes: usize,
 }
 
-impl Steps {
-    fn from_values(values: &[i64], deltas: &mut [i64]) -> Steps {
+/// Takes the steps between neighbours, one less than there are values.
+struct TakeSteps<'a> {
+    values: &'a [i64],
+    deltas: &'a mut [i64],
+}
+
+impl Work for TakeSteps<'_> {
+    type Output = Steps;
+
+    #[inline(always)]
+    fn work(self) -> Steps {
         let mut steps = Steps {
             least: i64::MAX,
             most: i64::MIN,
             changes: 0,
         };
-        for (delta, pair) in deltas.iter_mut().zip(values.windows(2)) {
+        for (delta, pair) in self.deltas.iter_mut().zip(self.values.windows(2)) {
             *delta = pair[1] - pair[0];
             steps.least = steps.least.min(*delta);
             steps.most = steps.most.max(*delta);
@@ -98,7 +127,9 @@ impl Steps {
         }
         steps
     }
+}
 
+impl Steps {
     fn widest(&self) -> u64 {
         self.least.unsigned_abs().max(self.most.unsigned_abs())
     }

@@ -2,7 +2,7 @@
 //! the processor has. The calls into such code are `unsafe`.
 
 /// A loop over whole columns that is worth vectorising.
-pub(super) trait Work {
+pub(crate) trait Work {
     /// The result of [`Work::work`].
     type Output;
 
@@ -12,7 +12,7 @@ pub(super) trait Work {
 }
 
 /// Runs the loop in the widest registers that the processor has.
-pub(super) fn vectorised<W: Work>(work: W) -> W::Output {
+pub(crate) fn vectorised<W: Work>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f")
