@@ -33,6 +33,16 @@ pub struct LoopDevice {
     path: PathBuf,
 }
 
+/// Which processor completes a request of the device.
+#[derive(Debug, Clone, Copy)]
+enum Completion {
+    /// The one that the reply came on, if it shares a cache with the submitter's: what a new loop
+    /// device does. On a small machine that is the one that is busy with serving.
+    Server,
+    /// The one that the request was submitted on, which takes work from the serving threads.
+    Submitter,
+}
+
 const GET_FREE: u32 = 0x4c82;
 const CONFIGURE: u32 = 0x4c0a;
 const CLEAR: u32 = 0x4c01;
@@ -76,7 +86,9 @@ impl LoopDevice {
             let done =
                 unsafe { libc::ioctl(device.as_raw_fd(), CONFIGURE as _, config.as_mut_ptr()) };
             if done == 0 {
-                return Ok(Self { path });
+                let made = Self { path };
+                made.complete_at(Completion::Submitter);
+                return Ok(made);
             }
             // Between the search and this call another process can take the device. Only that is
             // tried again.
@@ -87,6 +99,19 @@ impl LoopDevice {
             }
         }
         Err(last)
+    }
+
+    /// Chooses where completions run. A device whose setting cannot be written works too, though
+    /// slower.
+    fn complete_at(&self, completion: Completion) {
+        let value = match completion {
+            Completion::Server => "1",
+            Completion::Submitter => "2",
+        };
+        if let Some(name) = self.path.file_name() {
+            let setting = Path::new("/sys/block").join(name).join("queue/rq_affinity");
+            let _ = std::fs::write(setting, value);
+        }
     }
 
     /// A device that was made before, by its path. Whether it exists is not checked.
@@ -113,6 +138,8 @@ impl LoopDevice {
     /// When it was detached already.
     pub fn detach(self) -> Result<(), FuseError> {
         let device = open(&self.path, false).map_err(FuseError::system("open", &self.path))?;
+        // The setting outlives the attachment, and the device's next user expects the usual one.
+        self.complete_at(Completion::Server);
         // SAFETY: the call takes no structure.
         match unsafe { libc::ioctl(device.as_raw_fd(), CLEAR as _, 0) } {
             0 => Ok(()),
