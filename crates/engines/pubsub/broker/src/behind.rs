@@ -94,6 +94,9 @@ impl Reader {
             drop(tail);
             return self.wait_at_end(&partition, waiter);
         }
+        if found.next_offset >= partition.tail.lock().offsets().1 {
+            self.look_at_end(&partition)?;
+        }
         let bytes = found.rows.iter().map(|row| row.body.len()).sum();
         add(&self.counters.read_bytes, bytes);
         if bytes > most_bytes {
@@ -121,6 +124,27 @@ impl Reader {
             next_offset,
             rows: Rest(parts),
         });
+        Ok(())
+    }
+
+    /// Learns how far the log goes, for rows that reach what this broker takes for its end. Others
+    /// may have appended since, and a consumer that is told that the log ends where it reads may
+    /// take what it has for all of it.
+    fn look_at_end(&mut self, partition: &Partition) -> Result<(), Error> {
+        const LOOK_AT: &str = "SELECT first_offset, next_offset FROM pubsub.partitions \
+                               WHERE topic_id = $1 AND partition = $2";
+        let TopicPartition {
+            topic_id,
+            partition: number,
+        } = partition.key;
+        let found = self.link.run(|connection| {
+            let looked = connection.client();
+            let looked = looked.query_opt(LOOK_AT, &[&topic_id, &number]);
+            looked.map_err(Error::statement("look at a partition"))
+        })?;
+        if let Some(row) = found {
+            partition.tail.lock().update_offsets(row.get(0), row.get(1));
+        }
         Ok(())
     }
 

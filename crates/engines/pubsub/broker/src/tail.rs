@@ -154,7 +154,7 @@ impl Tail {
     }
 
     /// Answers a fetch from memory, or keeps it as a waiter. Returns it if the rows are not in
-    /// memory.
+    /// memory, or if there are none and it does not wait for any.
     pub fn fetch(&mut self, waiter: Waiter, now: Instant) -> Option<Waiter> {
         // Records that were deleted stay in memory, and in their tables, until others take their
         // place. A reader of the database that goes on where it was would not notice either.
@@ -167,7 +167,8 @@ impl Tail {
             Found::Rows(rows) if now >= waiter.until || self.enough(&waiter) => {
                 self.answer(&waiter.ack, rows);
             }
-            Found::End if now >= waiter.until => self.answer(&waiter.ack, Vec::new()),
+            // A fetch that does not wait asks how far the log goes, and others may have appended.
+            Found::End if now >= waiter.until => return Some(waiter),
             Found::Rows(_) | Found::End => self.waiters.push(waiter),
         }
         None
@@ -189,8 +190,8 @@ impl Tail {
     pub fn answer_waiters(&mut self, now: Instant) {
         for waiter in std::mem::take(&mut self.waiters) {
             if let Some(lost) = self.fetch(waiter, now) {
-                // What it waited for was dropped meanwhile. After an empty answer the client asks
-                // again, and is served from the database.
+                // Its time is over, or what it waited for was dropped meanwhile. After an empty answer
+                // the client asks again, and is served from the database.
                 self.answer(&lost.ack, Vec::new());
             }
         }

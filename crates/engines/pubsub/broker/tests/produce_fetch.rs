@@ -231,6 +231,32 @@ fn records_appended_without_the_broker_are_found() {
     assert_eq!(values, [b"a", b"b", b"c", b"b"]);
 }
 
+/// The rows of an answer reach the end that the broker knows, and the log goes on behind them: a
+/// consumer that was told the old end would stop there.
+#[test]
+fn an_answer_of_rows_says_how_far_the_log_goes() {
+    let Some(served) = served("broker") else {
+        return;
+    };
+    let topic_id = served.topic("t", 1);
+    let send = |count: i32| {
+        let mut connection = served.connection();
+        let sends = "SELECT pubsub.send('t', 'b'::bytea) FROM generate_series(1, $1)";
+        connection.client().execute(sends, &[&count]).unwrap();
+    };
+    send(100);
+    let broker = served.broker("s", 1);
+    send(60);
+    let client = client(&broker);
+    let fetched = fetch(&client, topic_id, 0, 0, 0).unwrap();
+    assert!(values(&fetched, 0).len() >= 100);
+    assert_eq!(fetched.next_offset, 160);
+    // A consumer that goes on exactly where the broker takes the end to be.
+    send(60);
+    let fetched = fetch(&client, topic_id, 0, 160, 0).unwrap();
+    assert_eq!(values(&fetched, 160).len(), 60);
+}
+
 #[test]
 fn consumers_that_are_behind_read_the_database() {
     let Some(served) = served("broker") else {
