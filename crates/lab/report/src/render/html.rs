@@ -58,13 +58,14 @@ pub(super) fn print_history(page: &impl Serialize) -> Result<String, ReportError
 }
 
 /// A quantity that no line break takes apart: it may break before a bracket and after a comma, and
-/// nowhere inside a number with its unit.
+/// nowhere inside a number with its unit. The reason behind a colon breaks like any other sentence.
 fn whole(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
-    let mut before = ' ';
+    let (mut before, mut is_reason) = (' ', false);
     while let Some(letter) = letters.next() {
-        let may_break = letters.peek() == Some(&'(') || before == ',';
+        is_reason |= before == ':';
+        let may_break = is_reason || before == ',' || letters.peek() == Some(&'(');
         out.push(if letter == ' ' && !may_break {
             '\u{a0}'
         } else {
@@ -105,5 +106,7 @@ mod tests {
     fn a_number_keeps_its_unit_and_its_interval_together() {
         let shown = whole("9.61 M rows/s (n = 1, not judged)").replace('\u{a0}', "_");
         assert_eq!(shown, "9.61_M_rows/s (n_=_1, not_judged)");
+        let shown = whole("161 k (not judged: it scatters)").replace('\u{a0}', "_");
+        assert_eq!(shown, "161_k (not_judged: it scatters)");
     }
 }
