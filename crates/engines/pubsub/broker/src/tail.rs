@@ -190,8 +190,8 @@ impl Tail {
     pub fn answer_waiters(&mut self, now: Instant) {
         for waiter in std::mem::take(&mut self.waiters) {
             if let Some(lost) = self.fetch(waiter, now) {
-                // Its time is over, or what it waited for was dropped meanwhile. After an empty answer
-                // the client asks again, and is served from the database.
+                // Its time is over, or what it waited for was dropped meanwhile. After an empty
+                // answer the client asks again, and is served from the database.
                 self.answer(&lost.ack, Vec::new());
             }
         }
