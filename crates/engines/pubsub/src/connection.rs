@@ -270,6 +270,15 @@ impl Connection {
             .fetch(&mut self.client, key, offset, most_bytes)
     }
 
+    /// The first offset of a partition, and the offset that its next record gets; `None` without
+    /// such a partition.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn ends(&mut self, key: TopicPartition) -> Result<Option<(i64, i64)>> {
+        crate::fetch::ends(&mut self.client, key)
+    }
+
     /// Listens to appends to the partitions of these positions, and to no others.
     pub(crate) fn listen(&mut self, topic_id: i32, positions: &[Position]) -> Result<()> {
         let partitions = positions.iter().map(|at| at.partition).collect();

@@ -391,23 +391,27 @@ const BODY: usize = 7;
 /// The columns that [`stored`] reads before the body.
 const HEAD: &str = "base_offset, count, first_time, last_time, appended_at, flags, crc";
 
+/// The first offset of a partition, and the offset that its next record gets; `None` without such a
+/// partition.
+pub(crate) fn ends(client: &mut Client, key: TopicPartition) -> Result<Option<(i64, i64)>> {
+    let row = client.query_opt(
+        "SELECT first_offset, next_offset FROM pubsub.partitions WHERE topic_id = $1 AND partition = $2",
+        &[&key.topic_id, &key.partition],
+    );
+    let row = row.map_err(failed(key))?;
+    Ok(row.map(|row| (row.get(0), row.get(1))))
+}
+
 /// The first offset of the row that holds an offset, or the offset itself at the end of the log.
 fn row_holding(client: &mut Client, key: TopicPartition, offset: i64) -> Result<i64> {
     let TopicPartition {
         topic_id,
         partition,
     } = key;
-    let ends = client
-        .query_opt(
-            "SELECT first_offset, next_offset FROM pubsub.partitions WHERE topic_id = $1 AND partition = $2",
-            &[&topic_id, &partition],
-        )
-        .map_err(failed(key))?
-        .ok_or_else(|| {
-            let text = format_args!("there is no topic {topic_id} with partition {partition}");
-            Error::new(Code::UnknownTopic, text)
-        })?;
-    let (first, next): (i64, i64) = (ends.get(0), ends.get(1));
+    let (first, next) = ends(client, key)?.ok_or_else(|| {
+        let text = format_args!("there is no topic {topic_id} with partition {partition}");
+        Error::new(Code::UnknownTopic, text)
+    })?;
     if offset < first || offset > next {
         return Err(out_of_range(
             key,

@@ -85,8 +85,7 @@ struct Shared {
     stop: PipeReader,
 }
 
-/// Gets the snapshot that an earlier pager gave a holder; `None` if the holder does
-/// not have one.
+/// Gets the snapshot that an earlier pager gave a holder; `None` if the holder does not have one.
 ///
 /// # Errors
 /// When the holder does not answer, or has something else under that name.

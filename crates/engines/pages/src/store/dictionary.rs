@@ -72,8 +72,8 @@ impl Dictionary {
         Ok(found)
     }
 
-    /// What decodes pages that were packed with it; `None` if the store has not
-    /// trained one, or it is damaged.
+    /// What decodes pages that were packed with it; `None` if the store has not trained one, or it
+    /// is damaged.
     #[inline(always)]
     pub fn get(&self) -> Option<&dictionary::Dictionary> {
         self.prepared.get()?.as_ref()

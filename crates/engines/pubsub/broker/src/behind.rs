@@ -131,19 +131,10 @@ impl Reader {
     /// may have appended since, and a consumer that is told that the log ends where it reads may
     /// take what it has for all of it.
     fn look_at_end(&mut self, partition: &Partition) -> Result<(), Error> {
-        const LOOK_AT: &str = "SELECT first_offset, next_offset FROM pubsub.partitions \
-                               WHERE topic_id = $1 AND partition = $2";
-        let TopicPartition {
-            topic_id,
-            partition: number,
-        } = partition.key;
-        let found = self.link.run(|connection| {
-            let looked = connection.client();
-            let looked = looked.query_opt(LOOK_AT, &[&topic_id, &number]);
-            looked.map_err(Error::statement("look at a partition"))
-        })?;
-        if let Some(row) = found {
-            partition.tail.lock().update_offsets(row.get(0), row.get(1));
+        let ends = self.link.run(|connection| connection.ends(partition.key))?;
+        if let Some((first_offset, next_offset)) = ends {
+            let mut tail = partition.tail.lock();
+            tail.update_offsets(first_offset, next_offset);
         }
         Ok(())
     }

@@ -153,8 +153,8 @@ impl Tail {
         first + whole.sum::<usize>()
     }
 
-    /// Answers a fetch from memory, or keeps it as a waiter. Returns it if the rows are not in
-    /// memory, or if there are none and it does not wait for any.
+    /// Answers a fetch from memory, or keeps it as a waiter. Returns it if the database has to be
+    /// asked: for rows that are not in memory, or for how far the log goes.
     pub fn fetch(&mut self, waiter: Waiter, now: Instant) -> Option<Waiter> {
         // Records that were deleted stay in memory, and in their tables, until others take their
         // place. A reader of the database that goes on where it was would not notice either.

@@ -62,15 +62,12 @@ pub(super) fn choose(
         }
         let (codec, cost) = choose_codec(plan, &body.bytes, extra, weight, compressor)?;
         if best.is_none_or(|(least, _)| cost < least) {
-            let is_tried = true;
-            best = Some((
-                cost,
-                Form {
-                    how,
-                    codec,
-                    is_tried,
-                },
-            ));
+            let form = Form {
+                how,
+                codec,
+                is_tried: true,
+            };
+            best = Some((cost, form));
         }
     }
     interner.clear();
@@ -92,20 +89,36 @@ fn choose_codec(
     weight: usize,
     compressor: &mut Compressor,
 ) -> Result<(Compression, usize)> {
-    let raw = (page.len() + extra) * weight;
+    let raw_bytes = page.len() + extra;
+    let none = (Compression::None, raw_bytes * weight);
     if plan.compression == Compression::None {
-        return Ok((Compression::None, raw));
+        return Ok(none);
     }
-    let compressed = compressor.compress(plan.compression, page)?.len();
-    let compressed = (compressed + extra) * (weight + WEIGHT_OF_TIME);
-    // A codec that the caller chose for this very column is kept, whether it pays or not.
-    if plan.is_asked || compressed < raw {
-        return Ok((plan.compression, compressed));
+    let compressed_bytes = compressor.compress(plan.compression, page)?.len() + extra;
+    if !keeps_codec(plan, compressed_bytes, raw_bytes, weight) {
+        return Ok(none);
     }
-    Ok((Compression::None, raw))
+    let cost = compressed_bytes * (weight + WEIGHT_OF_TIME);
+    Ok((plan.compression, cost))
 }
 
-/// Whether a codec pays that makes so many bytes of a page.
-pub(super) fn pays(compressed: usize, raw: usize) -> bool {
-    compressed * (WEIGHT + WEIGHT_OF_TIME) < raw * WEIGHT
+/// Whether pages are compressed, where the codec makes so many bytes of one. A codec that the
+/// caller chose for this very column is kept, whether it pays or not.
+fn keeps_codec(
+    plan: &ColumnPlan,
+    compressed_bytes: usize,
+    raw_bytes: usize,
+    weight: usize,
+) -> bool {
+    plan.is_asked || compressed_bytes * (weight + WEIGHT_OF_TIME) < raw_bytes * weight
+}
+
+impl Form {
+    /// Gives the codec up if it was not tried before and the first page shows that it does not pay.
+    pub fn decide_codec(&mut self, plan: &ColumnPlan, compressed_bytes: usize, raw_bytes: usize) {
+        let was_tried = std::mem::replace(&mut self.is_tried, true);
+        if !was_tried && !keeps_codec(plan, compressed_bytes, raw_bytes, WEIGHT) {
+            self.codec = Compression::None;
+        }
+    }
 }

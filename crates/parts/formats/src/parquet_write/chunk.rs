@@ -1,7 +1,7 @@
 //! Encodes one column of the row group that is being written.
 
 use super::by_code;
-use super::choose::{Form, choose, pays};
+use super::choose::{Form, choose};
 use super::compress::Compressor;
 use super::encode::{Body, How};
 use super::error::{Error, Result};
@@ -280,18 +280,6 @@ impl ChunkWriter {
         Ok(())
     }
 
-    /// Gives up a codec that was not tried before, if the first page shows that it does not pay.
-    /// One that the options request for this very column is kept.
-    fn decide_codec(&mut self, compressed_bytes: usize, raw_bytes: usize) {
-        if let Some(form) = &mut self.form
-            && !std::mem::replace(&mut form.is_tried, true)
-            && !self.plan.is_asked
-            && !pays(compressed_bytes, raw_bytes)
-        {
-            form.codec = Compression::None;
-        }
-    }
-
     /// Compresses the page whose body is in `room`, and appends it behind a header.
     fn finish_page(
         &mut self,
@@ -302,7 +290,9 @@ impl ChunkWriter {
     ) -> Result<()> {
         let body = &scratch.body.bytes;
         let mut stored = scratch.compressor.compress(self.codec(), body)?;
-        self.decide_codec(stored.len(), body.len());
+        if let Some(form) = &mut self.form {
+            form.decide_codec(&self.plan, stored.len(), body.len());
+        }
         let codec = self.codec();
         if codec == Compression::None {
             stored = body;

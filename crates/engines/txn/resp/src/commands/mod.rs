@@ -188,10 +188,13 @@ static NUMBERS: [u128; COMMANDS.len()] = {
     numbers
 };
 
-/// A name of at most 16 letters as a number that has the place of the name in the alphabet. Each
-/// command is looked for several times on its way, and numbers are compared faster than names.
+/// The longest name that fits into a number.
+const NAME_MAX: usize = size_of::<u128>();
+
+/// A name as a number that has the place of the name in the alphabet. Each command is looked for
+/// several times on its way, and numbers are compared faster than names.
 const fn number(name: &[u8]) -> u128 {
-    let mut lower = [0; 16];
+    let mut lower = [0; NAME_MAX];
     let mut at = 0;
     while at < name.len() {
         lower[at] = name[at].to_ascii_lowercase();
@@ -203,7 +206,7 @@ const fn number(name: &[u8]) -> u128 {
 /// The command with this name, in any case of letters.
 pub fn find(name: &[u8]) -> Option<&'static Command> {
     // A zero in a name would be taken for its end.
-    if name.len() > size_of::<u128>() || name.contains(&0) {
+    if name.len() > NAME_MAX || name.contains(&0) {
         return None;
     }
     let at = NUMBERS.binary_search(&number(name));
