@@ -1,6 +1,9 @@
 //! The arguments of a command in one buffer: a count, and a length before each. It is the form in
 //! which commands wait, travel to the engine and are run, so that they are copied once.
 
+/// Bytes that most commands take beyond their first argument.
+const USUAL_BYTES: usize = 128;
+
 /// Collects the arguments of a command one by one.
 #[derive(Debug, Default)]
 pub struct ArgumentsBuilder {
@@ -12,6 +15,7 @@ impl ArgumentsBuilder {
     /// Appends the next argument, which is copied.
     pub fn push(&mut self, argument: &[u8]) {
         if self.count == 0 {
+            self.bytes.reserve(USUAL_BYTES + argument.len());
             // The place of the count, which is known at the end.
             self.bytes.extend_from_slice(&[0; 4]);
         }
@@ -83,7 +87,13 @@ impl<'a> Reader<'a> {
 
     /// The arguments of the next command.
     pub fn arguments(&mut self) -> Option<Vec<&'a [u8]>> {
-        let count = self.u32()?;
-        (0..count).map(|_| self.bytes()).collect()
+        let count = self.u32()? as usize;
+        // Each has its length before it, so bytes that are no command do not ask for more memory
+        // than a few times their own.
+        let mut list = Vec::with_capacity(count.min(self.0.len() / 4));
+        for _ in 0..count {
+            list.push(self.bytes()?);
+        }
+        Some(list)
     }
 }

@@ -23,6 +23,10 @@ pub const PROCEDURE: &str = "resp";
 const REPLY_BYTES: usize = 1 << 20;
 /// The longest reply to one unit, so that an answer of the engine can always hold it.
 const REPLY_BYTES_MAX: usize = 3 << 20;
+/// Bytes of a head without watched keys.
+const HEAD_BYTES: usize = 32;
+/// Room for the replies to most batches, and for what is behind them.
+const USUAL_REPLY_BYTES: usize = 2 << 10;
 /// Rows that one step of the sweep looks at.
 const SWEEP_ROWS: usize = 512;
 
@@ -110,27 +114,30 @@ pub struct Head {
 
 /// What became of a batch.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct Outcome<'a> {
     /// Units that were run. Those behind them have to be sent again.
     pub units: usize,
     /// What the client watches now.
     pub watched: Vec<Watched>,
     /// The replies, one after the other.
-    pub replies: Vec<u8>,
+    pub replies: &'a [u8],
 }
 
 /// The arguments of the procedure for these units.
-pub fn encode<'a>(head: &Head, units: impl Iterator<Item = &'a Unit>) -> Vec<u8> {
-    let mut out = vec![match head.protocol {
+pub fn encode(head: &Head, units: &[Unit]) -> Vec<u8> {
+    let watched = head.watched.iter().map(|(key, _)| key.len() + 12);
+    let bytes = HEAD_BYTES + watched.sum::<usize>() + units.iter().map(Unit::bytes).sum::<usize>();
+    let mut out = Vec::with_capacity(bytes);
+    out.push(match head.protocol {
         Protocol::Resp2 => 2,
         Protocol::Resp3 => 3,
-    }];
+    });
     out.extend_from_slice(&head.table.0.to_le_bytes());
     out.extend_from_slice(&head.now_ms.to_le_bytes());
     out.extend_from_slice(&head.version.to_le_bytes());
     out.extend_from_slice(&head.partitions.to_le_bytes());
     push_watched(&mut out, &head.watched);
-    units.for_each(|unit| unit.encode(&mut out));
+    units.iter().for_each(|unit| unit.encode(&mut out));
     out
 }
 
@@ -160,13 +167,26 @@ fn read_watched(reader: &mut Reader<'_>) -> Option<Vec<Watched>> {
     each.collect()
 }
 
+/// Appends to the replies what else the procedure returns: what is watched, how many units were
+/// run, and how long the replies are. Behind them, so that the replies need not be moved.
+fn finish(mut replies: Vec<u8>, units: usize, watched: &[Watched]) -> Vec<u8> {
+    let bytes = replies.len() as u32;
+    push_watched(&mut replies, watched);
+    replies.extend_from_slice(&(units as u32).to_le_bytes());
+    replies.extend_from_slice(&bytes.to_le_bytes());
+    replies
+}
+
 /// Decodes what the procedure returned for a batch.
-pub fn decode(returned: &[u8]) -> Option<Outcome> {
-    let mut reader = Reader(returned);
+pub fn decode(returned: &[u8]) -> Option<Outcome<'_>> {
+    let (rest, numbers) = returned.split_last_chunk::<8>()?;
+    let mut numbers = Reader(numbers);
+    let (units, bytes) = (numbers.u32()? as usize, numbers.u32()? as usize);
+    let (replies, watched) = rest.split_at_checked(bytes)?;
     Some(Outcome {
-        units: reader.u32()? as usize,
-        watched: read_watched(&mut reader)?,
-        replies: reader.0.to_vec(),
+        units,
+        watched: read_watched(&mut Reader(watched))?,
+        replies,
     })
 }
 
@@ -196,7 +216,7 @@ pub fn run(transaction: &mut dyn Operations, arguments: &[u8]) -> Result<Vec<u8>
     let units = read_units(&mut reader).ok_or_else(damaged)?;
     let mut batch = Batch {
         keys: Keyspace::new(transaction, table, partitions, now_ms, number),
-        reply: Reply::new(protocol),
+        reply: Reply::with_capacity(protocol, USUAL_REPLY_BYTES),
         watched,
     };
     batch.load(&units)?;
@@ -204,11 +224,8 @@ pub fn run(transaction: &mut dyn Operations, arguments: &[u8]) -> Result<Vec<u8>
         batch.keys.take_touched();
     }
     let done = batch.run(&units)?;
-    let mut returned = (done as u32).to_le_bytes().to_vec();
-    push_watched(&mut returned, &batch.watched);
     batch.keys.write_back()?;
-    returned.extend(batch.reply.finish());
-    Ok(returned)
+    Ok(finish(batch.reply.finish(), done, &batch.watched))
 }
 
 /// A unit whose arguments lie in the bytes of the batch.

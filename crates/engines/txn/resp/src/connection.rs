@@ -191,8 +191,8 @@ impl Connection {
     }
 
     /// Takes the outcome of the batch under way.
-    pub fn finish_batch(&mut self, outcome: Outcome) {
-        self.output.extend(outcome.replies);
+    pub fn finish_batch(&mut self, outcome: Outcome<'_>) {
+        self.output.extend_from_slice(outcome.replies);
         self.watched = outcome.watched;
         let rest = self.batch.split_off(outcome.units.min(self.batch.len()));
         for unit in self.batch.drain(..) {

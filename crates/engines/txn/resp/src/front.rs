@@ -1,7 +1,7 @@
 //! Serves all connections, and waits for none of them. The thread that runs it waits for all of
 //! them and for the engine at once.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::TcpListener;
@@ -66,7 +66,7 @@ pub struct Setup {
 pub struct Front {
     setup: Setup,
     epoll: OwnedFd,
-    connections: HashMap<u64, Connection>,
+    connections: BTreeMap<u64, Connection>,
     watches: Watches,
     next_id: u64,
     /// The first version that no write has.
@@ -98,7 +98,7 @@ impl Front {
         Ok(Self {
             setup,
             epoll,
-            connections: HashMap::new(),
+            connections: BTreeMap::new(),
             watches: Watches::default(),
             next_id: 1,
             // Above those of an earlier run of this server, unless the clock was set back in
@@ -274,11 +274,15 @@ impl Front {
             protocol: connection.protocol,
             watched: connection.watched.clone(),
         };
-        let arguments = batch::encode(&head, connection.batch().iter());
+        let arguments = batch::encode(&head, connection.batch());
         // Each write needs some bytes of arguments, so there are fewer writes than bytes.
         self.next_version += arguments.len() as u64;
-        let home =
-            first_key(connection.batch()).map(|key| Key::new(self.setup.table, row_key(key)));
+        // With one partition there is nothing to choose.
+        let first = match head.partitions {
+            1 => None,
+            _ => first_key(connection.batch()),
+        };
+        let home = first.map(|key| Key::new(self.setup.table, row_key(key)));
         let request = Request::Call {
             procedure: PROCEDURE.to_owned(),
             arguments,
@@ -302,8 +306,10 @@ impl Front {
             return self.watches.settle(id, &[]);
         };
         let damaged = || Error::new(Code::Damaged, "the engine's answer to procedure `resp`");
-        let outcome =
-            answer.and_then(|committed| batch::decode(&committed.returned).ok_or_else(damaged));
+        let outcome = match &answer {
+            Ok(committed) => batch::decode(&committed.returned).ok_or_else(damaged),
+            Err(error) => Err(error.clone()),
+        };
         let figures = &self.setup.facts.figures;
         match outcome {
             Ok(outcome) => {

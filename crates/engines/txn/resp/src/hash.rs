@@ -1,55 +1,86 @@
 //! The value of a hash: fields in the order in which they were first set, as Redis keeps a small
 //! one.
+//!
+//! A hash is kept in the form in which it is stored, so that a read of a row copies bytes once,
+//! whatever the number of fields is. A field is found by walking from the first one on: an index
+//! would have to be built by every command, because the row is all that is stored.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use crate::arguments::{Reader, push_bytes};
 
 /// From this many fields in one command on, they are found by an index that is made for it. A
 /// search field by field would take as many steps as both numbers multiplied.
 const FEW: usize = 8;
-/// Bytes of the two lengths of a field.
-const LENGTHS: usize = 8;
+/// Bytes of a length.
+const LENGTH: usize = 4;
 
 /// The fields of a hash, with a value each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hash {
-    fields: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Bytes of all names and values with their lengths, as they are stored.
-    bytes: usize,
+    /// Field after field: length (u32, little-endian), name, length, value.
+    bytes: Vec<u8>,
+    /// The number of fields.
+    count: usize,
 }
 
 impl Hash {
+    /// The hash that [`Hash::bytes`] returned; `None` for bytes of another form.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Hash> {
+        let (mut reader, mut count) = (Reader(bytes), 0);
+        while !reader.0.is_empty() {
+            reader.bytes()?;
+            reader.bytes()?;
+            count += 1;
+        }
+        let bytes = bytes.to_vec();
+        Some(Hash { bytes, count })
+    }
+
+    /// The content as it is stored.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Appends a field that is not there yet.
-    pub fn append(&mut self, field: Vec<u8>, value: Vec<u8>) {
-        self.bytes += LENGTHS + field.len() + value.len();
-        self.fields.push((field, value));
+    pub fn append(&mut self, field: &[u8], value: &[u8]) {
+        push_bytes(&mut self.bytes, field);
+        push_bytes(&mut self.bytes, value);
+        self.count += 1;
     }
 
     /// The number of fields, as `HLEN` returns it.
     pub fn len(&self) -> usize {
-        self.fields.len()
+        self.count
     }
 
     /// Whether all fields are gone, so that the key goes.
     pub fn is_empty(&self) -> bool {
-        self.fields.is_empty()
-    }
-
-    /// Bytes of the content as it is stored.
-    pub fn bytes(&self) -> usize {
-        self.bytes
+        self.count == 0
     }
 
     /// All fields with their values, in the order in which they were set.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.fields
-            .iter()
-            .map(|(field, value)| (&field[..], &value[..]))
+        let mut reader = Reader(&self.bytes);
+        std::iter::from_fn(move || Some((reader.bytes()?, reader.bytes()?)))
     }
 
     /// The value of a field; `None` if it is not there.
     pub fn get(&self, field: &[u8]) -> Option<&[u8]> {
-        let found = self.fields.iter().find(|(name, _)| name == field);
-        found.map(|(_, value)| &value[..])
+        self.place(field).map(|place| &self.bytes[place])
+    }
+
+    /// Where the value of a field is among the bytes.
+    fn place(&self, field: &[u8]) -> Option<Range<usize>> {
+        let mut reader = Reader(&self.bytes);
+        loop {
+            let (name, value) = (reader.bytes()?, reader.bytes()?);
+            if name == field {
+                let end = self.bytes.len() - reader.0.len();
+                return Some(end - value.len()..end);
+            }
+        }
     }
 
     /// The values of several fields, in the order in which they are named.
@@ -64,69 +95,123 @@ impl Hash {
     /// Sets fields to values, which are given in turn. Returns how many fields are new.
     pub fn set_many(&mut self, pairs: &[&[u8]]) -> usize {
         let before = self.len();
-        let mut index = HashMap::new();
-        if pairs.len() >= 2 * FEW {
-            let names = self.fields.iter().enumerate();
-            index = names.map(|(at, (name, _))| (name.clone(), at)).collect();
+        if pairs.len() < 2 * FEW {
+            for pair in pairs.chunks_exact(2) {
+                self.set(pair[0], pair[1]);
+            }
+            return self.len() - before;
         }
-        for pair in pairs.chunks_exact(2) {
-            let place = match pairs.len() >= 2 * FEW {
-                true => index.get(pair[0]).copied(),
-                false => self.fields.iter().position(|(name, _)| name == pair[0]),
-            };
-            match place {
-                Some(at) => {
-                    let value = &mut self.fields[at].1;
-                    self.bytes = self.bytes - value.len() + pair[1].len();
-                    *value = pair[1].to_vec();
-                }
-                None => {
-                    // A field may be named twice in one command.
-                    index.insert(pair[0].to_vec(), self.len());
-                    self.append(pair[0].to_vec(), pair[1].to_vec());
-                }
+        // A field may be named twice in one command. Its last value counts.
+        let pairs = pairs.chunks_exact(2).map(|pair| (pair[0], pair[1]));
+        let mut new: HashMap<&[u8], &[u8]> = pairs.clone().collect();
+        let mut next = Hash::default();
+        for (field, value) in self.iter() {
+            next.append(field, new.remove(field).unwrap_or(value));
+        }
+        for (field, _) in pairs {
+            if let Some(value) = new.remove(field) {
+                next.append(field, value);
             }
         }
+        *self = next;
         self.len() - before
+    }
+
+    fn set(&mut self, field: &[u8], value: &[u8]) {
+        let Some(place) = self.place(field) else {
+            return self.append(field, value);
+        };
+        if place.len() == value.len() {
+            self.bytes[place].copy_from_slice(value);
+            return;
+        }
+        let mut stored = Vec::with_capacity(LENGTH + value.len());
+        push_bytes(&mut stored, value);
+        self.bytes.splice(place.start - LENGTH..place.end, stored);
     }
 
     /// Removes fields. Returns how many were there.
     pub fn remove_many(&mut self, names: &[&[u8]]) -> usize {
         let names: HashSet<&[u8]> = names.iter().copied().collect();
-        let before = self.len();
-        self.fields.retain(|(name, _)| !names.contains(&name[..]));
-        let bytes = self.iter().map(|(name, value)| name.len() + value.len());
-        self.bytes = bytes.sum::<usize>() + LENGTHS * self.len();
+        let mut kept = Hash::default();
+        for (name, value) in self.iter().filter(|(name, _)| !names.contains(name)) {
+            kept.append(name, value);
+        }
+        let before = std::mem::replace(self, kept).len();
         before - self.len()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    #[test]
-    fn many_fields_are_set_as_few_are() {
-        let names: Vec<String> = (0..40).map(|n| format!("f{}", n % 30)).collect();
-        let pairs: Vec<&[u8]> = names
-            .iter()
-            .flat_map(|name| [name.as_bytes(), name.as_bytes()])
-            .collect();
-        let (mut at_once, mut singly) = (Hash::default(), Hash::default());
-        assert_eq!(at_once.set_many(&pairs), 30);
-        for pair in pairs.chunks(2) {
-            singly.set_many(pair);
+    /// The obvious form of a hash.
+    type Model = Vec<(Vec<u8>, Vec<u8>)>;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Set(Model),
+        Remove(Vec<Vec<u8>>),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let name = || prop::collection::vec(0..3u8, 0..3);
+        let value = prop::collection::vec(any::<u8>(), 0..4);
+        prop_oneof![
+            prop::collection::vec((name(), value), 1..12).prop_map(Step::Set),
+            prop::collection::vec(name(), 1..4).prop_map(Step::Remove),
+        ]
+    }
+
+    fn set(model: &mut Model, field: &[u8], value: &[u8]) {
+        match model.iter_mut().find(|(name, _)| name == field) {
+            Some((_, old)) => *old = value.to_vec(),
+            None => model.push((field.to_vec(), value.to_vec())),
         }
-        assert_eq!(at_once, singly);
-        let wanted: Vec<&[u8]> = pairs[..20].to_vec();
-        assert_eq!(
-            at_once.get_many(&wanted),
-            wanted
-                .iter()
-                .map(|name| at_once.get(name))
-                .collect::<Vec<_>>()
-        );
-        assert_eq!(at_once.remove_many(&wanted), 10);
-        assert_eq!((at_once.len(), at_once.bytes()), (20, 20 * (8 + 6)));
+    }
+
+    proptest! {
+        /// Of one step after the other, with few fields in a command and with many.
+        #[test]
+        fn fields_are_those_of_the_obvious_form(steps in prop::collection::vec(step(), 1..8)) {
+            let (mut hash, mut model) = (Hash::default(), Model::new());
+            for step in steps {
+                let before = model.len();
+                match step {
+                    Step::Set(pairs) => {
+                        pairs.iter().for_each(|(field, value)| set(&mut model, field, value));
+                        let pairs = pairs.iter().flat_map(|(field, value)| [&field[..], value]);
+                        let new = hash.set_many(&pairs.collect::<Vec<_>>());
+                        prop_assert_eq!(new, model.len() - before);
+                    }
+                    Step::Remove(names) => {
+                        model.retain(|(field, _)| !names.contains(field));
+                        let names: Vec<&[u8]> = names.iter().map(|name| &name[..]).collect();
+                        let removed = hash.remove_many(&names);
+                        prop_assert_eq!(removed, before - model.len());
+                    }
+                }
+                let of_model = model.iter().map(|(field, value)| (&field[..], &value[..]));
+                prop_assert_eq!(hash.iter().collect::<Vec<_>>(), of_model.collect::<Vec<_>>());
+                prop_assert_eq!((hash.len(), hash.is_empty()), (model.len(), model.is_empty()));
+                let names: Vec<Vec<u8>> = (0..12).map(|n| vec![n % 3; usize::from(n) / 3]).collect();
+                let names: Vec<&[u8]> = names.iter().map(|name| &name[..]).collect();
+                let singly: Vec<_> = names.iter().map(|name| hash.get(name)).collect();
+                prop_assert_eq!(hash.get_many(&names), singly);
+                prop_assert_eq!(Hash::from_bytes(hash.bytes()), Some(hash.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_of_another_form_are_no_hash() {
+        let mut hash = Hash::default();
+        hash.append(b"field", b"value");
+        for end in 1..hash.bytes().len() {
+            assert_eq!(Hash::from_bytes(&hash.bytes()[..end]), None, "{end} bytes");
+        }
     }
 }

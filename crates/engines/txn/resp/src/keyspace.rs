@@ -5,7 +5,7 @@
 //! rules of the engine ask for this: a transaction that has written may not scan any more, and all
 //! rows of other partitions should be requested in one round.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use dyno_txn_api::limits::OPERATIONS_MAX;
 use dyno_txn_api::{Change, Code, Error, Key, Operations, Result, TableId};
@@ -25,7 +25,8 @@ pub struct Keyspace<'a> {
     pub now_ms: u64,
     /// The version that the next write gets.
     next_version: u64,
-    pub(crate) entries: HashMap<Vec<u8>, Entry>,
+    /// In a tree, because most batches name one key or a few.
+    pub(crate) entries: BTreeMap<Vec<u8>, Entry>,
     /// Keys that were set or removed since the last call of [`Keyspace::take_touched`]; `None` if
     /// nothing is watched.
     touched: Option<Vec<Vec<u8>>>,
@@ -56,7 +57,7 @@ impl<'a> Keyspace<'a> {
             partitions,
             now_ms,
             next_version,
-            entries: HashMap::new(),
+            entries: BTreeMap::new(),
             touched: None,
         }
     }

@@ -1,7 +1,5 @@
 //! Encodes replies in the version of the protocol that a client has chosen.
 
-use std::fmt::Display;
-
 /// The version of the protocol: RESP2 unless the client asked for RESP3 with `HELLO 3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocol {
@@ -27,6 +25,12 @@ impl Reply {
         Self { bytes, protocol }
     }
 
+    /// The same, with room for so many bytes.
+    pub fn with_capacity(protocol: Protocol, bytes: usize) -> Self {
+        let bytes = Vec::with_capacity(bytes);
+        Self { bytes, protocol }
+    }
+
     /// The number of bytes of all replies so far.
     pub fn len(&self) -> usize {
         self.bytes.len()
@@ -49,7 +53,7 @@ impl Reply {
 
     /// A line without line breaks, such as `OK`.
     pub fn simple(&mut self, text: &str) {
-        self.line(b'+', text);
+        self.line(b'+', text.as_bytes());
     }
 
     /// An error. Its first word is its kind, such as `ERR`.
@@ -70,7 +74,7 @@ impl Reply {
 
     /// A signed integer of 64 bits.
     pub fn integer(&mut self, number: i64) {
-        self.line(b':', number);
+        self.line(b':', itoa::Buffer::new().format(number).as_bytes());
     }
 
     /// A count, which is never near the largest integer.
@@ -80,7 +84,7 @@ impl Reply {
 
     /// Bytes of any kind and length, line breaks included.
     pub fn bulk(&mut self, bytes: &[u8]) {
-        self.line(b'$', bytes.len());
+        self.head(b'$', bytes.len());
         self.bytes.extend_from_slice(bytes);
         self.bytes.extend_from_slice(b"\r\n");
     }
@@ -98,7 +102,7 @@ impl Reply {
         match self.protocol {
             Protocol::Resp2 => self.bulk(text.as_bytes()),
             Protocol::Resp3 => {
-                self.line(b'=', text.len() + 4);
+                self.head(b'=', text.len() + 4);
                 self.bytes.extend_from_slice(b"txt:");
                 self.bytes.extend_from_slice(text.as_bytes());
                 self.bytes.extend_from_slice(b"\r\n");
@@ -124,21 +128,25 @@ impl Reply {
 
     /// The head of an array, behind which its elements follow.
     pub fn array(&mut self, elements: usize) {
-        self.line(b'*', elements);
+        self.head(b'*', elements);
     }
 
     /// The head of a map, behind which keys and values follow in turn. RESP2 has an array instead.
     pub fn map(&mut self, entries: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(2 * entries),
-            Protocol::Resp3 => self.line(b'%', entries),
+            Protocol::Resp3 => self.head(b'%', entries),
         }
     }
 
-    fn line(&mut self, kind: u8, content: impl Display) {
-        use std::io::Write;
+    /// The line before something that has a length or a number of elements.
+    fn head(&mut self, kind: u8, number: usize) {
+        self.line(kind, itoa::Buffer::new().format(number).as_bytes());
+    }
+
+    fn line(&mut self, kind: u8, content: &[u8]) {
         self.bytes.push(kind);
-        // Writing to a vector does not fail.
-        let _ = write!(self.bytes, "{content}\r\n");
+        self.bytes.extend_from_slice(content);
+        self.bytes.extend_from_slice(b"\r\n");
     }
 }

@@ -28,7 +28,7 @@
 use dyno_random::mix;
 use dyno_txn_api::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
-use crate::arguments::{Reader, push_bytes};
+use crate::arguments::Reader;
 use crate::hash::Hash;
 
 /// The name of the table.
@@ -107,10 +107,10 @@ impl Row {
     /// The row's value as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let content = match &self.value {
-            Value::Text(text) => text.len(),
+            Value::Text(text) => text,
             Value::Hash(hash) => hash.bytes(),
         };
-        let mut bytes = Vec::with_capacity(HEAD_BYTES + content);
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + content.len());
         let kind = match self.value {
             Value::Text(_) => 0,
             Value::Hash(_) => 1,
@@ -118,15 +118,7 @@ impl Row {
         bytes.extend_from_slice(&[LAYOUT_VERSION, kind]);
         bytes.extend_from_slice(&self.version.to_le_bytes());
         bytes.extend_from_slice(&self.expires_at.unwrap_or(0).to_le_bytes());
-        match &self.value {
-            Value::Text(text) => bytes.extend_from_slice(text),
-            Value::Hash(hash) => {
-                for (field, value) in hash.iter() {
-                    push_bytes(&mut bytes, field);
-                    push_bytes(&mut bytes, value);
-                }
-            }
-        }
+        bytes.extend_from_slice(content);
         bytes
     }
 
@@ -141,7 +133,7 @@ impl Row {
         let expires_at = Some(reader.u64()?).filter(|at| *at > 0);
         let value = match kind {
             0 => Value::Text(reader.0.to_vec()),
-            1 => Value::Hash(hash(reader)?),
+            1 => Value::Hash(Hash::from_bytes(reader.0)?),
             _ => return None,
         };
         Some(Row {
@@ -150,14 +142,6 @@ impl Row {
             version,
         })
     }
-}
-
-fn hash(mut reader: Reader<'_>) -> Option<Hash> {
-    let mut hash = Hash::default();
-    while !reader.0.is_empty() {
-        hash.append(reader.bytes()?.to_vec(), reader.bytes()?.to_vec());
-    }
-    Some(hash)
 }
 
 /// The type and the expiry of a row without its content, for scans.
@@ -180,8 +164,8 @@ mod tests {
     #[test]
     fn rows_are_read_as_they_were_written() {
         let mut hash = Hash::default();
-        hash.append(b"field".to_vec(), b"value".to_vec());
-        hash.append(Vec::new(), vec![0, 255]);
+        hash.append(b"field", b"value");
+        hash.append(b"", &[0, 255]);
         for value in [
             Value::Text(Vec::new()),
             Value::Text(b"a\0b".to_vec()),

@@ -315,8 +315,11 @@ impl Operations for Inline<'_> {
 
     fn get_many(&mut self, keys: &[(TableId, &[u8])]) -> Result<Rows> {
         let keys = keys.iter().map(|&(table, bytes)| KeyRef { table, bytes });
-        self.partition
-            .prefetch_keys(keys.clone().map(|key| (key, Use::Read)));
+        // The misses of one key have none to overlap with.
+        if keys.len() > 1 {
+            self.partition
+                .prefetch_keys(keys.clone().map(|key| (key, Use::Read)));
+        }
         let mut rows = Rows::with_capacity(keys.len());
         let mut complete = true;
         for key in keys {
@@ -347,9 +350,11 @@ impl Operations for Inline<'_> {
     }
 
     fn write_many(&mut self, writes: Vec<(Key, Change)>) -> Result<()> {
-        let keys = writes.iter();
-        let keys = keys.map(|(key, change)| (key.into(), ChangeRef::from(change).to_use()));
-        self.partition.prefetch_keys(keys);
+        if writes.len() > 1 {
+            let keys = writes.iter();
+            let keys = keys.map(|(key, change)| (key.into(), ChangeRef::from(change).to_use()));
+            self.partition.prefetch_keys(keys);
+        }
         for (key, change) in &writes {
             self.check_stopped()?;
             self.write_row(key, change)?;

@@ -54,7 +54,7 @@ fn set_fields(call: &mut Call<'_, '_>) -> Result<usize, Failure> {
     }
     // Checked as if all fields were new, before the hash is taken out. A hash that is almost as
     // large as it may be can be refused a change that would just have fitted.
-    let before = hash(call.keys, key)?.map_or(0, Hash::bytes);
+    let before = hash(call.keys, key)?.map_or(0, |hash| hash.bytes().len());
     let more: usize = pairs.iter().map(|bytes| bytes.len() + 4).sum();
     check_size(before + more)?;
     let (mut hash, expires_at) = take(call.keys, key)?;

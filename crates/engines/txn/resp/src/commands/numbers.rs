@@ -60,7 +60,7 @@ pub fn hincrby(call: &mut Call<'_, '_>) -> Done {
     };
     let new = old.checked_add(by).ok_or(OVERFLOW)?;
     let text = new.to_string();
-    super::check_size(hash.bytes() + field.len() + text.len() + 8)?;
+    super::check_size(hash.bytes().len() + field.len() + text.len() + 8)?;
     let mut hash = hash.clone();
     hash.set_many(&[field, text.as_bytes()]);
     call.keys.put(key, Value::Hash(hash), expires_at)?;
