@@ -88,8 +88,8 @@ impl<'a> Reader<'a> {
     /// The arguments of the next command.
     pub fn arguments(&mut self) -> Option<Vec<&'a [u8]>> {
         let count = self.u32()? as usize;
-        // Each has its length before it, so bytes that are no command do not ask for more memory
-        // than a few times their own.
+        // A damaged count must not ask for more memory than the bytes allow: each argument has a
+        // length of four bytes before it.
         let mut list = Vec::with_capacity(count.min(self.0.len() / 4));
         for _ in 0..count {
             list.push(self.bytes()?);

@@ -23,7 +23,7 @@ pub const PROCEDURE: &str = "resp";
 const REPLY_BYTES: usize = 1 << 20;
 /// The longest reply to one unit, so that an answer of the engine can always hold it.
 const REPLY_BYTES_MAX: usize = 3 << 20;
-/// Bytes of a head without watched keys.
+/// Room for a head, of which most have no watched keys.
 const HEAD_BYTES: usize = 32;
 /// Room for the replies to most batches, and for what is behind them.
 const USUAL_REPLY_BYTES: usize = 2 << 10;
@@ -125,9 +125,8 @@ pub struct Outcome<'a> {
 
 /// The arguments of the procedure for these units.
 pub fn encode(head: &Head, units: &[Unit]) -> Vec<u8> {
-    let watched = head.watched.iter().map(|(key, _)| key.len() + 12);
-    let bytes = HEAD_BYTES + watched.sum::<usize>() + units.iter().map(Unit::bytes).sum::<usize>();
-    let mut out = Vec::with_capacity(bytes);
+    let bytes: usize = units.iter().map(Unit::bytes).sum();
+    let mut out = Vec::with_capacity(HEAD_BYTES + bytes);
     out.push(match head.protocol {
         Protocol::Resp2 => 2,
         Protocol::Resp3 => 3,

@@ -21,8 +21,7 @@ pub struct Reply {
 impl Reply {
     /// A buffer without replies, which encodes the next one in this version.
     pub fn new(protocol: Protocol) -> Self {
-        let bytes = Vec::new();
-        Self { bytes, protocol }
+        Self::with_capacity(protocol, 0)
     }
 
     /// The same, with room for so many bytes.
@@ -74,7 +73,7 @@ impl Reply {
 
     /// A signed integer of 64 bits.
     pub fn integer(&mut self, number: i64) {
-        self.line(b':', itoa::Buffer::new().format(number).as_bytes());
+        self.number(b':', number);
     }
 
     /// A count, which is never near the largest integer.
@@ -84,7 +83,7 @@ impl Reply {
 
     /// Bytes of any kind and length, line breaks included.
     pub fn bulk(&mut self, bytes: &[u8]) {
-        self.head(b'$', bytes.len());
+        self.number(b'$', bytes.len());
         self.bytes.extend_from_slice(bytes);
         self.bytes.extend_from_slice(b"\r\n");
     }
@@ -102,7 +101,7 @@ impl Reply {
         match self.protocol {
             Protocol::Resp2 => self.bulk(text.as_bytes()),
             Protocol::Resp3 => {
-                self.head(b'=', text.len() + 4);
+                self.number(b'=', text.len() + 4);
                 self.bytes.extend_from_slice(b"txt:");
                 self.bytes.extend_from_slice(text.as_bytes());
                 self.bytes.extend_from_slice(b"\r\n");
@@ -128,19 +127,19 @@ impl Reply {
 
     /// The head of an array, behind which its elements follow.
     pub fn array(&mut self, elements: usize) {
-        self.head(b'*', elements);
+        self.number(b'*', elements);
     }
 
     /// The head of a map, behind which keys and values follow in turn. RESP2 has an array instead.
     pub fn map(&mut self, entries: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(2 * entries),
-            Protocol::Resp3 => self.head(b'%', entries),
+            Protocol::Resp3 => self.number(b'%', entries),
         }
     }
 
-    /// The line before something that has a length or a number of elements.
-    fn head(&mut self, kind: u8, number: usize) {
+    /// An integer, or the line before something that has a length or a number of elements.
+    fn number(&mut self, kind: u8, number: impl itoa::Integer) {
         self.line(kind, itoa::Buffer::new().format(number).as_bytes());
     }
 

@@ -106,15 +106,11 @@ impl Row {
 
     /// The row's value as bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let content = match &self.value {
-            Value::Text(text) => text,
-            Value::Hash(hash) => hash.bytes(),
+        let (kind, content) = match &self.value {
+            Value::Text(text) => (0, &text[..]),
+            Value::Hash(hash) => (1, hash.bytes()),
         };
         let mut bytes = Vec::with_capacity(HEAD_BYTES + content.len());
-        let kind = match self.value {
-            Value::Text(_) => 0,
-            Value::Hash(_) => 1,
-        };
         bytes.extend_from_slice(&[LAYOUT_VERSION, kind]);
         bytes.extend_from_slice(&self.version.to_le_bytes());
         bytes.extend_from_slice(&self.expires_at.unwrap_or(0).to_le_bytes());
