@@ -174,18 +174,25 @@ fn is_doubted(report: &Report, case: &str) -> bool {
 
 fn ours_text(figure: &Figure, troubles: usize) -> String {
     let (median, spread) = (quantity(figure.median, &figure.unit), spread_text(figure));
+    let mark = mark(figure);
     match troubles {
-        0 => format!("{median} {spread}"),
-        _ => format!("{median} {spread}, {troubles} failed"),
+        0 => format!("{median} {spread}{mark}"),
+        _ => format!("{median} {spread}, {troubles} failed{mark}"),
     }
+}
+
+/// What is said behind a rate that is not steady, or was not judged.
+fn mark(figure: &Figure) -> String {
+    let unsteady = figure.steady.as_ref().filter(|steady| !steady.is_steady());
+    unsteady.map_or_else(String::new, |steady| format!(" ({})", steady.verdict))
 }
 
 /// The peer with its figure, or why there is no peer.
 fn peer_text(report: &Report, plan: &CasePlan, best: Option<&str>) -> String {
     if let Some(peer) = best {
         let figure = report.figure(&plan.name, peer, &plan.metric);
-        let median = figure.map(|figure| quantity(figure.median, &figure.unit));
-        return format!("{peer} {}", median.unwrap_or_default());
+        let told = figure.map(|figure| quantity(figure.median, &figure.unit) + &mark(figure));
+        return format!("{peer} {}", told.unwrap_or_default());
     }
     let missing: Vec<String> = plan
         .peers()

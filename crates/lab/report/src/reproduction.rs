@@ -134,7 +134,8 @@ fn ratio_claim(
         format!("{} ({range})", ratio_text(ratio.ratio))
     };
     let unusable = |ratio: &Ratio, which: &str| {
-        let judged = ["faster", "slower", "no difference shown"].contains(&ratio.verdict);
+        let judged = ["faster", "slower", "no difference shown"].contains(&ratio.verdict)
+            && !ratio.is_doubted();
         (!judged).then(|| format!("{which}: {}, {}", ratio.verdict, ratio.reason))
     };
     let (agreement, reason) = match &after {

@@ -4,7 +4,7 @@
 
 mod made_up;
 
-use dyno_record::{Load, Outcome, Size, StoredRun, Table, TableKind, TableRow};
+use dyno_record::{Load, Outcome, Size, StoredRun, Table, TableKind, TableRow, Target};
 use dyno_report::{
     Answer, CompareRules, FilledTable, Report, Severity, build_stored, compare, headline,
     nothing_to_compare,
@@ -44,6 +44,19 @@ fn falling(number: usize) -> Vec<f64> {
         .iter()
         .enumerate()
         .map(|(i, rate)| rate * at(i))
+        .collect()
+}
+
+fn rising(number: usize) -> Vec<f64> {
+    falling(number).into_iter().rev().collect()
+}
+
+/// Level, but with so much noise that no change would be seen.
+fn uneven(number: usize) -> Vec<f64> {
+    let level = level(number, 40);
+    level
+        .iter()
+        .map(|rate| 6.1e6 + 80.0 * (rate - 6.1e6))
         .collect()
 }
 
@@ -134,12 +147,58 @@ fn a_rate_that_falls_gets_no_other_verdict() {
 }
 
 #[test]
-fn a_peer_that_falls_is_not_beaten_either() {
-    let report = build_stored(&service("duckdb", falling));
-    let figure = report.figure(CASE, "dyno", "throughput").unwrap();
-    assert_eq!(figure.ratio_to["duckdb"].verdict, "not steady");
-    let own = figure.steady.as_ref().unwrap();
-    assert_eq!(own.verdict, "steady");
+fn a_winner_stands_if_it_is_the_same_whatever_a_rate_does_later() {
+    let verdict = |system: &str, windows: fn(usize) -> Vec<f64>| {
+        let report = build_stored(&service(system, windows));
+        let figure = report.figure(CASE, "dyno", "throughput").unwrap();
+        figure.ratio_to["duckdb"].clone()
+    };
+    // We are faster here. A peer that falls is slower still, and one that rises may overtake us.
+    let falls = verdict("duckdb", falling);
+    assert_eq!(falls.verdict, "faster");
+    assert!(
+        falls
+            .reason
+            .contains(", although duckdb: the rate fell by "),
+        "{}",
+        falls.reason
+    );
+    assert_eq!(verdict("duckdb", rising).verdict, "not steady");
+    assert_eq!(verdict("dyno", rising).verdict, "faster");
+    assert_eq!(verdict("dyno", falling).verdict, "not steady");
+    // A change that windows would have hidden is less than the factor by which we are faster.
+    let hidden = verdict("duckdb", uneven);
+    assert_eq!(hidden.verdict, "faster");
+    assert!(hidden.reason.contains("a change of"), "{}", hidden.reason);
+    assert!(hidden.widest.0 < hidden.low && hidden.widest.1 > hidden.high);
+}
+
+#[test]
+fn a_target_is_judged_where_it_is_the_same_whatever_a_rate_does_later() {
+    let state = |system: &str, windows: fn(usize) -> Vec<f64>, of: &str, at_least: f64| {
+        let mut run = service(system, windows);
+        let case = run.run.plan.cases.iter_mut().find(|c| c.name == CASE);
+        let of = of.to_owned();
+        case.unwrap().target = Some(Target { of, at_least });
+        let report = build_stored(&run);
+        let case = report.cases.iter().find(|c| c.plan.name == CASE).unwrap();
+        let outcome = case.target.as_ref().unwrap();
+        assert_eq!(
+            outcome.reason.is_empty(),
+            outcome.state != "not judged",
+            "{outcome:?}"
+        );
+        outcome.state
+    };
+    // We are 5.3 times as fast as the peer, and at 61% of the limit.
+    assert_eq!(state("dyno", falling, "duckdb", 7.0), "missed");
+    assert_eq!(state("dyno", falling, "duckdb", 4.0), "not judged");
+    assert_eq!(state("dyno", rising, "duckdb", 7.0), "not judged");
+    assert_eq!(state("dyno", rising, "duckdb", 4.0), "met");
+    assert_eq!(state("duckdb", falling, "duckdb", 4.0), "met");
+    assert_eq!(state("duckdb", rising, "duckdb", 4.0), "not judged");
+    assert_eq!(state("dyno", falling, "limit", 0.9), "missed");
+    assert_eq!(state("dyno", falling, "limit", 0.5), "not judged");
 }
 
 #[test]

@@ -286,26 +286,31 @@ impl<'a> Quoted<'a> {
             return Some(format!("its program cannot be built again: {why}"));
         }
         if let Some((peer, ratio)) = self.undecided() {
-            let (verdict, reason) = (ratio.verdict, ratio.reason);
-            return Some(format!("the ratio to {peer} is {verdict}: {reason}"));
+            let state = match ratio.is_doubted() {
+                true => "in doubt",
+                false => ratio.verdict,
+            };
+            return Some(format!("the ratio to {peer} is {state}: {}", ratio.reason));
         }
         let steady = self.figure.steady.as_ref()?;
         let told = || format!("the rate is {}: {}", steady.verdict, steady.reason);
         (!steady.is_steady()).then(told)
     }
 
-    /// The ratio that the claim shows, when it decides nothing. A row and a verdict say themselves
-    /// when a ratio is unstable, and a verdict also that nothing was judged.
+    /// The ratio that the claim shows, when it decides nothing, or its number is in doubt. A row
+    /// and a verdict say so themselves, except that a row does not say why nothing was judged.
     fn undecided(&self) -> Option<(String, Ratio)> {
         let (shown, is_open): (_, fn(&Ratio) -> bool) = match self.binding.show {
             Show::Verdict => return None,
             Show::Row => {
                 let best = best_ratio(self.report, self.plan, self.metric, self.system);
-                // The cells of a row print "unstable" beside the ratio, so only the verdicts that
-                // were never reached ("not steady", "not judged") make a row unfit.
+                // The cells of a row print "unstable" beside the ratio and mark a rate that is not
+                // steady, so only the verdicts that were never reached make a row unfit.
                 (best, |ratio| ratio.verdict.starts_with("not "))
             }
-            _ => (self.against.clone(), Ratio::is_open),
+            _ => (self.against.clone(), |ratio| {
+                ratio.is_doubted() || ratio.is_open()
+            }),
         };
         shown.filter(|(_, ratio)| is_open(ratio))
     }

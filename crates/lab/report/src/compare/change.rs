@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::drift::{band_between, is_unchanged, values};
 use super::{Answer, CompareRules};
-use crate::model::{NOT_JUDGED, OURS, better_of, obstacle};
+use crate::model::{NOT_JUDGED, OURS, better_of, doubt};
 
 /// Beyond this an adjusted p-value names no winner.
 const ALPHA: f64 = 0.05;
@@ -153,8 +153,8 @@ fn change(
     let (verdict, reason) = if same {
         let reason = "so the difference is what the machine did between the runs".to_owned();
         (SAME_PROGRAM, reason)
-    } else if let Some(found) = obstacle(case, sides) {
-        found
+    } else if let Some(found) = doubt(case, sides) {
+        (found.verdict, found.reason)
     } else if band.is_none() {
         let reason = "nothing that did not change ran in both runs, so the drift between them is \
                       not known";

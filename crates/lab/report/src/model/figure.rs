@@ -71,6 +71,9 @@ pub struct Ratio {
     /// The noise band used, as a share: 0.02 is 2%; absent when no control arm ran.
     #[serde(skip)]
     pub band: Option<f64>,
+    /// The interval, with all that the rates of the two may become if they are measured for longer.
+    #[serde(skip)]
+    pub widest: (f64, f64),
 }
 
 impl Ratio {
@@ -79,6 +82,12 @@ impl Ratio {
     pub(crate) fn is_open(&self) -> bool {
         let unstable = dyno_stats::Verdict::Unstable.as_str();
         [NOT_STEADY, NOT_JUDGED, unstable].contains(&self.verdict)
+    }
+
+    /// Whether one of the two rates is not steady, or was not judged, so that the number may become
+    /// another one even where the verdict stands.
+    pub(crate) fn is_doubted(&self) -> bool {
+        self.widest != (self.low, self.high)
     }
 }
 

@@ -41,7 +41,7 @@ pub use roofline::{Roofline, RooflinePoint};
 pub(crate) use samples::{group, value_of};
 pub(crate) use sensed::rows as sensor_rows;
 pub use steady::Steady;
-pub(crate) use steady::{NOT_JUDGED, obstacle};
+pub(crate) use steady::{NOT_JUDGED, doubt};
 pub(crate) use table::{spread_percent, spread_share, spread_text};
 pub use target::TargetOutcome;
 pub(crate) use target::{TITLE as TARGETS_TITLE, summary as targets_summary};

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use dyno_record::{Arm, Better, CasePlan, Outcome, Sample};
-use dyno_stats::{Block, NoiseBand, compare, noise_band};
+use dyno_stats::{Block, Comparison, NoiseBand, Verdict, compare, noise_band};
 
 use super::OURS;
 use super::figure::{Figure, Ratio};
 use super::report::Report;
 use super::samples::{group, value_of};
-use super::steady::obstacle;
+use super::steady::{Doubt, doubt};
 use crate::units::unit_of;
 
 pub(crate) fn better_of(better: Better) -> dyno_stats::Better {
@@ -86,9 +86,16 @@ pub(crate) fn judged(
     let band = band_of(case, samples, metric);
     let better = better_of(unit_of(case, metric).1);
     let seen = compare(&paired(&first, &second), better, band.as_ref()).ok()?;
-    // What stands in the way of a verdict replaces it but keeps the ratio, so that a reader still
-    // sees the numbers.
-    let (verdict, reason) = obstacle(case, sides).unwrap_or((seen.verdict.as_str(), seen.reason));
+    let doubt = doubt(case, sides);
+    // How a rate goes on says nothing of other metrics, whose ratio may then become anything.
+    let is_rate = metric == case.metric && case.better == Better::Higher;
+    let later = match &doubt {
+        None => (1.0, 1.0),
+        Some(doubt) if is_rate => doubt.later,
+        Some(_) => (0.0, f64::INFINITY),
+    };
+    let widest = (seen.interval.low * later.0, seen.interval.high * later.1);
+    let (verdict, reason) = verdict(&seen, doubt, widest);
     Some(Ratio {
         ratio: seen.ratio,
         low: seen.interval.low,
@@ -97,7 +104,27 @@ pub(crate) fn judged(
         reason,
         blocks: seen.n,
         band: band.map(|band| band.share()),
+        widest,
     })
+}
+
+/// The verdict and its reason. A winner stands only if it is the same whatever the rates do later.
+/// Otherwise the doubt replaces the verdict but keeps the ratio, so that a reader still sees the
+/// numbers.
+fn verdict(seen: &Comparison, doubt: Option<Doubt>, widest: (f64, f64)) -> (&'static str, String) {
+    let word = seen.verdict.as_str();
+    let Some(doubt) = doubt else {
+        return (word, seen.reason.clone());
+    };
+    let stands = match seen.verdict {
+        Verdict::Faster => widest.0 > 1.0,
+        Verdict::Slower => widest.1 < 1.0,
+        _ => false,
+    };
+    match stands {
+        true => (word, format!("{}, although {}", seen.reason, doubt.reason)),
+        false => (doubt.verdict, doubt.reason),
+    }
 }
 
 /// The ratio of `system` to the peer that comes out best against it, with the peer's name.

@@ -1,6 +1,6 @@
 //! Whether the rate of a service stayed level while it was measured, told from the windows of its
-//! samples. A rate that changes as it runs is a plot and not a number, so nothing is concluded from
-//! it, and nothing from a rate that was measured for too short a time to tell.
+//! samples. A rate that changes as it runs is a plot and not a number, and one that was measured
+//! for too short a time is neither. What is concluded from them must hold whatever they do later.
 
 use dyno_record::{Arm, CasePlan, Load, MEASURED_MIN_S, Outcome, Sample};
 use dyno_stats::{Steadiness, SteadyOptions, Trend, steady_from, trend};
@@ -55,6 +55,19 @@ impl Steady {
 
     pub(crate) fn is_steady(&self) -> bool {
         self.verdict == STEADY
+    }
+
+    /// The least and the most of what the rate may become if it is measured for longer, as shares
+    /// of what was measured. A change that was seen may go on in its direction without an end; one
+    /// that would not have been seen may have happened either way.
+    pub(crate) fn later(&self) -> (f64, f64) {
+        match (self.verdict, self.change, self.resolution) {
+            (STEADY, ..) => (1.0, 1.0),
+            (NOT_STEADY, Some(change), _) if change < 0.0 => (0.0, 1.0),
+            (NOT_STEADY, Some(_), _) => (1.0, f64::INFINITY),
+            (_, _, Some(unseen)) => (1.0 / (1.0 + unseen), 1.0 + unseen),
+            _ => (0.0, f64::INFINITY),
+        }
     }
 }
 
@@ -138,27 +151,63 @@ fn joined(windows: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// What stands in the way of a verdict on two systems of a case, if something does: a rate that is
-/// not steady first, then one that was not judged.
-pub(crate) fn obstacle<'a>(
-    case: &CasePlan,
-    sides: impl IntoIterator<Item = (&'a [Sample], &'a str)>,
-) -> Option<(&'static str, String)> {
-    let found: Vec<(&str, Steady)> = sides
-        .into_iter()
-        .filter_map(|(samples, system)| Some((system, steady_of(case, samples, system)?)))
-        .collect();
+/// What is in doubt of the ratio of two systems of a case.
+pub(crate) struct Doubt {
+    /// `not steady` or `not judged`.
+    pub verdict: &'static str,
+    /// Whose rate it is, and why.
+    pub reason: String,
+    /// The least and the most by which the ratio of the first rate to the second may be multiplied
+    /// if both are measured for longer.
+    pub later: (f64, f64),
+}
+
+/// What is in doubt of the ratio of two systems, if something is. It is named after a rate that is
+/// not steady, or else after one that was not judged.
+pub(crate) fn doubt(case: &CasePlan, sides: [(&[Sample], &str); 2]) -> Option<Doubt> {
+    let found = sides.map(|(samples, system)| (system, steady_of(case, samples, system)));
     // A rate that is known to change says more than one that could not be judged, so it is named
     // even if it is the second system's.
-    [NOT_STEADY, NOT_JUDGED].into_iter().find_map(|verdict| {
-        let (system, steady) = found.iter().find(|(_, steady)| steady.verdict == verdict)?;
+    let (verdict, reason) = [NOT_STEADY, NOT_JUDGED].into_iter().find_map(|verdict| {
+        let mut known = found.iter();
+        let (system, steady) = known.find_map(|(system, steady)| {
+            let steady = steady.as_ref().filter(|steady| steady.verdict == verdict)?;
+            Some((system, steady))
+        })?;
         Some((verdict, format!("{system}: {}", steady.reason)))
+    })?;
+    let [first, second] = found.map(|(_, steady)| steady.map_or((1.0, 1.0), |it| it.later()));
+    let later = (first.0 / second.1, first.1 / second.0);
+    Some(Doubt {
+        verdict,
+        reason,
+        later,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_rate_may_become_follows_from_what_was_seen() {
+        let steady = |verdict, change, resolution| Steady {
+            verdict,
+            change,
+            resolution,
+            ..Steady::not_judged(String::new(), None)
+        };
+        let end = f64::INFINITY;
+        for (verdict, change, resolution, later) in [
+            (STEADY, Some(0.04), Some(0.1), (1.0, 1.0)),
+            (NOT_STEADY, Some(-0.08), Some(0.1), (0.0, 1.0)),
+            (NOT_STEADY, Some(0.08), Some(0.1), (1.0, end)),
+            (NOT_JUDGED, Some(0.01), Some(0.25), (0.8, 1.25)),
+            (NOT_JUDGED, None, None, (0.0, end)),
+        ] {
+            assert_eq!(steady(verdict, change, resolution).later(), later);
+        }
+    }
 
     #[test]
     fn windows_are_joined_evenly() {

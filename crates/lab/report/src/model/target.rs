@@ -1,6 +1,6 @@
 //! Whether a figure reaches what its suite wants of it.
 
-use dyno_record::{CasePlan, Target};
+use dyno_record::{Better, CasePlan, Target};
 use dyno_stats::BLOCKS_MIN;
 use serde::Serialize;
 
@@ -9,6 +9,7 @@ use super::cell::{Cell, FilledTable};
 use super::figure::{Figure, share};
 use super::pairing::{deciding_ratio, ranking_figure};
 use super::report::Report;
+use super::steady::{NOT_JUDGED, Steady};
 use crate::units::{number, ratio_range, ratio_text, share_text};
 
 /// Heading of the table of targets.
@@ -37,8 +38,25 @@ pub struct TargetOutcome {
 struct Reached {
     of: String,
     value: Option<(f64, f64, f64)>,
+    /// The interval, with all that the rates may become if they are measured for longer.
+    widest: (f64, f64),
     /// Why nothing may be concluded, although a share may be known.
     obstacle: Option<String>,
+    /// Why the widest interval is wider than the interval, if it is.
+    doubt: Option<String>,
+}
+
+impl Reached {
+    /// No share, and why.
+    fn nothing(of: &str, reason: &str) -> Reached {
+        Reached {
+            of: of.to_owned(),
+            value: None,
+            widest: (0.0, f64::INFINITY),
+            obstacle: Some(reason.to_owned()),
+            doubt: None,
+        }
+    }
 }
 
 /// Judges the target of a case; `None` when it has none.
@@ -61,20 +79,20 @@ pub(crate) fn outcome_of(report: &Report, case: &CasePlan) -> Option<TargetOutco
     })
 }
 
-/// The whole interval decides: a target inside it is neither met nor missed.
+/// The whole interval decides, with all that the rates may become: a target inside it is neither
+/// met nor missed.
 fn judge(target: &Target, reached: &Reached) -> (&'static str, String) {
-    let Some((_, low, high)) = reached.value else {
-        let reason = reached.obstacle.clone();
-        return ("not judged", reason.unwrap_or_default());
-    };
-    match &reached.obstacle {
-        Some(reason) => ("not judged", reason.clone()),
-        None if low >= target.at_least => ("met", String::new()),
-        None if high < target.at_least => ("missed", String::new()),
-        None => (
-            "not judged",
-            "the interval holds the target, so more blocks are needed".to_owned(),
-        ),
+    if let Some(reason) = &reached.obstacle {
+        return ("not judged", reason.clone());
+    }
+    let within = "the interval holds the target, so more blocks are needed";
+    match reached.widest {
+        (low, _) if low >= target.at_least => ("met", String::new()),
+        (_, high) if high < target.at_least => ("missed", String::new()),
+        _ => {
+            let doubt = reached.doubt.clone();
+            ("not judged", doubt.unwrap_or_else(|| within.to_owned()))
+        }
     }
 }
 
@@ -86,29 +104,25 @@ fn of_peer(report: &Report, case: &CasePlan, system: &str) -> Reached {
         } else {
             system
         };
-        return Reached {
-            of: of.to_owned(),
-            value: None,
-            obstacle: Some("no peer was measured in the same blocks".to_owned()),
-        };
+        return Reached::nothing(of, "no peer was measured in the same blocks");
     };
-    // A target may be judged where no winner is: a ratio of 1.00 meets one of 0.5. What makes the
-    // ratio itself worthless stands in the way of both.
-    let unusable = ratio.blocks < BLOCKS_MIN || ratio.is_open();
+    let told = || format!("{}: {}", ratio.verdict, ratio.reason);
+    // A target may be judged where no winner is: a ratio of 1.00 meets one of 0.5. Too few blocks,
+    // of the systems or of the control arm, stand in the way of both.
+    let few = ratio.blocks < BLOCKS_MIN || ratio.band.is_none();
+    let unusable = few || (ratio.verdict == NOT_JUDGED && !ratio.is_doubted());
     Reached {
         of: peer.to_owned(),
         value: Some((ratio.ratio, ratio.low, ratio.high)),
-        obstacle: unusable.then(|| format!("{}: {}", ratio.verdict, ratio.reason)),
+        widest: ratio.widest,
+        obstacle: unusable.then(told),
+        doubt: ratio.is_doubted().then(told),
     }
 }
 
 fn of_limit(report: &Report, case: &CasePlan) -> Reached {
     let of = case.limit.clone().unwrap_or_default();
-    let without = |reason: &str| Reached {
-        of: of.clone(),
-        value: None,
-        obstacle: Some(reason.to_owned()),
-    };
+    let without = |reason: &str| Reached::nothing(&of, reason);
     let Some(figure) = ranking_figure(report, &case.name, OURS) else {
         return without("dyno did not end well");
     };
@@ -117,14 +131,17 @@ fn of_limit(report: &Report, case: &CasePlan) -> Reached {
     };
     let few = figure.n < BLOCKS_MIN;
     let unsteady = figure.steady.as_ref().filter(|steady| !steady.is_steady());
-    let obstacle = match unsteady {
-        Some(steady) => Some(steady.text()),
-        None => few.then(|| format!("n = {}, and {BLOCKS_MIN} are needed", figure.n)),
+    let later = match unsteady {
+        None => (1.0, 1.0),
+        Some(steady) if figure.better == Better::Higher => steady.later(),
+        Some(_) => (0.0, f64::INFINITY),
     };
     Reached {
         of,
         value: Some(value),
-        obstacle,
+        widest: (value.1 * later.0, value.2 * later.1),
+        obstacle: few.then(|| format!("n = {}, and {BLOCKS_MIN} are needed", figure.n)),
+        doubt: unsteady.map(Steady::text),
     }
 }
 
@@ -217,8 +234,9 @@ pub(crate) fn table(report: &Report) -> Option<FilledTable> {
             .to_vec(),
         rows,
         notes: vec![
-            "A target is met or missed when the whole interval is on one side of it; otherwise it \
-             is not judged. A share of a peer is turned so that more is better."
+            "A target is met or missed when the whole interval is on one side of it, whatever rates \
+             that are not steady do later; otherwise it is not judged. A share of a peer is turned \
+             so that more is better."
                 .to_owned(),
         ],
     })
