@@ -90,13 +90,14 @@ fn every_sample_of_a_service_lasts_long_enough() {
 const QUICK_MAX_S: f64 = 45.0 * 60.0;
 
 /// Cases that documents quote first, which a quick run must have.
-const HEADLINES: [(&str, &[&str]); 15] = [
+const HEADLINES: [(&str, &[&str]); 16] = [
     ("chain", &["chain-flat-out", "chain-delay"]),
     ("k2", &["transport", "one-shot-latency", "one-core"]),
     ("kafka", &["kafka-produce", "kafka-consume"]),
     ("llm", &["tokens", "first-token", "loading"]),
     ("pages", &["compress-elf-text", "store-read", "space"]),
     ("pages-device", &["device-p3", "device-p4"]),
+    ("pages-pager", &["restore-first", "clones"]),
     ("pubsub", &["flow-direct", "flow-broker", "queue"]),
     ("resp", &["resp-incr", "resp-set-pipelined"]),
     ("sage", &["make-set-2"]),

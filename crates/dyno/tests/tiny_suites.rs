@@ -250,6 +250,38 @@ fn workloads_of_ycsb_are_measured_over_redis_protocol() {
     assert!(said.contains("a sorted set"), "{said}");
 }
 
+/// Memory of a snapshot comes back whole by our pager, by a plain one and from the page cache.
+#[test]
+fn restores_of_a_snapshot_are_measured_beside_other_ways() {
+    let none = std::collections::BTreeMap::new();
+    if let Some(missing) = dyno_rigs::workload_missing("pages-restore", &none) {
+        println!("skipped: the suite pages-pager: {missing}");
+        return;
+    }
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path();
+    let ran = dyno(home)
+        .args(["run", "pages-pager", "--tiny", "--peers"])
+        .assert();
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    assert_eq!(ran.get_output().status.code(), Some(0), "{said}");
+    let stored = RunDir::open(&only_run(home)).expect("a record");
+    for (case, metric) in [
+        ("restore-first", "restore-time"),
+        ("restore-all-4", "throughput"),
+        ("clones", "bytes"),
+    ] {
+        for system in ["dyno", "plain-pager", "page-cache"] {
+            let mut samples = stored.samples.iter();
+            let done = samples.any(|s| {
+                (s.case == case && s.system == system)
+                    && (s.outcome == Outcome::Done && s.metrics[metric] > 0.0)
+            });
+            assert!(done, "{case}, {system}: {said}");
+        }
+    }
+}
+
 #[test]
 fn a_missing_peer_is_named_with_how_to_install_it() {
     let home = tempfile::tempdir().expect("a directory");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use dyno_ingest_clickhouse::private_server::PrivateServer;
 use serde_json::Value;
 
-use crate::{kafka, pubsub, resp, sage};
+use crate::{kafka, pages, pubsub, resp, sage};
 
 /// How long an endpoint may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(3);
@@ -22,6 +22,7 @@ pub fn workload_missing(workload: &str, params: &BTreeMap<String, Value>) -> Opt
         "kafka-produce" | "kafka-consume" => kafka::missing().or_else(pubsub::server_missing),
         "resp-run" => resp::missing(),
         "pages-device" => device_missing(),
+        "pages-restore" => pages::restore_missing(),
         "sage-train" => sage::missing(),
         "llm-beside" => {
             let endpoint = params.get("endpoint").and_then(Value::as_str)?;

@@ -16,10 +16,12 @@ pub(crate) struct Peer {
 
 /// The version of a program that is used as installed; the record of a run has the real one.
 const AS_INSTALLED: &str = "as-installed";
+/// The version of a peer that is a part of this program.
+const AS_BUILT_IN: &str = "as-built-in";
 /// The version of a peer that is a part of the kernel.
 const AS_IN_KERNEL: &str = "as-in-kernel";
 
-const PEERS: [Peer; 16] = [
+const PEERS: [Peer; 18] = [
     Peer {
         name: "pg-msg-bench",
         version: "8164907",
@@ -97,6 +99,16 @@ const PEERS: [Peer; 16] = [
     },
     Peer {
         name: "tmpfs",
+        version: AS_IN_KERNEL,
+        missing: || None,
+    },
+    Peer {
+        name: pages::PLAIN_PAGER,
+        version: AS_BUILT_IN,
+        missing: || None,
+    },
+    Peer {
+        name: pages::PAGE_CACHE,
         version: AS_IN_KERNEL,
         missing: || None,
     },

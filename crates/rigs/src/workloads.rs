@@ -60,6 +60,7 @@ const WORKLOADS: &[Workload] = &[
     workload("pages-device", pages::device),
     workload("pages-fault", |p, r, _| pages::fault(p, r)),
     workload("pages-space", pages::space),
+    workload("pages-restore", pages::restore),
 ];
 
 /// # Errors

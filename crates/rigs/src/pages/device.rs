@@ -4,16 +4,16 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use dyno_record::Answer;
 use dyno_suite::protocol::{Reply, Request};
 use serde_json::Value;
 
 use super::fio::{self, Target, VERIFYING};
+use super::own::{Server, own};
 use super::passes::SLICE;
 use super::source::{Source, hash_of};
 use super::system::{Worker, aligned};
@@ -44,23 +44,11 @@ impl Drop for Attached {
     }
 }
 
-/// A server that `dyno pages serve` runs.
+/// A device that `dyno pages serve` serves.
 struct Served {
     name: String,
     socket: PathBuf,
-    process: Child,
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let ended = Command::new("kill")
-            .args(["-INT", &self.process.id().to_string()])
-            .status()
-            .and_then(|_| self.process.wait());
-        if let Err(error) = ended {
-            eprintln!("{} stays: {error}", self.name);
-        }
-    }
+    _process: Server,
 }
 
 impl Device {
@@ -142,50 +130,20 @@ fn serve(pages: u64, scratch: &Path) -> Result<Device, PagesError> {
     let socket = scratch.join("nbd");
     let listen = format!("unix:{}", socket.display());
     let [size, limit] = sizes(pages);
-    let mut process = program()?
-        .args(["pages", "serve", "--name", &name, "--nbd", &listen])
-        .args(["--size", &size, "--limit", &limit, "--cpu", "0"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|e| PagesError::system("this program", e))?;
-    let out = process.stdout.take();
-    let served = Served {
+    let process = Server::start(&[
+        "pages", "serve", "--name", &name, "--nbd", &listen, "--size", &size, "--limit", &limit,
+        "--cpu", "0",
+    ])?;
+    Ok(Device::Served(Served {
         name,
         socket,
-        process,
-    };
-    // Until it has printed its address the process may not listen yet, or may have failed. Its
-    // stdout closes when it ends, so a failure ends this wait.
-    let first = out.and_then(|out| BufReader::new(out).lines().next()?.ok());
-    match first {
-        Some(line) if line.starts_with("listening at ") => Ok(Device::Served(served)),
-        other => Err(PagesError::Refused(format!(
-            "dyno pages serve says {other:?}"
-        ))),
-    }
+        _process: process,
+    }))
 }
 
 fn sizes(pages: u64) -> [String; 2] {
     let (size, limit) = (bytes_of(pages), bytes_of(pages) + (32 << 20));
     [format!("{size}B"), format!("{limit}B")]
-}
-
-fn program() -> Result<Command, PagesError> {
-    let program = std::env::current_exe().map_err(|e| PagesError::system("this program", e))?;
-    Ok(Command::new(program))
-}
-
-/// Runs this program with `arguments` and returns its stdout.
-fn own(arguments: &[&str]) -> Result<String, PagesError> {
-    let output = program()?
-        .args(arguments)
-        .output()
-        .map_err(|e| PagesError::system("this program", e))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(PagesError::Refused(said.trim().to_string()))
 }
 
 /// Bytes that the process behind our device has read and written for it so far.

@@ -1,5 +1,5 @@
-//! The page store's workloads: codecs on pages, and the store beside the kernel's zram and a file
-//! system in memory, on the same pages in the same order.
+//! The page store's workloads: codecs on pages, the store beside the kernel's zram and a file
+//! system in memory, on the same pages in the same order, and restores of microVMs.
 
 mod codec;
 mod corpus;
@@ -7,8 +7,11 @@ mod device;
 mod fault;
 mod files;
 mod fio;
+mod own;
 mod passes;
+mod plain_pager;
 mod repetition;
+mod restore;
 mod source;
 mod space;
 mod store;
@@ -26,6 +29,7 @@ pub(crate) use codec::codec;
 pub(crate) use corpus::corpus;
 pub(crate) use device::device;
 pub(crate) use fault::fault;
+pub(crate) use restore::{PAGE_CACHE, PLAIN_PAGER, restore, restore_missing};
 pub(crate) use space::space;
 pub(crate) use store::store;
 pub use zram::missing as zram_missing;
