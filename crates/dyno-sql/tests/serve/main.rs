@@ -8,11 +8,11 @@
 
 mod guard;
 mod http;
-#[path = "../installed/mod.rs"]
+#[path = "../queries/installed.rs"]
 mod installed;
 mod jdbc;
 mod load;
 mod pg;
 mod serving;
-#[path = "../tables/mod.rs"]
+#[path = "../queries/tables.rs"]
 mod tables;
