@@ -2,20 +2,28 @@
 //! memory.
 //!
 //! The runner sees both too, but over the child's whole life, in which reading the files back is
-//! the larger part. This file holds `unsafe` code: two calls of libc.
+//! the larger part. This file holds `unsafe` code: calls of libc.
 
 use std::fs;
+use std::io;
 use std::mem::MaybeUninit;
 
 /// Processor seconds of all threads, in user and kernel mode; 0 if the clock is missing.
 pub(crate) fn cpu_s() -> f64 {
+    clock_s(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0.0)
+}
+
+fn clock_s(clock: libc::clockid_t) -> io::Result<f64> {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: a zeroed timespec is a valid value, and clock_gettime writes only into it.
-    let time = unsafe {
-        libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, time.as_mut_ptr());
-        time.assume_init()
+    let (failed, time) = unsafe {
+        let failed = libc::clock_gettime(clock, time.as_mut_ptr());
+        (failed, time.assume_init())
     };
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    match failed {
+        0 => Ok(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Processor seconds of this process, and of its children that have ended and were waited for.
@@ -23,12 +31,30 @@ pub(crate) fn cpu_with_children_s() -> f64 {
     cpu_s() + children_cpu_s()
 }
 
+/// Processor seconds of another process and all of its threads, also of those that have ended.
+pub(crate) fn cpu_of_s(pid: u32) -> io::Result<f64> {
+    let mut clock = 0;
+    // SAFETY: the call writes one number, into a place of its type.
+    let refused = unsafe { libc::clock_getcpuclockid(pid as libc::pid_t, &mut clock) };
+    if refused != 0 {
+        return Err(io::Error::from_raw_os_error(refused));
+    }
+    clock_s(clock)
+}
+
 /// The kernel's high-water mark of this process's resident memory, in bytes.
 pub(crate) fn peak_bytes() -> Option<f64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
-    let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024.0)
+    let bytes = proc_bytes("/proc/self/status", "VmHWM:").ok()?;
+    Some(bytes as f64)
+}
+
+/// What a file of `/proc` has in kB on the line that begins with `name`, in bytes.
+pub(crate) fn proc_bytes(path: &str, name: &str) -> io::Result<u64> {
+    let text = fs::read_to_string(path)?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    let kib = kib.ok_or_else(|| io::Error::other(format!("it has no {name}")))?;
+    Ok(kib * 1024)
 }
 
 /// Seconds of processor time of the children that have ended and were waited for.

@@ -3,7 +3,7 @@
 //! Firecracker's handshake and touches pages. Our pager is this program's public command.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::hint::black_box;
 use std::io::{BufWriter, Write};
 use std::os::unix::net::UnixStream;
@@ -22,6 +22,7 @@ use super::passes::shuffled;
 use super::plain_pager::{self, Mapped};
 use super::source::{Source, hash_of};
 use super::{PagesError, store};
+use crate::used::{cpu_of_s, proc_bytes};
 use crate::{Params, RigError};
 
 /// A pager that maps the file and copies a page for each fault, within the rig.
@@ -290,16 +291,8 @@ impl Restorer {
         else {
             return Ok(None);
         };
-        let folder = format!("/proc/{}/task", server.pid());
-        let failed = |e| PagesError::system(folder.clone(), e);
-        let mut sum_ns = 0.0;
-        for thread in fs::read_dir(&folder).map_err(failed)? {
-            let path = thread.map_err(failed)?.path().join("schedstat");
-            let text = fs::read_to_string(path).map_err(failed)?;
-            let first = text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok());
-            sum_ns += first.unwrap_or(0.0);
-        }
-        Ok(Some(sum_ns / 1e9))
+        let failed = |e| PagesError::system("the clock of our pager", e);
+        cpu_of_s(server.pid()).map(Some).map_err(failed)
     }
 
     /// Memory of our pager, the packed snapshot included. A plain one has its mapping in this
@@ -415,12 +408,9 @@ fn write(source: &Source, path: &Path) -> Result<(), PagesError> {
 fn memory_bytes(pid: u32) -> Result<u64, PagesError> {
     let field = |file: &str, name: &str| {
         let path = format!("/proc/{pid}/{file}");
-        let text = fs::read_to_string(&path).map_err(|e| PagesError::system(path.clone(), e))?;
-        let line = text.lines().find_map(|line| line.strip_prefix(name));
-        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        kib.ok_or_else(|| PagesError::Wrong(format!("{path} has no {name}")))
+        proc_bytes(&path, name).map_err(|e| PagesError::system(path.clone(), e))
     };
-    Ok((field("smaps_rollup", "Pss:")? + field("status", "VmPTE:")?) * 1024)
+    Ok(field("smaps_rollup", "Pss:")? + field("status", "VmPTE:")?)
 }
 
 fn median(values: &mut [f64]) -> f64 {

@@ -2,7 +2,6 @@
 //! purpose.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use dyno_pages::PAGE_BYTES;
 use dyno_suite::protocol::{Reply, Request};
@@ -11,6 +10,7 @@ use super::passes::{SLICE, Times, shuffled};
 use super::source::Source;
 use super::system::{PageSystem, aligned};
 use super::{PagesError, bytes_of, corpus, store};
+use crate::used::proc_bytes;
 use crate::{Params, RigError};
 
 /// Memory held for `pages` pages of `class`; with `packed`, after all idle pages were packed again;
@@ -97,9 +97,5 @@ fn buffers(churn: u64) -> u64 {
 /// Anonymous memory of this process in bytes.
 fn own_bytes() -> Result<u64, PagesError> {
     let path = "/proc/self/status";
-    let text = fs::read_to_string(path).map_err(|e| PagesError::system(path, e))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    let kib = kib.ok_or_else(|| PagesError::Wrong(format!("{path} has no RssAnon")))?;
-    Ok(kib * 1024)
+    proc_bytes(path, "RssAnon:").map_err(|e| PagesError::system(path, e))
 }
