@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::lint::Severity;
 use crate::model::{
-    CaseReport, Figure, OURS, Report, choice, deciding_ratio, noise_line, spread_text,
+    CaseReport, Figure, OURS, Report, Steady, choice, deciding_ratio, noise_line, spread_text,
     targets_summary,
 };
 use crate::units::{counted, quantity, ratio_range, ratio_text, share_text, verdict_word};
@@ -124,7 +124,7 @@ fn row(report: &Report, plan: &CasePlan) -> HeadlineRow {
     };
     let decided = deciding_ratio(report, &plan.name, OURS);
     let doubted = is_doubted(report, &plan.name);
-    let unsteady = figure.steady.as_ref().filter(|steady| !steady.is_steady());
+    let unsteady = figure.unsteady();
     let verdict = match (&decided, unsteady) {
         (Some((_, ratio)), _) => {
             verdict_word(ratio.verdict, &figure.unit, &figure.metric).to_owned()
@@ -183,8 +183,8 @@ fn ours_text(figure: &Figure, troubles: usize) -> String {
 
 /// What is said behind a rate that is not steady, or was not judged.
 fn mark(figure: &Figure) -> String {
-    let unsteady = figure.steady.as_ref().filter(|steady| !steady.is_steady());
-    unsteady.map_or_else(String::new, |steady| format!(" ({})", steady.verdict))
+    let marked = |steady: &Steady| format!(" ({})", steady.verdict);
+    figure.unsteady().map_or_else(String::new, marked)
 }
 
 /// The peer with its figure, or why there is no peer.

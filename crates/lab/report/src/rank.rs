@@ -279,7 +279,7 @@ fn line(row: &RankedRow) -> String {
     };
     let none = || "–".to_owned();
     let ratio = row.to_baseline.as_ref();
-    let unsteady = figure.steady.as_ref().filter(|steady| !steady.is_steady());
+    let unsteady = figure.unsteady();
     let cells = [
         row.mark.clone(),
         place,

@@ -91,7 +91,7 @@ pub(crate) fn figure_cell(figure: &Figure) -> Cell {
     if figure.n == 1 {
         marks.push("n = 1");
     }
-    if let Some(steady) = figure.steady.as_ref().filter(|steady| !steady.is_steady()) {
+    if let Some(steady) = figure.unsteady() {
         marks.push(steady.verdict);
     }
     let cell = match marks.as_slice() {

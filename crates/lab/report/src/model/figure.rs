@@ -91,6 +91,13 @@ impl Ratio {
     }
 }
 
+impl Figure {
+    /// How its rate went, unless that was level or is not asked.
+    pub(crate) fn unsteady(&self) -> Option<&Steady> {
+        self.steady.as_ref().filter(|steady| !steady.is_steady())
+    }
+}
+
 /// Metric names of a case, the ranking one first.
 pub(crate) fn metrics_of(case: &CasePlan, samples: &[Sample]) -> Vec<String> {
     let mut names: BTreeSet<&str> = samples

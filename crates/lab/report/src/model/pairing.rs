@@ -9,7 +9,7 @@ use super::OURS;
 use super::figure::{Figure, Ratio};
 use super::report::Report;
 use super::samples::{group, value_of};
-use super::steady::{Doubt, doubt};
+use super::steady::{Doubt, doubt, widened};
 use crate::units::unit_of;
 
 pub(crate) fn better_of(better: Better) -> dyno_stats::Better {
@@ -87,14 +87,9 @@ pub(crate) fn judged(
     let better = better_of(unit_of(case, metric).1);
     let seen = compare(&paired(&first, &second), better, band.as_ref()).ok()?;
     let doubt = doubt(case, sides);
-    // How a rate goes on says nothing of other metrics, whose ratio may then become anything.
     let is_rate = metric == case.metric && case.better == Better::Higher;
-    let later = match &doubt {
-        None => (1.0, 1.0),
-        Some(doubt) if is_rate => doubt.later,
-        Some(_) => (0.0, f64::INFINITY),
-    };
-    let widest = (seen.interval.low * later.0, seen.interval.high * later.1);
+    let later = doubt.as_ref().map(|doubt| doubt.later);
+    let widest = widened((seen.interval.low, seen.interval.high), later, is_rate);
     let (verdict, reason) = verdict(&seen, doubt, widest);
     Some(Ratio {
         ratio: seen.ratio,

@@ -151,6 +151,21 @@ fn joined(windows: &[f64]) -> Vec<f64> {
         .collect()
 }
 
+/// An interval, with all that it may become if what it was made of is measured for longer. How a
+/// rate goes on says nothing of other metrics, which may then become anything.
+pub(crate) fn widened(
+    (low, high): (f64, f64),
+    later: Option<(f64, f64)>,
+    is_rate: bool,
+) -> (f64, f64) {
+    let (least, most) = match later {
+        None => (1.0, 1.0),
+        Some(later) if is_rate => later,
+        Some(_) => (0.0, f64::INFINITY),
+    };
+    (low * least, high * most)
+}
+
 /// What is in doubt of the ratio of two systems of a case.
 pub(crate) struct Doubt {
     /// `not steady` or `not judged`.

@@ -339,8 +339,7 @@ fn steady_notes(report: &Report, places: &[(&TableRow, String)]) -> Vec<String> 
     let mut told: Vec<(String, Vec<String>)> = Vec::new();
     for (row, system) in places {
         let figure = ranking_figure(report, &row.case, system);
-        let steady = figure.and_then(|figure| figure.steady.as_ref());
-        let Some(steady) = steady.filter(|steady| !steady.is_steady()) else {
+        let Some(steady) = figure.and_then(Figure::unsteady) else {
             continue;
         };
         let place = format!("{} on {system}", row.case);

@@ -9,7 +9,7 @@ use super::cell::{Cell, FilledTable};
 use super::figure::{Figure, share};
 use super::pairing::{deciding_ratio, ranking_figure};
 use super::report::Report;
-use super::steady::{NOT_JUDGED, Steady};
+use super::steady::{NOT_JUDGED, Steady, widened};
 use crate::units::{number, ratio_range, ratio_text, share_text};
 
 /// Heading of the table of targets.
@@ -130,16 +130,13 @@ fn of_limit(report: &Report, case: &CasePlan) -> Reached {
         return without("the limit was not measured, or the figure has no spread");
     };
     let few = figure.n < BLOCKS_MIN;
-    let unsteady = figure.steady.as_ref().filter(|steady| !steady.is_steady());
-    let later = match unsteady {
-        None => (1.0, 1.0),
-        Some(steady) if figure.better == Better::Higher => steady.later(),
-        Some(_) => (0.0, f64::INFINITY),
-    };
+    let unsteady = figure.unsteady();
+    let later = unsteady.map(Steady::later);
+    let is_rate = figure.better == Better::Higher;
     Reached {
         of,
         value: Some(value),
-        widest: (value.1 * later.0, value.2 * later.1),
+        widest: widened((value.1, value.2), later, is_rate),
         obstacle: few.then(|| format!("n = {}, and {BLOCKS_MIN} are needed", figure.n)),
         doubt: unsteady.map(Steady::text),
     }

@@ -405,7 +405,7 @@ fn result(row: &HeadlineRow) -> String {
 }
 
 fn figure_row(figure: &Figure) -> FigureRow {
-    let unsteady = figure.steady.as_ref().filter(|steady| !steady.is_steady());
+    let unsteady = figure.unsteady();
     let mark = unsteady.map_or(String::new(), |steady| format!(" ({})", steady.text()));
     let median = quantity(figure.median, &figure.unit) + &mark;
     FigureRow {
