@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use assert_cmd::Command;
-use dyno_record::{Outcome, RunDir};
+use dyno_record::{Outcome, RunDir, StoredRun};
 
 /// `dyno` with its caches in a directory of the test.
 fn dyno(home: &Path) -> Command {
@@ -39,6 +39,24 @@ fn only_run(home: &Path) -> PathBuf {
     let mut runs = runs(home);
     assert_eq!(runs.len(), 1, "{runs:?}");
     runs.remove(0)
+}
+
+/// Lets a run end well, and returns its record and what it said.
+fn record_of(home: &Path, mut run: Command) -> (StoredRun, String) {
+    let ran = run.assert();
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    assert_eq!(ran.get_output().status.code(), Some(0), "{said}");
+    (RunDir::open(&only_run(home)).expect("a record"), said)
+}
+
+/// Fails unless a case was measured on a system.
+fn assert_measured((stored, said): &(StoredRun, String), case: &str, system: &str, metric: &str) {
+    let mut samples = stored.samples.iter();
+    let done = samples.any(|s| {
+        (s.case == case && s.system == system)
+            && (s.outcome == Outcome::Done && s.metrics[metric] > 0.0)
+    });
+    assert!(done, "{case}, {system}: {said}");
 }
 
 #[test]
@@ -173,17 +191,12 @@ fn clients_of_kafka_are_measured_against_our_log() {
     fs::set_permissions(home, fs::Permissions::from_mode(0o755)).expect("ours");
     let peers = dyno_suite::peers_root().expect("the jars are below it");
     let data = peers.ancestors().nth(2).expect("dynolab/peers");
-    let ran = dyno(home)
-        .env("XDG_DATA_HOME", data)
-        .args(["run", "kafka", "--tiny"])
-        .assert();
-    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
-    assert_eq!(ran.get_output().status.code(), Some(0), "{said}");
-    let stored = RunDir::open(&only_run(home)).expect("a record");
+    let mut run = dyno(home);
+    run.env("XDG_DATA_HOME", data)
+        .args(["run", "kafka", "--tiny"]);
+    let record = record_of(home, run);
     for case in ["kafka-produce", "kafka-consume"] {
-        let mut samples = stored.samples.iter().filter(|s| s.case == case);
-        let done = samples.any(|s| s.outcome == Outcome::Done && s.metrics["throughput"] > 0.0);
-        assert!(done, "{case}: {said}");
+        assert_measured(&record, case, "dyno", "throughput");
     }
     assert_eq!(scratch_directories(home), Vec::<String>::new());
 }
@@ -198,20 +211,12 @@ fn clients_of_redis_are_measured_against_transactions() {
     }
     let home = tempfile::tempdir().expect("a directory");
     let home = home.path();
-    let ran = dyno(home)
-        .args(["run", "resp", "--tiny", "--peers"])
-        .assert();
-    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
-    assert_eq!(ran.get_output().status.code(), Some(0), "{said}");
-    let stored = RunDir::open(&only_run(home)).expect("a record");
+    let mut run = dyno(home);
+    run.args(["run", "resp", "--tiny", "--peers"]);
+    let record = record_of(home, run);
     for case in ["resp-incr", "resp-set-pipelined", "resp-get"] {
         for system in ["dyno", "redis-always"] {
-            let mut samples = stored.samples.iter();
-            let done = samples.any(|s| {
-                (s.case == case && s.system == system)
-                    && (s.outcome == Outcome::Done && s.metrics["throughput"] > 0.0)
-            });
-            assert!(done, "{case}, {system}: {said}");
+            assert_measured(&record, case, system, "throughput");
         }
     }
 }
@@ -222,25 +227,18 @@ fn clients_of_redis_are_measured_against_transactions() {
 fn workloads_of_ycsb_are_measured_over_redis_protocol() {
     let home = tempfile::tempdir().expect("a directory");
     let home = home.path();
-    let mut args = vec!["run", "ycsb", "--tiny"];
+    let mut run = dyno(home);
+    run.args(["run", "ycsb", "--tiny"]);
     let peers = dyno_rigs::peer_missing("redis-always").is_none();
     match peers {
-        true => args.push("--peers"),
+        true => drop(run.arg("--peers")),
         false => println!("skipped: the peers of the suite ycsb: Redis is not installed"),
     }
-    let ran = dyno(home).args(args).assert();
-    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
-    assert_eq!(ran.get_output().status.code(), Some(0), "{said}");
-    let stored = RunDir::open(&only_run(home)).expect("a record");
+    let record = record_of(home, run);
     for case in ["ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-f"] {
         let systems = [("dyno", true), ("redis-everysec", peers)];
         for (system, _) in systems.into_iter().filter(|(_, runs)| *runs) {
-            let mut samples = stored.samples.iter();
-            let done = samples.any(|s| {
-                (s.case == case && s.system == system)
-                    && (s.outcome == Outcome::Done && s.metrics["throughput"] > 0.0)
-            });
-            assert!(done, "{case}, {system}: {said}");
+            assert_measured(&record, case, system, "throughput");
         }
     }
     let params = r#"{"mix":"e","clients":1,"records":1,"seconds":1}"#;
@@ -260,24 +258,16 @@ fn restores_of_a_snapshot_are_measured_beside_other_ways() {
     }
     let home = tempfile::tempdir().expect("a directory");
     let home = home.path();
-    let ran = dyno(home)
-        .args(["run", "pages-pager", "--tiny", "--peers"])
-        .assert();
-    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
-    assert_eq!(ran.get_output().status.code(), Some(0), "{said}");
-    let stored = RunDir::open(&only_run(home)).expect("a record");
+    let mut run = dyno(home);
+    run.args(["run", "pages-pager", "--tiny", "--peers"]);
+    let record = record_of(home, run);
     for (case, metric) in [
         ("restore-first", "restore-time"),
         ("restore-all-4", "throughput"),
         ("clones", "bytes"),
     ] {
         for system in ["dyno", "plain-pager", "page-cache"] {
-            let mut samples = stored.samples.iter();
-            let done = samples.any(|s| {
-                (s.case == case && s.system == system)
-                    && (s.outcome == Outcome::Done && s.metrics[metric] > 0.0)
-            });
-            assert!(done, "{case}, {system}: {said}");
+            assert_measured(&record, case, system, metric);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::plans::{FILTERS, Random, general, open, refusal, run, sorted, text};
+use crate::plans::{FILTERS, Random, general, open, random_tables, refusal, run, sorted, text};
 use crate::tables::{self, Form, Spot, spot};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::prelude::SessionContext;
@@ -167,13 +167,7 @@ fn query(random: &mut Random) -> String {
 fn both_plans_agree_on_random_queries() {
     let (mut coded_queries, mut queries) = (0, 0);
     for seed in 100..108 {
-        let mut random = Random(seed);
-        let folder = tempfile::tempdir().unwrap();
-        let form = random.form();
-        tables::write(folder.path(), &random.files(), form);
-        let threads = 1 + random.below(3) as usize;
-        let coded = open(folder.path(), threads);
-        let general = general(folder.path(), threads);
+        let (mut random, _folder, threads, [coded, general]) = random_tables(seed);
         for _ in 0..30 {
             let sql = query(&mut random);
             queries += 1;

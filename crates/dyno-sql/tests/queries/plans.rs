@@ -7,8 +7,9 @@ use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::prelude::SessionContext;
 use dyno_sql::session::{self, Limits};
 use dyno_sql::statement;
+use tempfile::TempDir;
 
-use crate::tables::{Form, Spot};
+use crate::tables::{self, Form, Spot};
 
 /// A session that plans as if our operators were not there.
 pub fn general(directory: &Path, threads: usize) -> SessionContext {
@@ -16,6 +17,21 @@ pub fn general(directory: &Path, threads: usize) -> SessionContext {
     run(&context, "SET dyno.coded_aggregate = false");
     run(&context, "SET dyno.coded_select = false");
     context
+}
+
+/// Tables that a seed makes, and sessions on them with so many threads: one with our operators, and
+/// one as if they were not there. The tables are gone when the folder is dropped.
+pub fn random_tables(seed: u64) -> (Random, TempDir, usize, [SessionContext; 2]) {
+    let mut random = Random(seed);
+    let folder = tempfile::tempdir().unwrap();
+    let form = random.form();
+    tables::write(folder.path(), &random.files(), form);
+    let threads = 1 + random.below(3) as usize;
+    let sessions = [
+        open(folder.path(), threads),
+        general(folder.path(), threads),
+    ];
+    (random, folder, threads, sessions)
 }
 
 pub fn run(context: &SessionContext, sql: &str) -> Vec<RecordBatch> {

@@ -1,6 +1,6 @@
 //! Choosing rows by codes gives what the general plan gives, on small tables made at random.
 
-use crate::plans::{FILTERS, Random, general, open, refusal, run, sorted, text};
+use crate::plans::{FILTERS, Random, open, random_tables, refusal, run, sorted, text};
 use crate::tables::{self, Form, Spot, spot};
 use datafusion::prelude::SessionContext;
 
@@ -66,13 +66,7 @@ fn query(random: &mut Random) -> String {
 fn both_plans_agree_on_random_selections() {
     let (mut selected_queries, mut queries) = (0, 0);
     for seed in 300..308 {
-        let mut random = Random(seed);
-        let folder = tempfile::tempdir().unwrap();
-        let form = random.form();
-        tables::write(folder.path(), &random.files(), form);
-        let threads = 1 + random.below(3) as usize;
-        let selected = open(folder.path(), threads);
-        let general = general(folder.path(), threads);
+        let (mut random, _folder, threads, [selected, general]) = random_tables(seed);
         // Small batches end in the middle of a row group.
         if random.below(2) == 0 {
             run(&selected, "SET datafusion.execution.batch_size = 100");
