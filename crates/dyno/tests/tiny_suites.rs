@@ -103,6 +103,12 @@ fn the_seeds_run_tiny_and_can_be_read_again() {
                 );
             }
         }
+        // These suites promise to say how many checkpoints a sample held.
+        if matches!(&*stored.run.plan.suite, "k2" | "tpcc") {
+            let mut samples = stored.samples.iter();
+            let counted = samples.any(|sample| sample.metrics.contains_key("checkpoints"));
+            assert!(counted, "no sample of {} counts them", stored.run.plan.suite);
+        }
         for name in ["report.md", "report.html", "report.xlsx", "report.json"] {
             assert!(run.join(name).metadata().expect(name).len() > 500, "{name}");
         }

@@ -1,11 +1,14 @@
 //! Queues as `status` shows them, and as a worker uses them on the command line.
 
-use std::time::Duration;
+use std::io::Write;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use dyno_pubsub::{Connection, Dsn, Queue, QueueOptions};
 use serde_json::Value;
 
-use crate::served::{Log, has_server, ok, pubsub, with_input};
+use crate::served::{Log, has_server, interrupt, ok, pubsub, with_input};
 
 #[test]
 fn status_counts_what_is_in_queues() {
@@ -126,5 +129,40 @@ fn a_worker_claims_acknowledges_and_gives_back() {
     let (code, _, err) = queue(&["claim", "mails"], "");
     assert_eq!(code, Some(2));
     assert!(err.contains("there is no queue \"mails\""), "{err}");
+    log.stop();
+}
+
+/// `tail -f` into a queue once waited for a thousand lines, and lost those that it had when it was
+/// stopped.
+#[test]
+fn lines_are_sent_as_they_come_and_a_stop_says_how_many() {
+    if !has_server() {
+        return;
+    }
+    let mut log = Log::start();
+    let dsn = Dsn::parse(&log.dsn).unwrap();
+    let mut connection = Connection::open(&dsn).unwrap();
+    Queue::create(&mut connection, "slow", &QueueOptions::default()).unwrap();
+    let mut queue = Queue::open(&dsn, "slow").unwrap();
+    let mut sending = pubsub(&["queue", "send", "slow", "--dsn", &log.dsn])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = sending.stdin.take().unwrap();
+    lines.write_all(b"first\nsec").unwrap();
+    let until = Instant::now() + Duration::from_secs(30);
+    while queue.stats().unwrap().ready == 0 {
+        assert!(Instant::now() < until, "the first line did not come");
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(queue.claim(5, None).unwrap()[0].payload, b"first");
+    interrupt(&sending);
+    let output = sending.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(said.contains("lines after 1 were not sent"), "{said}");
+    drop(lines);
     log.stop();
 }

@@ -11,6 +11,7 @@ use dyno_postgres::postgres::{Row, Statement};
 
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result};
+use crate::record::RECORD_BYTES_MAX;
 
 /// The settings of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,10 +193,20 @@ impl Queue {
     /// Sends messages in one transaction and returns their numbers. They are visible after `delay`.
     ///
     /// # Errors
-    /// Whatever the server says.
+    /// `record-too-large` if a payload has more than [`RECORD_BYTES_MAX`] bytes, or whatever the
+    /// server says.
     pub fn send(&mut self, payloads: &[&[u8]], delay: Duration) -> Result<Vec<i64>> {
         if payloads.is_empty() {
             return Ok(Vec::new());
+        }
+        if let Some(payload) = payloads.iter().find(|it| it.len() > RECORD_BYTES_MAX) {
+            return Err(Error::new(
+                Code::RecordTooLarge,
+                format_args!(
+                    "a payload of {} bytes is larger than the {RECORD_BYTES_MAX} that are allowed",
+                    payload.len()
+                ),
+            ));
         }
         let statement = self.statement(
             "send",
@@ -217,18 +228,16 @@ impl Queue {
     /// letters instead.
     ///
     /// # Errors
-    /// Whatever the server says.
+    /// `bad-argument` for a `visibility` below a millisecond, or whatever the server says.
     pub fn claim(&mut self, most: u32, visibility: Option<Duration>) -> Result<Vec<Claimed>> {
+        let claim_ms = claim_ms(visibility)?;
         let began = self.wait_to_claim();
         let query = "SELECT message_id, claim, attempts, sent_at, payload FROM pubsub.queue_claim_{q}($1, $2)";
         let statement = self.statement("claim", query, &[Type::INT4, Type::INT8])?;
         let rows = self
             .connection
             .client()
-            .query(
-                &statement,
-                &[&most_claimed(most), &visibility.map(milliseconds)],
-            )
+            .query(&statement, &[&most_claimed(most), &claim_ms])
             .map_err(Error::statement(format_args!(
                 "claim from queue {:?}",
                 self.name
@@ -242,13 +251,14 @@ impl Queue {
     /// one to the other waits for one commit instead of two.
     ///
     /// # Errors
-    /// Whatever the server says; then neither was done.
+    /// Those of [`Self::claim`]; then neither was done.
     pub fn acknowledge_and_claim(
         &mut self,
         processed: &[Claimed],
         most: u32,
         visibility: Option<Duration>,
     ) -> Result<Next> {
+        let claim_ms = claim_ms(visibility)?;
         let began = self.wait_to_claim();
         // There is one row at least, with nulls in place of a message.
         let query = "SELECT c.message_id, c.claim, c.attempts, c.sent_at, c.payload, a.late \
@@ -260,15 +270,7 @@ impl Queue {
         let rows = self
             .connection
             .client()
-            .query(
-                &statement,
-                &[
-                    &ids,
-                    &claims,
-                    &most_claimed(most),
-                    &visibility.map(milliseconds),
-                ],
-            )
+            .query(&statement, &[&ids, &claims, &most_claimed(most), &claim_ms])
             .map_err(Error::statement(format_args!(
                 "acknowledge and claim in queue {:?}",
                 self.name
@@ -463,6 +465,17 @@ fn numbers(claimed: &[Claimed]) -> (Vec<i64>, Vec<i64>) {
 /// All claimed payloads come in one answer, so the number of them is bounded whatever is asked for.
 fn most_claimed(most: u32) -> i32 {
     i32::try_from(most.clamp(1, 10_000)).unwrap_or(1)
+}
+
+/// How long a claim lasts; `None` leaves it to the queue. A claim that is over at once would be
+/// acknowledged too late each time, until its message is a dead letter.
+fn claim_ms(visibility: Option<Duration>) -> Result<Option<i64>> {
+    match visibility.map(milliseconds) {
+        Some(0) => Err(Error::bad_argument(
+            "a claim lasts a millisecond at least, or other workers have its messages at once",
+        )),
+        given => Ok(given),
+    }
 }
 
 fn milliseconds(duration: Duration) -> i64 {

@@ -160,6 +160,10 @@ pub struct CasePlan {
 /// concluded from it.
 pub const MEASURED_MIN_S: f64 = 20.0;
 
+/// The value of a sample's fact `generator` where its load generator offered what it should; any
+/// other says why it did not.
+pub const KEPT_SCHEDULE: &str = "kept its schedule";
+
 /// What kind of work a case measures, which decides what its rate must show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -123,7 +123,7 @@ fn row(report: &Report, plan: &CasePlan) -> HeadlineRow {
         };
     };
     let decided = deciding_ratio(report, &plan.name, OURS);
-    let doubted = is_doubted(report, &plan.name);
+    let doubted = is_doubted(report, &plan.name, OURS);
     let unsteady = figure.unsteady();
     let verdict = match (&decided, unsteady) {
         (Some((_, ratio)), _) => {
@@ -144,7 +144,7 @@ fn row(report: &Report, plan: &CasePlan) -> HeadlineRow {
                 let range = ratio_range(ratio.low, ratio.high);
                 format!("{} ({range})", ratio_text(ratio.ratio))
             }),
-            figure.share_of_limit.map_or_else(nothing, share_text),
+            share_and_limit(figure, plan).unwrap_or_else(nothing),
             verdict,
             // Without a peer nothing is chosen, but a rate that is not steady still has to be said
             // where a reader looks for advice.
@@ -158,18 +158,27 @@ fn row(report: &Report, plan: &CasePlan) -> HeadlineRow {
     }
 }
 
-/// Whether the linter calls the figure of ours in a case an error: it must not be quoted without
-/// that.
-fn is_doubted(report: &Report, case: &str) -> bool {
-    let ours = [format!("{case}/{OURS}"), format!("{case} on {OURS}")];
+/// Whether the linter calls the figure of a system in a case an error: it must not be quoted
+/// without that.
+fn is_doubted(report: &Report, case: &str, system: &str) -> bool {
+    let names = [format!("{case}/{system}"), format!("{case} on {system}")];
     let about = |subject: &str| {
-        ours.iter().any(|name| {
+        names.iter().any(|name| {
             let rest = subject.strip_prefix(name.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
     };
     let mut errors = report.findings.iter();
     errors.any(|found| found.severity == Severity::Error && about(&found.subject))
+}
+
+/// A share says little without what it is a share of.
+fn share_and_limit(figure: &Figure, plan: &CasePlan) -> Option<String> {
+    let share = share_text(figure.share_of_limit?);
+    Some(match &plan.limit {
+        Some(limit) => format!("{share} of {limit}"),
+        None => share,
+    })
 }
 
 fn ours_text(figure: &Figure, troubles: usize) -> String {
@@ -192,7 +201,11 @@ fn peer_text(report: &Report, plan: &CasePlan, best: Option<&str>) -> String {
     if let Some(peer) = best {
         let figure = report.figure(&plan.name, peer, &plan.metric);
         let told = figure.map(|figure| quantity(figure.median, &figure.unit) + &mark(figure));
-        return format!("{peer} {}", told.unwrap_or_default());
+        let doubt = match is_doubted(report, &plan.name, peer) {
+            true => " (see findings)",
+            false => "",
+        };
+        return format!("{peer} {}{doubt}", told.unwrap_or_default());
     }
     let missing: Vec<String> = plan
         .peers()
@@ -256,9 +269,12 @@ fn summary(report: &Report) -> String {
             .filter(|(_, count)| *count > 0)
             .map(|(verdict, count)| format!(", {verdict} in {count}"))
             .collect();
+            let cases = match many {
+                1 => "1 case".to_owned(),
+                many => format!("each of {many} cases"),
+            };
             format!(
-                "Against the best peer in each of {}, dyno is {}, {}{}.",
-                counted(many as u64, "case"),
+                "Against the best peer in {cases}, dyno is {}, {}{}.",
                 won("faster"),
                 won("slower"),
                 open.concat()

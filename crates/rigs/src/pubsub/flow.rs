@@ -13,6 +13,7 @@ use std::time::Duration;
 use dyno_measure::{
     Call, Clock, DriveOptions, GeneratorVerdict, LoadOutcome, Schedule, SystemClock, Until, drive,
 };
+use dyno_record::KEPT_SCHEDULE;
 
 use super::FlowError;
 use super::backlog::Backlog;
@@ -352,6 +353,14 @@ impl Flowed {
             (Some(grew), _) => grew,
             (None, GeneratorVerdict::FellBehind(reasons)) => reasons.join("; "),
             (None, _) => "kept up".to_string(),
+        }
+    }
+
+    /// Describes whether the writers began each call when it was due.
+    pub fn generator_kept(&self) -> String {
+        match self.writes.generator() {
+            GeneratorVerdict::FellBehind(reasons) => reasons.join("; "),
+            _ => KEPT_SCHEDULE.to_string(),
         }
     }
 }

@@ -115,6 +115,7 @@ fn reply(params: &FlowParams, request: &Request) -> Result<Reply, RigError> {
     facts.extend(bottleneck.map(|text| ("bottleneck".to_string(), text)));
     if let Some(rate) = params.flow.rate {
         facts.insert("rate".to_string(), flowed.rate_kept(rate));
+        facts.insert("generator".to_string(), flowed.generator_kept());
         if let Some(grew) = flowed.backlog.grew(rate) {
             let refused = QUANTILES.map(|(name, _)| format!("end-to-end-{name}"));
             facts.extend(refused.map(|name| (name, grew.clone())));

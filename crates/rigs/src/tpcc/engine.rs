@@ -138,7 +138,7 @@ impl Engine {
         &*self.db
     }
 
-    /// The engine's counter of this name: `memory_bytes` for rows, `checkpoints_total`.
+    /// The engine's counter of this name: `memory_bytes` for rows, `checkpoints`.
     pub fn stat(&self, name: &str) -> Result<Option<u64>, TpccError> {
         let mut stats = self.db.stats()?.into_iter();
         let found = stats.find(|(known, _)| known == name);

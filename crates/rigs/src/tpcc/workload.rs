@@ -80,7 +80,7 @@ fn reply(params: &TpccParams, request: &Request) -> Result<Reply, TpccError> {
     // there is as wrong as one that loses it later.
     let warmed = whole(measure(db, &tables, &warm_up, &AtomicBool::new(false))?)?;
     let measured = whole(measure(db, &tables, plan, &AtomicBool::new(false))?)?;
-    let checkpoints = engine.stat("checkpoints_total")?;
+    let checkpoints = engine.stat("checkpoints")?;
     Stored::count(db)?.compare(&before, &[&warmed, &measured])?;
     hold("after the run", db, &tables, &population.scale)?;
     let records = records::of_a_transaction(db, &tables, plan)?;

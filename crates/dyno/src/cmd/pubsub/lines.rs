@@ -5,8 +5,12 @@ use std::io::{self, ErrorKind, Read};
 use std::mem;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
+use std::time::Duration;
 
 use dyno_pubsub::record::RECORD_BYTES_MAX;
+
+/// How often a command that waits for a line looks whether it should stop.
+pub const TICK: Duration = Duration::from_millis(50);
 
 const READ_BYTES: usize = 64 << 10;
 /// A line of JSON may be longer than its record: up to six characters for a byte, and room for the

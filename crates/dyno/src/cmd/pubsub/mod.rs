@@ -40,7 +40,7 @@ pub fn run(args: &PubsubArgs, stop: &Stop) -> anyhow::Result<Exit> {
         PubsubCommand::Produce(args) => produce::run(args, stop),
         PubsubCommand::Consume(args) => consume::run(args, stop),
         PubsubCommand::Group(args) => group::run(args),
-        PubsubCommand::Queue(args) => queue::run(args),
+        PubsubCommand::Queue(args) => queue::run(args, stop),
         PubsubCommand::Status(args) => status::run(args),
         PubsubCommand::Bench(args) => bench::run(args, stop),
         PubsubCommand::Check(args) => check::run(args, stop),

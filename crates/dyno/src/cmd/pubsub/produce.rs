@@ -17,9 +17,6 @@ use crate::args::PubsubProduceArgs;
 use crate::exit::Exit;
 use crate::terminal;
 
-/// Time between two checks of the receipts and for a request to stop, while no line arrives.
-const TICK: Duration = Duration::from_millis(50);
-
 /// Why no more lines are sent, if nothing failed.
 enum End {
     OfInput,
@@ -87,7 +84,7 @@ fn send_all(
         if receipts.first_refused.is_some() {
             return Ok(End::Asked { last_line });
         }
-        let block = match blocks.recv_timeout(TICK) {
+        let block = match blocks.recv_timeout(lines::TICK) {
             Ok(block) => block.with_context(|| format!("line {}", last_line + 1))?,
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => {

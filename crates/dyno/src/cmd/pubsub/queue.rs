@@ -1,13 +1,16 @@
 //! `dyno pubsub queue`: what a worker does with a queue, by lines of text and of JSON.
 
 use std::io::{self, BufRead};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use dyno_pubsub::{Claimed, Connection, Dsn, Queue, QueueOptions};
+use dyno_suite::Stop;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::lines;
 use super::message_json::shown;
 use crate::args::{
     PubsubQueueArgs, PubsubQueueCommand, PubsubQueueCreateArgs, PubsubQueueDeadArgs,
@@ -16,18 +19,18 @@ use crate::args::{
 use crate::exit::Exit;
 use crate::terminal;
 
-/// Lines that are sent in one transaction. A failure leaves those before in the queue, and names
-/// the first line that is not known to be there.
+/// The most lines that are sent in one transaction. A failure leaves those before in the queue, and
+/// names the first line that is not known to be there.
 const SENT_TOGETHER: usize = 1_000;
 
-pub fn run(args: &PubsubQueueArgs) -> anyhow::Result<Exit> {
+pub fn run(args: &PubsubQueueArgs, stop: &Stop) -> anyhow::Result<Exit> {
     match &args.command {
         PubsubQueueCommand::Create(args) => create(args)?,
         PubsubQueueCommand::Drop(args) => {
             Queue::drop(&mut Connection::open(&dsn(args)?)?, &args.name)?;
             terminal::print(&format!("queue {} is gone", args.name))?;
         }
-        PubsubQueueCommand::Send(args) => send(args)?,
+        PubsubQueueCommand::Send(args) => send(args, stop)?,
         PubsubQueueCommand::Claim(args) => {
             let claimed = open(&args.queue)?.claim(args.count, args.visibility)?;
             for message in &claimed {
@@ -69,27 +72,36 @@ fn create(args: &PubsubQueueCreateArgs) -> anyhow::Result<()> {
     terminal::print(&format!("queue {} is there", args.queue.name))
 }
 
-fn send(args: &PubsubQueueSendArgs) -> anyhow::Result<()> {
+/// Sends lines as they come: a program that writes them slowly does not wait for others to follow.
+fn send(args: &PubsubQueueSendArgs, stop: &Stop) -> anyhow::Result<()> {
     let mut queue = open(&args.queue)?;
+    let blocks = lines::blocks(io::stdin()).context("cannot read standard input")?;
     let mut sent = 0;
-    let mut lines = io::stdin().lock().split(b'\n');
     loop {
-        let together: Vec<Vec<u8>> = lines
-            .by_ref()
-            .take(SENT_TOGETHER)
-            .collect::<io::Result<_>>()
-            .context("cannot read standard input")?;
-        if together.is_empty() {
-            break;
+        if stop.asked() {
+            bail!("stopped: lines after {sent} were not sent");
         }
-        // Sending is not idempotent, so nothing is sent again: the user is told how far it came.
-        let payloads: Vec<&[u8]> = together.iter().map(Vec::as_slice).collect();
-        queue.send(&payloads, args.delay).map_err(|error| {
-            let first = sent + 1;
-            let said = format!("lines before {first} are sent; of the others nothing is known");
-            anyhow::Error::new(error).context(said)
-        })?;
-        sent += payloads.len();
+        let block = match blocks.recv_timeout(lines::TICK) {
+            Ok(block) => block.with_context(|| {
+                format!(
+                    "line {}: this line and those after it were not sent",
+                    sent + 1
+                )
+            })?,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        let payloads: Vec<&[u8]> = lines::lines(&block).collect();
+        for together in payloads.chunks(SENT_TOGETHER) {
+            // Sending is not idempotent, so nothing is sent again: the user is told how far it
+            // came.
+            queue.send(together, args.delay).map_err(|error| {
+                let first = sent + 1;
+                let said = format!("lines before {first} are sent; of the others nothing is known");
+                anyhow::Error::new(error).context(said)
+            })?;
+            sent += together.len();
+        }
     }
     terminal::print(&format!("{sent} messages sent"))
 }

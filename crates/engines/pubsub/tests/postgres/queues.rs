@@ -321,3 +321,22 @@ fn a_queue_refuses_in_words_what_makes_no_sense() {
         );
     }
 }
+
+/// The functions of one queue do not look at what these refuse.
+#[test]
+fn the_library_refuses_what_the_functions_by_name_refuse() {
+    let server = Server::shared();
+    let (_, mut queue) = queue(&server, &QueueOptions::default());
+    let large = vec![0; (8 << 20) + 1];
+    let refused = queue.send(&[b"fits", &large], NOW).unwrap_err();
+    assert_eq!(refused.code(), "record-too-large");
+    assert_eq!(queue.send(&[&large[1..]], NOW).unwrap().len(), 1);
+    for refused in [
+        queue.claim(1, Some(NOW)).unwrap_err(),
+        queue.acknowledge_and_claim(&[], 1, Some(NOW)).unwrap_err(),
+    ] {
+        assert_eq!(refused.code(), "bad-argument");
+    }
+    let claimed = queue.claim(5, None).unwrap();
+    assert_eq!((claimed.len(), claimed[0].attempts), (1, 1));
+}

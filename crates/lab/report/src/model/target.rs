@@ -15,11 +15,17 @@ use crate::units::{number, ratio_range, ratio_text, share_text};
 /// Heading of the table of targets.
 pub(crate) const TITLE: &str = "Targets";
 
+/// What a target is of whose case is to reach a share of its limit.
+const LIMIT: &str = "limit";
+
 /// What became of a target.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TargetOutcome {
     /// What the share is of: a peer's name, or that of a limit.
     pub of: String,
+    /// Whether it is a limit's.
+    #[serde(skip)]
+    of_limit: bool,
     /// The least share that meets the target.
     pub at_least: f64,
     /// The share that was reached; absent when it is not known.
@@ -63,13 +69,14 @@ impl Reached {
 pub(crate) fn outcome_of(report: &Report, case: &CasePlan) -> Option<TargetOutcome> {
     let target = case.target.as_ref()?;
     let reached = match target.of.as_str() {
-        "limit" => of_limit(report, case),
+        LIMIT => of_limit(report, case),
         "peer" => of_peer(report, case, OURS),
         peer => of_peer(report, case, peer),
     };
     let (state, reason) = judge(target, &reached);
     Some(TargetOutcome {
         of: reached.of,
+        of_limit: target.of == LIMIT,
         at_least: target.at_least,
         value: reached.value.map(|(value, ..)| value),
         low: reached.value.map(|(_, low, _)| low),
@@ -155,10 +162,9 @@ fn share_interval(figure: &Figure) -> Option<(f64, f64, f64)> {
 }
 
 impl TargetOutcome {
-    /// The outcome in a clause: `at least 0.5 of zram-lz4 is missed with 0.42× (0.40 .. 0.44)`.
+    /// The outcome in a clause: `at least 0.5× zram-lz4 is missed with 0.42× (0.40 .. 0.44)`.
     pub(crate) fn text(&self) -> String {
-        let target = self.at_least;
-        let wanted = format!("at least {} of {}", number(target), self.of);
+        let wanted = self.wanted();
         let reached = self
             .reached()
             .map_or(String::new(), |text| format!(" with {text}"));
@@ -167,6 +173,14 @@ impl TargetOutcome {
             reason => format!(", because {reason}"),
         };
         format!("{wanted} is {}{reached}{reason}", self.state)
+    }
+
+    fn wanted(&self) -> String {
+        let share = number(self.at_least);
+        match self.of_limit {
+            true => format!("at least {share} of {}", self.of),
+            false => format!("at least {share}× {}", self.of),
+        }
     }
 
     fn reached(&self) -> Option<String> {
@@ -189,7 +203,7 @@ pub(crate) fn summary(report: &Report) -> Option<String> {
     let count = |state: &str| outcomes.iter().filter(|one| one.state == state).count();
     (!outcomes.is_empty()).then(|| {
         format!(
-            " Targets: {} met, {} missed, {} not judged.",
+            " Of the targets that its suite sets, {} met, {} missed, {} not judged.",
             count("met"),
             count("missed"),
             count("not judged")
@@ -205,11 +219,7 @@ pub(crate) fn table(report: &Report) -> Option<FilledTable> {
         .map(|(case, outcome)| {
             vec![
                 Cell::text(case),
-                Cell::text(format!(
-                    "at least {} of {}",
-                    number(outcome.at_least),
-                    outcome.of
-                )),
+                Cell::text(outcome.wanted()),
                 match outcome.reached().zip(outcome.value) {
                     Some((text, value)) => {
                         Cell::number(text, share_text(value)).with_value(value, "x")

@@ -152,3 +152,25 @@ fn no_two_plots_of_a_committed_record_have_one_title() {
         assert_eq!(titles.len(), all, "{}: {titles:?}", report.run.plan.title);
     }
 }
+
+/// A peer's latency under a load that was not offered is not the peer's.
+#[test]
+fn a_peer_whose_load_came_late_is_marked() {
+    let mut stored = made_up::stored();
+    let row = |page: Headline| page.rows.into_iter().find(|row| row.best_peer.is_some());
+    let before = row(headline(&build_stored(&stored))).unwrap();
+    assert!(!before.cells[2].contains("findings"), "{:?}", before.cells);
+    let (case, peer) = (&before.cells[0], before.best_peer.as_ref().unwrap());
+    for sample in &mut stored.samples {
+        if sample.case == *case && sample.system == *peer {
+            let late = "threads that stood ready started 2181 us late at p99".to_owned();
+            sample.facts.insert("generator".to_owned(), late);
+        }
+    }
+    let after = row(headline(&build_stored(&stored))).unwrap();
+    assert!(
+        after.cells[2].ends_with("(see findings)"),
+        "{:?}",
+        after.cells
+    );
+}

@@ -58,7 +58,7 @@ fn page_one_counts_the_targets() {
     let report = build_stored(&with_target("peer", 7.0));
     let said = headline(&report).summary;
     assert!(
-        said.ends_with(" Targets: 0 met, 1 missed, 0 not judged."),
+        said.ends_with(" Of the targets that its suite sets, 0 met, 1 missed, 0 not judged."),
         "{said}"
     );
     let none = headline(&build_stored(&made_up::stored())).summary;

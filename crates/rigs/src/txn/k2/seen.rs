@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dyno_measure::Latencies;
+use dyno_record::KEPT_SCHEDULE;
 
 use super::K2Error;
 use super::params::K2Params;
@@ -112,7 +113,7 @@ impl Seen {
                 "starts were {:.1} ms late at the 99th percentile",
                 late_ns as f64 / 1e6
             ),
-            _ => "kept its schedule".to_owned(),
+            _ => KEPT_SCHEDULE.to_owned(),
         }
     }
 

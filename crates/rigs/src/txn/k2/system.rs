@@ -167,7 +167,7 @@ impl System {
             return Ok(None);
         };
         let mut stats = db.stats()?.into_iter();
-        let found = stats.find(|(name, _)| name == "checkpoints_total");
+        let found = stats.find(|(name, _)| name == "checkpoints");
         Ok(found.map(|(_, count)| count))
     }
 
