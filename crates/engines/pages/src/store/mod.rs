@@ -164,7 +164,8 @@ fn check(settings: &Settings) -> Result<(), StoreError> {
 impl Store {
     /// Makes an empty store.
     ///
-    /// When a setting is outside its range, the system refuses the memory, or the backing file
+    /// # Errors
+    /// If a setting is outside its range, the system refuses the memory, or the backing file
     /// cannot be made.
     pub fn create(settings: Settings) -> Result<Self, StoreError> {
         let mut layout = Layout {
