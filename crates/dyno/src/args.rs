@@ -285,13 +285,13 @@ pub struct ServeArgs {
 #[derive(Debug, Clone, ClapArgs)]
 #[command(group(ArgGroup::new("size").args(["tiny", "quick", "full"])))]
 pub struct SizeArgs {
-    /// Take minutes; this is the default
+    /// Run the quick size, which takes minutes; this is the default
     #[arg(long)]
     pub quick: bool,
-    /// Take up to hours, for figures to be published
+    /// Run the full size, which takes up to hours
     #[arg(long)]
     pub full: bool,
-    /// Take seconds: shows that everything works, and measures nothing
+    /// Run the tiny size: shows in seconds that everything works, and measures nothing
     #[arg(long)]
     pub tiny: bool,
 }

@@ -76,8 +76,10 @@ impl Print {
     }
 }
 
-/// What came of a session.
-pub struct Ran {
+/// What a session leaves behind: how the program is to exit, and the records that it wrote.
+pub struct SessionOutcome {
+    /// [`Exit::Done`] if all suites ran well, [`Exit::Failure`] if the session was stopped, and
+    /// otherwise that of the last suite that did not run well.
     pub exit: Exit,
     /// The directories of the records, in the order of the suites that were begun.
     pub records: Vec<PathBuf>,
@@ -86,7 +88,7 @@ pub struct Ran {
 impl Session<'_> {
     /// Runs the suites in order. Every suite is planned before the first is run, so that a mistake
     /// in the last one is reported at once.
-    pub fn run(&self, suites: &[Definition], stop: &Stop) -> anyhow::Result<Ran> {
+    pub fn run(&self, suites: &[Definition], stop: &Stop) -> anyhow::Result<SessionOutcome> {
         let cache = places::cache(self.data_dir)?;
         fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;
         let profiler = match self.flamegraph {
@@ -121,7 +123,7 @@ impl Session<'_> {
                 worse => exit = worse,
             }
         }
-        Ok(Ran { exit, records })
+        Ok(SessionOutcome { exit, records })
     }
 }
 

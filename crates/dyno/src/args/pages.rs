@@ -123,8 +123,8 @@ pub struct PagesStoreArgs {
     /// Write pages of KIND back automatically
     #[arg(long, value_enum, value_name = "KIND", requires = "backing")]
     pub writeback: Option<WriteBackArg>,
-    /// Recompress pages with zstd when they were not accessed for TIME; free memory is returned to
-    /// the system every half of TIME
+    /// Recompress pages that were not accessed for TIME, with a dictionary or zstd; free memory is
+    /// returned to the system every half of TIME
     #[arg(long, value_name = "TIME", value_parser = second_or_more, default_value = "1m")]
     pub idle: Duration,
     /// Let recompression use at most SHARE of one processor; 0 turns it off
@@ -186,7 +186,7 @@ fn connections(text: &str) -> Result<usize, String> {
 /// The codecs of a store, of which one may be for fresh and one for idle pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CodecArg {
-    /// LZ4 at first, zstd for pages that are idle
+    /// LZ4 at first; for idle pages LZ4 with a dictionary, or zstd where that saves much
     Auto,
     /// Only LZ4
     Lz4,

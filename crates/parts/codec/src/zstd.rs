@@ -99,14 +99,16 @@ impl Decoder {
 
     /// Decodes a frame of exactly one page.
     ///
-    /// When the bytes are not a frame of exactly one page; `page` then has arbitrary contents.
+    /// # Errors
+    /// If the bytes are not a frame of exactly one page; `page` then has arbitrary contents.
     pub fn decode(&mut self, frame: &[u8], page: &mut Page) -> Result<(), ZstdError> {
         whole_page(self.0.decompress(&mut page[..], frame))
     }
 
     /// Decodes a frame of exactly one page that was made with `dictionary`.
     ///
-    /// When the bytes are not a frame of exactly one page; `page` then has arbitrary contents. A
+    /// # Errors
+    /// If the bytes are not a frame of exactly one page; `page` then has arbitrary contents. A
     /// frame that was made with another dictionary may decode to another page without an error.
     pub fn decode_with(
         &mut self,

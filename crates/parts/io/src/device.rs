@@ -33,6 +33,7 @@ pub trait Device: Send + fmt::Debug {
     /// below need no new metadata. Returns false if the file system cannot, or has no room: writing
     /// goes on without it, and reports by itself what is wrong.
     ///
+    /// # Errors
     /// Any other error of the system.
     fn allocate(&self, len_bytes: u64) -> Result<bool, IoError>;
 
@@ -44,6 +45,7 @@ pub trait Device: Send + fmt::Debug {
 
     /// Returns when content and length are on stable storage.
     ///
+    /// # Errors
     /// The error of the system. What was written before may be lost, and a second call may wrongly
     /// succeed, so the file must be given up.
     fn sync(&self) -> Result<(), IoError>;
@@ -63,6 +65,7 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Makes sure that no other process writes the file at `path`, which it may create empty, for
     /// as long as the claim lives.
     ///
+    /// # Errors
     /// [`IoError::Busy`] when another process does, or the error of the system.
     fn claim(&self, path: &Path) -> Result<Claim, IoError>;
 
@@ -74,6 +77,7 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
 
     /// Renames a file in one step.
     ///
+    /// # Errors
     /// [`IoError::Exists`] when `to` exists and may not be replaced, or the error of the system;
     /// both names are then as they were.
     fn rename(&self, from: &Path, to: &Path, existing: Existing) -> Result<(), IoError>;
@@ -113,6 +117,7 @@ impl Claim {
 
 /// Writes all of `block`, and continues after short writes.
 ///
+/// # Errors
 /// Those of the device, and "no progress" if it accepts nothing several times in a row.
 pub fn write_whole(device: &dyn Device, offset_bytes: u64, block: &[u8]) -> Result<(), IoError> {
     let mut written = 0;

@@ -83,6 +83,7 @@ pub enum IoError {
 impl IoError {
     /// Takes the error out of an [`io::Error`] that [`crate::SinkWriter`] made.
     ///
+    /// # Errors
     /// `error` itself if it did not come from a sink.
     pub fn below(error: io::Error) -> Result<Self, io::Error> {
         error.downcast::<Self>()

@@ -80,6 +80,7 @@ pub trait Sink: Send + std::fmt::Debug {
 pub trait Output: Sink {
     /// Finishes, on stable storage, and makes the bytes appear. Returns how many there are.
     ///
+    /// # Errors
     /// Those of `finish`, and those of the destination; the implementation says what exists then.
     fn publish(self: Box<Self>) -> Result<u64, IoError>;
 }

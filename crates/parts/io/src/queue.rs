@@ -66,6 +66,7 @@ pub enum Settled {
 impl Completion {
     /// Compares what was written to `device` with what was requested.
     ///
+    /// # Errors
     /// Those of the device, and "no progress" if it accepts nothing several times in a row.
     pub fn settle(self, device: &dyn Device) -> Result<Settled, IoError> {
         let Self {
@@ -110,6 +111,7 @@ pub trait Queue: Send + fmt::Debug {
 
     /// Starts a write. The caller makes sure that fewer than `depth` are in flight.
     ///
+    /// # Errors
     /// The error of the system; the memory of the request stays with the queue.
     fn submit(&mut self, request: Request) -> Result<(), IoError>;
 
@@ -118,7 +120,8 @@ pub trait Queue: Send + fmt::Debug {
 
     /// Waits for a write to end; `None` if none is in flight.
     ///
-    /// When the system refuses to wait.
+    /// # Errors
+    /// If the system refuses to wait.
     fn wait(&mut self) -> Result<Option<Completion>, IoError>;
 }
 

@@ -112,6 +112,7 @@ impl Sink for Staged {
 }
 
 impl Output for Staged {
+    /// # Errors
     /// Besides those of `finish`, [`IoError::Exists`] when the name was taken meanwhile, or the
     /// error of the system. Then nothing has the name, unless only the directory could not be
     /// synced: in that case the complete file has it, and a crash of the machine may take it away

@@ -24,7 +24,8 @@ pub struct StdoutSink {
 impl StdoutSink {
     /// Standard output, through a buffer of `buffer_bytes`.
     ///
-    /// When standard output is not open.
+    /// # Errors
+    /// If standard output is not open.
     pub fn new(buffer_bytes: usize) -> Result<Self, IoError> {
         let name = "standard output";
         let descriptor = io::stdout().as_fd().try_clone_to_owned();

@@ -62,6 +62,7 @@ pub trait Wire<P: Protocol>: Sized {
 
     /// Reads a value from the front of the remaining bytes.
     ///
+    /// # Errors
     /// [`Protocol::damaged`] for bytes that `write` does not make.
     fn read(reader: &mut Reader<'_, P>) -> Result<Self, P::Error>;
 

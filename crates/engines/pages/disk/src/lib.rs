@@ -225,6 +225,7 @@ impl Head<'_> {
 
     /// Zeroes `len` bytes from `at` on.
     ///
+    /// # Errors
     /// Those of [`Head::write`]; a part of a page at either end may need space.
     pub fn zero(&mut self, at: u64, len: u64, zeros: Zeros) -> Result<(), StoreError> {
         self.disk.within(at, len)?;

@@ -60,7 +60,8 @@ const TRIES: usize = 16;
 impl LoopDevice {
     /// Attaches a free loop device to `file` (Linux 5.8 and later).
     ///
-    /// Without root, or when no loop device is free.
+    /// # Errors
+    /// If the process is not root's, or no loop device is free.
     pub fn attach(file: &Path, options: LoopOptions) -> Result<Self, FuseError> {
         let opened = open(file, !options.read_only).map_err(FuseError::system("open", file))?;
         let control = Path::new("/dev/loop-control");
@@ -135,7 +136,8 @@ impl LoopDevice {
 
     /// Detaches the device. One that is in use is detached when its last user closes it.
     ///
-    /// When it was detached already.
+    /// # Errors
+    /// If it was detached already.
     pub fn detach(self) -> Result<(), FuseError> {
         let device = open(&self.path, false).map_err(FuseError::system("open", &self.path))?;
         // The setting outlives the attachment, and the device's next user expects the usual one.

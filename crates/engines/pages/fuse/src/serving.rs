@@ -45,6 +45,7 @@ pub struct Serving {
 impl Serving {
     /// Starts to serve `disk` on `threads` threads, one if it is 0.
     ///
+    /// # Errors
     /// [`FuseError::NoRepeat`], or when the system has no thread or descriptor left.
     pub fn begin(
         connection: &Connection,
@@ -88,6 +89,7 @@ impl Serving {
 
     /// Waits until all threads have ended.
     ///
+    /// # Errors
     /// The first failure of a thread.
     pub fn wait(self) -> Result<(), FuseError> {
         let mut first = Ok(());

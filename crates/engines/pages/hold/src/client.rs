@@ -34,7 +34,8 @@ pub struct HeldFile {
 impl Client {
     /// Makes a client of the holder at `path`, and asks it a question to see that it answers.
     ///
-    /// When nothing listens there, or it does not answer.
+    /// # Errors
+    /// If nothing listens there, or it does not answer.
     pub fn connect(path: &Path) -> Result<Self, HoldError> {
         let client = Self {
             path: path.to_owned(),
@@ -86,7 +87,8 @@ impl Client {
 
     /// Ends the holder. Files that only it held are gone.
     ///
-    /// When the holder is gone already.
+    /// # Errors
+    /// If the holder is gone already.
     pub fn end(&self) -> Result<(), HoldError> {
         self.ask(Verb::End, "", &[], None).map(drop)
     }

@@ -27,6 +27,7 @@ pub struct Exports(Vec<Export>);
 impl Exports {
     /// Checks names and keeps the order.
     ///
+    /// # Errors
     /// [`NbdError::Export`] when the list is empty, two exports have one name, or a name or
     /// description is longer than 4096 bytes.
     pub fn new(exports: Vec<Export>) -> Result<Self, NbdError> {

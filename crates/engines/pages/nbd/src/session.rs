@@ -21,7 +21,8 @@ pub trait Link: Read + Write + Sized {
 
     /// Turns the connection into one in TLS.
     ///
-    /// When the handshake of TLS fails, or TLS is not configured.
+    /// # Errors
+    /// If the handshake of TLS fails, or TLS is not configured.
     fn start_tls(self) -> io::Result<Self>;
 
     /// Ends the limits of the handshake: from now on the client may take its time.
@@ -63,7 +64,8 @@ pub struct Figures {
 
 /// Serves one client until its connection ends.
 ///
-/// When the connection fails, or ends in the middle of a message.
+/// # Errors
+/// If the connection fails, or ends in the middle of a message.
 pub fn serve<L: Link>(mut link: L, exports: &Exports, figures: &Figures) -> io::Result<Ended> {
     let mut handshake = Handshake::new(exports, link.wants_tls());
     link.write_all(&Handshake::greeting())?;

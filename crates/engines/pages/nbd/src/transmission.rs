@@ -44,7 +44,8 @@ impl From<io::Error> for Stop {
 impl<'a, L: Read + Write> Transmission<'a, L> {
     /// Starts where the handshake ended.
     ///
-    /// When the store has no memory for its contexts.
+    /// # Errors
+    /// If the store has no memory for its contexts.
     pub fn new(
         export: &'a Export,
         structured: bool,

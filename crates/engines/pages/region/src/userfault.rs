@@ -120,6 +120,7 @@ impl Userfault {
 
     /// From now on touches of missing and of protected pages from `start` on are handed over.
     ///
+    /// # Errors
     /// The error of the system.
     pub fn register(&self, start: *mut u8, bytes: usize) -> Result<(), RegionError> {
         self.register_as(start, bytes, MISSING | PROTECTED)

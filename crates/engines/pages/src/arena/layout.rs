@@ -40,7 +40,8 @@ pub struct Layout {
 impl Layout {
     /// The layout for `pages` pages in at most `limit_bytes` of arena.
     ///
-    /// When a number does not fit into its bits of an index entry.
+    /// # Errors
+    /// If a number does not fit into its bits of an index entry.
     pub fn new(pages: u64, limit_bytes: u64) -> Result<Self, StoreError> {
         let most_bytes = crate::MOST_LIMIT_BYTES;
         if pages == 0 || pages > 1 << 40 {

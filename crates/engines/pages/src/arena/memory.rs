@@ -41,7 +41,8 @@ unsafe impl Sync for Memory {}
 impl Memory {
     /// Allocates memory for `layout`: a header, and zeros, which are empty entries.
     ///
-    /// When the system refuses the memory or its addresses.
+    /// # Errors
+    /// If the system refuses the memory or its addresses.
     pub fn create(layout: Layout) -> Result<Self, StoreError> {
         // SAFETY: a name that ends in NUL; the descriptor returned belongs to us alone.
         let file = unsafe {
@@ -216,8 +217,9 @@ impl Memory {
 
     /// Bytes of the arena.
     ///
-    /// The bytes lie within one slot, and no thread writes to them meanwhile: the caller holds the
-    /// lock of the entry that points at the slot.
+    /// # Safety
+    /// The caller guarantees that the bytes lie within one slot and that no thread writes to them
+    /// while they are borrowed, as it holds the lock of the entry that points at the slot.
     #[inline(always)]
     pub unsafe fn bytes(&self, at: usize, len: usize) -> &[u8] {
         debug_assert!(at + len <= self.layout.spans as usize * SPAN_BYTES);
@@ -229,7 +231,9 @@ impl Memory {
 
     /// Writes into the arena.
     ///
-    /// The bytes lie within one slot that the caller has taken and that no entry points at yet.
+    /// # Safety
+    /// The caller guarantees that the bytes lie within one slot that it has taken and that no entry
+    /// points at yet.
     #[inline(always)]
     pub unsafe fn write(&self, at: usize, bytes: &[u8]) {
         debug_assert!(at + bytes.len() <= self.layout.spans as usize * SPAN_BYTES);
@@ -250,7 +254,9 @@ impl Memory {
 
     /// The first `len` bytes of the dictionary.
     ///
-    /// The memory has room for one, and no thread writes it meanwhile: its head is set.
+    /// # Safety
+    /// The caller guarantees that the memory has room for a dictionary, and that its head is set,
+    /// so that no thread writes it any more.
     pub unsafe fn dictionary(&self, len: usize) -> &[u8] {
         debug_assert!(self.layout.dictionary && len <= MOST_DICTIONARY_BYTES);
         let at = self.layout.arena_end() + DICTIONARY_HEAD_BYTES;
@@ -260,7 +266,9 @@ impl Memory {
 
     /// Writes the bytes of the dictionary, without its head.
     ///
-    /// The memory has room for one, its head is not set, and no other thread writes it.
+    /// # Safety
+    /// The caller guarantees that the memory has room for a dictionary, that its head is not set,
+    /// and that no other thread writes it.
     pub unsafe fn write_dictionary(&self, bytes: &[u8]) {
         debug_assert!(self.layout.dictionary && bytes.len() <= MOST_DICTIONARY_BYTES);
         let at = self.layout.arena_end() + DICTIONARY_HEAD_BYTES;

@@ -39,9 +39,11 @@ fn seed(page: u64, round: u64) -> u64 {
 /// round, and another one recompresses, writes back and compacts. Returns at once if this process
 /// is not one.
 ///
+/// # Errors
 /// Errors of the store, other than a full one.
 ///
-/// When a thread of the store's own code panics.
+/// # Panics
+/// If a thread of the store's own code panics.
 pub fn job() -> Result<(), StoreError> {
     let Ok(text) = env::var(VARIABLE) else {
         return Ok(());

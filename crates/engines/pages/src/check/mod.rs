@@ -81,7 +81,8 @@ pub enum CheckError {
 /// Runs all parts of the check until `stop` returns true or all is done. Parts after one that found
 /// something are skipped.
 ///
-/// When there is no memory, or a process cannot be started. Faults of the store are in the outcome.
+/// # Errors
+/// If there is no memory, or a process cannot be started. Faults of the store are in the outcome.
 pub fn run(plan: &Plan, stop: &dyn Fn() -> bool) -> Result<Outcome, CheckError> {
     let mut outcome = Outcome::default();
     model::run(plan, stop, &mut outcome)?;

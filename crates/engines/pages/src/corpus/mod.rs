@@ -193,6 +193,7 @@ impl Corpus {
     /// Generates or reads up to `pages` pages of `class`. The seed counts only for generated
     /// classes.
     ///
+    /// # Errors
     /// [`CorpusError::Nothing`] when this machine has no such pages, or the failure of a read.
     pub fn make(
         class: Class,

@@ -124,7 +124,8 @@ impl Background {
     /// Starts the thread. A thread that finds no memory for its contexts ends at once, which
     /// [`Background::stop`] reports.
     ///
-    /// When the system cannot start a thread.
+    /// # Errors
+    /// If the system cannot start a thread.
     pub fn start(store: Arc<Store>, schedule: Schedule) -> Result<Self, StoreError> {
         let (stop, stopped) = channel();
         let progress = Arc::new(BackgroundProgress::default());
@@ -172,7 +173,8 @@ impl Background {
 
     /// Stops the thread and waits for the end of its turn.
     ///
-    /// When the thread could not begin for want of memory.
+    /// # Errors
+    /// If the thread could not begin for want of memory.
     pub fn stop(mut self) -> Result<(), StoreError> {
         self.end()
     }

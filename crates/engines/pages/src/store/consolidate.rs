@@ -24,12 +24,13 @@ const SPANS: usize = 32;
 /// The fewest bytes of slots that packing pages again into one span must win.
 const LEAST_WON: usize = SPAN_BYTES / 8;
 
-/// Writes of a rest for each span of the store. To look at the entries of one span costs an attempt
-/// about as much as four writes cost.
+/// The length of the longest rest, in writes for each span of the store. To look at the entries of
+/// one span costs an attempt about as much as four writes cost.
 const RESTS: u64 = 8;
-/// Attempts in a row that may win nothing before a rest follows: each of them may have been for a
-/// page that could be overwritten in its own slot, while the next one needs what they did not find.
-/// From there on rests double.
+/// How many attempts in a row may win nothing before a rest follows. There is more than one,
+/// because a write that finds no slot can often overwrite its page where it lies. Its failed
+/// attempt does no harm then, while the next write may depend on one. After these, each attempt in
+/// vain doubles the rest.
 const PATIENCE: u32 = 8;
 /// The rest ends early when the bytes in use have shrunk by one part in this many.
 const FREED_SHARE: u64 = 128;
@@ -37,8 +38,8 @@ const FREED_SHARE: u64 = 128;
 /// What is known of the attempts so far.
 #[derive(Debug, Default)]
 pub struct Attempts {
-    /// Fingerprint of the slots at the last attempt if it won nothing: the same slots need no other
-    /// one.
+    /// Fingerprint of the slots at the last attempt, if that won nothing. While the slots have it,
+    /// another attempt would win nothing either.
     in_vain: Option<u64>,
     /// Attempts in a row that won nothing.
     vain: u32,
@@ -57,7 +58,8 @@ impl Attempts {
         };
     }
 
-    /// Writes to go without an attempt after so many attempts in vain.
+    /// How many writes go without an attempt after `vain` attempts in a row won
+    /// nothing: none up to [`PATIENCE`] attempts, then 1, 3, 7 and so on.
     fn rest_in_vain(&self) -> u64 {
         let doublings = self.vain.saturating_sub(PATIENCE).min(u64::BITS - 1);
         (1 << doublings) - 1
@@ -81,8 +83,8 @@ impl Store {
         if attempts.in_vain == Some(fingerprint) {
             return false;
         }
-        // Slots that are not much longer come first, because what they are too long by is lost
-        // while the store is full.
+        // Slots that are only a little longer than the form come first, because the rest of a slot
+        // is lost while the store is full.
         let mut done = self.move_together(SPANS, Target::Near);
         if !done.changed() {
             done = self.repack();

@@ -230,6 +230,7 @@ impl Handle<'_> {
     ///
     /// A damaged page is noted and stays in memory; so does one that another thread has locked.
     ///
+    /// # Errors
     /// [`StoreError::NoFile`], and errors of the file; the page stays in memory then.
     pub fn write_back(
         &mut self,

@@ -98,6 +98,7 @@ impl<'a> Handle<'a> {
 
     /// Stores `pages` from page `first` on; most efficient with 32 or more at a time.
     ///
+    /// # Errors
     /// Those of [`Handle::write`]; pages before the failing one are stored, those behind it are as
     /// they were.
     pub fn write_many(&mut self, first: u64, pages: &[Page]) -> Result<(), StoreError> {
@@ -109,6 +110,7 @@ impl<'a> Handle<'a> {
 
     /// Reads page `page`. A page that was never written, or was discarded, reads as zeros.
     ///
+    /// # Errors
     /// [`StoreError::Corrupt`] when the page is not what was written; `bytes` are zeros then.
     pub fn read(&mut self, page: u64, bytes: &mut Page) -> Result<(), StoreError> {
         self.store.in_range(page)?;

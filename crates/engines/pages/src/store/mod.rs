@@ -56,7 +56,8 @@ pub enum Tiers {
     Zstd,
     /// LZ4 when a page is written, and zstd for pages that became idle. Once enough are idle, they
     /// are packed with a dictionary trained on some of them, which makes most of them LZ4 blocks
-    /// again. A page that is read again soon goes back to the first tier.
+    /// that refer to it, and the others zstd frames. A page that is read again soon goes back to
+    /// the first tier.
     Lz4ThenZstd,
 }
 
@@ -164,7 +165,8 @@ fn check(settings: &Settings) -> Result<(), StoreError> {
 impl Store {
     /// Makes an empty store.
     ///
-    /// When a setting is outside its range, the system refuses the memory, or the backing file
+    /// # Errors
+    /// If a setting is outside its range, the system refuses the memory, or the backing file
     /// cannot be made.
     pub fn create(settings: Settings) -> Result<Self, StoreError> {
         let mut layout = Layout {

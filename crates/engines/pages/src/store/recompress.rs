@@ -108,7 +108,8 @@ impl Recompressor<'_> {
     /// or the last page is done. A reader of a page that is being packed waits for some 30
     /// microseconds.
     ///
-    /// When the file fails, or there is no memory. A damaged page is not an error: it is noted, and
+    /// # Errors
+    /// If the file fails, or there is no memory. A damaged page is not an error: it is noted, and
     /// the pass goes on behind it.
     pub fn pass(
         &mut self,

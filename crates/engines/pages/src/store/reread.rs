@@ -14,8 +14,9 @@ use crate::index::entry::{Entry, Packing, Stored};
 const PLACES: usize = 1024;
 /// Says that no page is noted: no page has this number.
 const NONE: u64 = u64::MAX;
-/// Pages go back to LZ4 only while less than this share of the memory is in use, in parts of 8.
-/// Beyond it, density is worth more than fast reads: writes would be refused for want of the slots.
+/// Pages go back to LZ4 only while at most this many eighths of the memory are in use. In a fuller
+/// store they keep their shorter form, because the longer slots that LZ4 takes would soon be
+/// missing for writes, which would be refused.
 const MOST_USED: u64 = 6;
 
 /// The numbers of pages that readers have noted. A page that finds its place taken replaces the

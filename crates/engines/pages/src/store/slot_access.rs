@@ -109,7 +109,9 @@ impl Store {
 
     /// The stored bytes of a form that lies in the arena, its checksum included.
     ///
-    /// The caller holds the lock of the entry that points there, or no other thread has the store.
+    /// # Safety
+    /// The caller holds the lock of the entry that points there, or is the only thread that has the
+    /// store.
     #[inline(always)]
     pub(super) unsafe fn stored_bytes(&self, at: usize, len: usize) -> &[u8] {
         // SAFETY: the caller guarantees it.

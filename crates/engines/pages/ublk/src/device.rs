@@ -84,7 +84,8 @@ impl Device {
     /// Takes over device `number`, whose daemon has died, with the disk of the same store. What was
     /// under way is done again, so a write may be stored twice, with the same bytes.
     ///
-    /// When the device does not exist, or its daemon lives.
+    /// # Errors
+    /// If the device does not exist, or its daemon lives.
     pub fn recover(number: u32, disk: &Arc<Disk>) -> Result<Self, UblkError> {
         let mut control = Control::open()?;
         patiently(|| control.order("recover", number, Order::StartRecovery, 0))?;
@@ -148,6 +149,7 @@ impl Device {
 
     /// Waits until the device is deleted.
     ///
+    /// # Errors
     /// The first failure of a queue.
     pub fn wait(self) -> Result<(), UblkError> {
         let mut first = Ok(());
@@ -164,7 +166,8 @@ impl Device {
 
 /// Ends device `number`, whichever process serves it; its users get errors.
 ///
-/// When the device does not exist.
+/// # Errors
+/// If the device does not exist.
 pub fn delete(number: u32) -> Result<(), UblkError> {
     let mut control = Control::open()?;
     // A failed stop does not keep the device from being deleted; it is reported if the deletion

@@ -61,8 +61,9 @@ impl Mapping {
 
     /// A part of our own memory as a slice.
     ///
-    /// The driver does not touch the bytes meanwhile, because their request is being served here.
-    /// The mapping was made by [`Mapping::buffers`].
+    /// # Safety
+    /// The caller guarantees that the mapping was made by [`Mapping::buffers`], and that the driver
+    /// does not touch the bytes meanwhile, because their request is being served here.
     pub unsafe fn slice(&mut self, at: usize, bytes: usize) -> &mut [u8] {
         assert!(at + bytes <= self.bytes, "bytes {at}.. lie in the mapping");
         // SAFETY: within the mapping, and the caller guarantees the rest.

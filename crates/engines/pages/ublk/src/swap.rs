@@ -11,7 +11,8 @@ use crate::UblkError;
 /// before a device is made or taken over, because the threads of a device inherit the second of
 /// these. Do not compact such a store: what is given back would have to be allocated again.
 ///
-/// Without root, or when there is too little memory.
+/// # Errors
+/// If the process is not root's, or there is too little memory.
 pub fn prepare_for_swap() -> Result<(), UblkError> {
     const PR_SET_IO_FLUSHER: libc::c_int = 57;
     let check = |what, done: libc::c_int| match done {

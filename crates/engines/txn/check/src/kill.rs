@@ -108,6 +108,7 @@ pub enum KillError {
 
 /// Runs the rounds and judges them.
 ///
+/// # Errors
 /// See [`KillError`]. A broken rule is not an error; it is part of the outcome.
 pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
     if let Some(path) = options.history {

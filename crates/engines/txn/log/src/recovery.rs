@@ -311,6 +311,7 @@ impl Recovery {
     /// cut short is dropped. What is left of writes after it can never be taken for records again,
     /// because the epoch of the log grows. All that was read is made stable first.
     ///
+    /// # Errors
     /// [`LogError::NoRoom`] if the first segments cannot be made, [`LogError::Damaged`], and I/O
     /// errors.
     pub fn finish(mut self) -> Result<(FileLog, Recovered), LogError> {

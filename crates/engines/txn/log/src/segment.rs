@@ -85,6 +85,7 @@ impl Slot {
 
 /// Lists the files of segments in a directory, and reads their headers.
 ///
+/// # Errors
 /// [`LogError::NewerVersion`] and I/O errors. A damaged header is not an error here, because the
 /// groups tell whether the file matters.
 pub(crate) fn slots(

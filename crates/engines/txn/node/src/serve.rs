@@ -397,14 +397,6 @@ impl Server {
         }
     }
 
-    /// The newest problem that the engine survived, such as a checkpoint that failed.
-    pub fn last_note(&self) -> Option<String> {
-        match &self.running {
-            Running::Engine(engine) => engine.last_note(),
-            Running::Standalone(_) => None,
-        }
-    }
-
     /// Figures by name: sums over all partitions, or those of the service.
     pub fn stats(&self) -> Vec<(String, u64)> {
         match &self.running {

@@ -130,6 +130,7 @@ impl Alphabet {
 
 /// Fills `table` for the code with these lengths.
 ///
+/// # Errors
 /// A sentence if the lengths do not form a prefix code. As in zlib, an incomplete code is accepted
 /// only if it has a single symbol of one bit (or, for distances, no symbol at all).
 pub(super) fn build(

@@ -6,7 +6,8 @@
 pub(super) trait Lanes: Copy {
     /// How many of the 16 bytes at `a` and `b` are equal, counted from the first one.
     ///
-    /// Both addresses can be read for 16 bytes.
+    /// # Safety
+    /// The caller guarantees that 16 bytes can be read at both addresses.
     unsafe fn equal(a: *const u8, b: *const u8) -> usize;
 }
 

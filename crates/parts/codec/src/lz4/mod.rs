@@ -88,7 +88,8 @@ impl Encoder {
 /// Decodes a block into `page`. Never reads past `block` nor writes past `page`, whatever the
 /// bytes.
 ///
-/// When `block` is not exactly one page; `page` then has arbitrary contents.
+/// # Errors
+/// If `block` is not exactly one page; `page` then has arbitrary contents.
 pub fn decode(block: &[u8], page: &mut Page) -> Result<(), BlockError> {
     c::decode(block, page)
 }

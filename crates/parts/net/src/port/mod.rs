@@ -209,6 +209,7 @@ impl Port {
     /// Reads once, passes every whole frame to `on_frame` together with the place for answers, and
     /// flushes. Returns the number of frames. Nothing is read while the backlog is full.
     ///
+    /// # Errors
     /// An error ends the connection for good: [`Closed::Service`] if `on_frame` broke off.
     pub fn poll(
         &mut self,

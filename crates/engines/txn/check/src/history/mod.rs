@@ -64,6 +64,7 @@ impl History {
     /// Builds the transactions from `events`. Events of one transaction must be in order, while
     /// events of different transactions may be mixed in any way.
     ///
+    /// # Errors
     /// An event before the beginning or after the end of its transaction, two beginnings, or two
     /// different timestamps.
     pub fn from_events(events: &[Event]) -> Result<Self, HistoryError> {

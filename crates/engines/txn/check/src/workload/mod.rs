@@ -80,6 +80,7 @@ pub struct PlannedTransaction {
 impl PlannedTransaction {
     /// Runs the steps. What was done and seen so far is in the session, even after an error.
     ///
+    /// # Errors
     /// The error of the first step that failed, unchanged.
     pub fn run(&self, session: &mut Session) -> Result<()> {
         self.steps

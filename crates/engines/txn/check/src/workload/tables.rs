@@ -31,6 +31,7 @@ pub struct Tables {
 /// The definitions of the tables: accounts and lists are partitioned by a hash, registers by ranges
 /// of `per_range` rows.
 ///
+/// # Errors
 /// None in practice, because the columns that the index names exist.
 pub fn definitions(per_range: u64) -> Result<[TableDef; 3]> {
     let splits = (1..8)
