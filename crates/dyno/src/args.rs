@@ -288,10 +288,10 @@ pub struct SizeArgs {
     /// Take minutes; this is the default
     #[arg(long)]
     pub quick: bool,
-    /// Take up to hours, for figures to be published
+    /// Take up to hours: measures more, for longer
     #[arg(long)]
     pub full: bool,
-    /// Take seconds: shows that everything works, and measures nothing
+    /// Take about a minute: shows that everything works, and measures nothing
     #[arg(long)]
     pub tiny: bool,
 }
