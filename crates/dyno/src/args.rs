@@ -291,7 +291,7 @@ pub struct SizeArgs {
     /// Run the full size, which takes up to hours
     #[arg(long)]
     pub full: bool,
-    /// Run the tiny size: shows in seconds that everything works, and measures nothing
+    /// Run the tiny size: shows that everything works, and measures nothing
     #[arg(long)]
     pub tiny: bool,
 }
@@ -309,8 +309,8 @@ impl SizeArgs {
 /// The suites, the peers, and the directories they come from.
 #[derive(Debug, ClapArgs)]
 pub struct SelectArgs {
-    /// Name of a suite, path of a suite file, or `seeds` for all suites that make a seed document's
-    /// tables; without one, list the suites
+    /// Name of a suite, path of a suite file, or `seeds` for all suites that make the tables of a
+    /// published report again; without one, list the suites
     #[arg(value_name = "SUITE")]
     pub suites: Vec<String>,
     #[command(flatten)]

@@ -12,7 +12,7 @@ use crate::{places, terminal};
 // `SUITES` and `PEERS`: name and content of each file of the folders, made by `build.rs`.
 include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
-/// The word that stands for all suites with a seed document.
+/// The word that stands for all suites that make a published report again (their seed document).
 const SEEDS: &str = "seeds";
 
 /// The peers, from a directory or from inside the program.
@@ -93,7 +93,10 @@ pub fn listed(select: &SelectArgs) -> anyhow::Result<String> {
     let suites = known
         .iter()
         .map(|suite| [suite.name.clone(), suite.purpose()]);
-    let seeds = [SEEDS, "All suites that make the tables of a seed document."];
+    let seeds = [
+        SEEDS,
+        "All suites that make the tables of a published report again.",
+    ];
     let rows = suites.chain([seeds.map(str::to_owned)]);
     Ok(format!("Suites:\n{}\n", terminal::columns(rows)))
 }

@@ -40,7 +40,9 @@ fn at(path: &Path) -> anyhow::Result<PathBuf> {
 /// Checks that `path` is a directory, which a run and a directory of runs are.
 pub fn existing(path: &Path) -> anyhow::Result<()> {
     if !path.exists() && path == Path::new(DEFAULT) {
-        bail!("there are no runs in ./runs yet; `dyno run wspr --tiny` makes one in half a minute");
+        bail!(
+            "there are no runs in ./runs yet; `dyno run wspr --tiny` makes one in about a minute"
+        );
     }
     ensure!(
         path.exists(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use dyno_machine::{Root, Sensors, machine};
 use dyno_record::{Limit, Machine, Run, RunDir, SCHEMA_VERSION, Size, SystemVersion};
 use dyno_report::{build_stored, headline};
@@ -21,7 +21,7 @@ use crate::progress::RunProgress;
 use crate::systems::{self, Chosen};
 use crate::times::Times;
 use crate::units::show_seconds;
-use crate::{identity, places, resources, resume, surroundings, terminal};
+use crate::{identity, places, resources, resume, sql, surroundings, terminal};
 
 /// The pause between two readings of the processor's counters.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -107,6 +107,9 @@ impl Session<'_> {
                 jobs.push(Job::plan(&rest, self, &cache)?);
             }
         }
+        if jobs.is_empty() && !suites.is_empty() {
+            bail!("nothing can be run: every suite was left out");
+        }
         let seen = machine(&Root::system(), &cache, &mut || thread::sleep(PAUSE));
         warn_about(&seen);
         let known = known_limits(self, &cache, &seen, stop)?;
@@ -138,6 +141,34 @@ pub fn missing(planned: &Planned) -> Vec<(String, String)> {
         .collect()
 }
 
+/// The cases of a plan that need the SQL engine, and why that cannot be started. `None` if it can
+/// be, or if there are no such cases.
+pub fn lacking_sql(planned: &Planned) -> Option<(Vec<String>, anyhow::Error)> {
+    let reason = sql::command().err()?;
+    let cases = planned.plan.cases.iter();
+    let needing: Vec<String> = cases
+        .filter(|case| dyno_rigs::needs_sql(&case.workload, &case.params))
+        .map(|case| case.name.clone())
+        .collect();
+    (!needing.is_empty()).then_some((needing, reason))
+}
+
+/// Refuses a plan of which every case needs the SQL engine when that is missing, and names on
+/// standard error the cases that will fail when only some need it. A run would otherwise measure
+/// limits, make data and load it before its first case fails.
+fn check_sql(planned: &Planned) -> anyhow::Result<()> {
+    let Some((cases, reason)) = lacking_sql(planned) else {
+        return Ok(());
+    };
+    let suite = &planned.plan.suite;
+    if cases.len() == planned.plan.cases.len() {
+        return Err(reason.context(format!("{suite}: no case can run without dyno-sql")));
+    }
+    let names = cases.join(", ");
+    eprintln!("{suite}: cases that will fail without dyno-sql: {names}; {reason}");
+    Ok(())
+}
+
 /// The suite with the cases that can run on this machine, and what it lacks for the others on
 /// standard error. `None` if none of its cases can run.
 fn without_missing(suite: &Definition, size: Size) -> anyhow::Result<Option<Definition>> {
@@ -154,6 +185,15 @@ fn without_missing(suite: &Definition, size: Size) -> anyhow::Result<Option<Defi
     for (case, reason) in missing {
         eprintln!("{}: case {case} is not run: {reason}", suite.name);
         rest.skip(case);
+    }
+    // The planning of the session refuses a suite that can do nothing without the SQL engine. Of
+    // several suites that would end those that can run, so it is left out before.
+    let planned = Planned::new(&rest, size, &[])?;
+    if let Some((cases, reason)) = lacking_sql(&planned)
+        && cases.len() == planned.plan.cases.len()
+    {
+        eprintln!("{}: left out: {reason}", suite.name);
+        return Ok(None);
     }
     Ok(Some(rest))
 }
@@ -184,6 +224,7 @@ impl Job {
         let resources = resources::available(cache, session.max_disk);
         let data = cache.join("data");
         resources::check(&needs, &resources, suite, &chosen, (session.size, &data))?;
+        check_sql(&planned)?;
         eprintln!(
             "{}: {} timed invocations, about {} after {} of preparation; no block starts after {}",
             suite.name,

@@ -25,7 +25,7 @@ pub fn sql_engine() -> Result<Command, RigError> {
     }
     Err(RigError::Sql(format!(
         "the SQL engine {} is missing; build it with `cargo build --release -p dyno-sql`, which takes \
-         about 20 minutes on two cores",
+         ten to twenty minutes on two cores",
         program.display()
     )))
 }

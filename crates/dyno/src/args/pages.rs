@@ -404,7 +404,9 @@ pub enum PatternArg {
 
 Workloads w1 to w4 and patterns p1 to p6 are those of the original benchmark. Its pages were all \
 equal; these are distinct. --peers adds zram (needs root) and a tmpfs, which get the same pages by \
-direct reads and writes, one call at a time. `dyno run pages` measures all cases.")]
+direct reads and writes, one call at a time. `dyno run pages` measures all cases. A verdict about \
+a rate needs 20 s of measured time in each invocation: --passes 1000 gives it where a pass takes \
+20 ms or more.")]
 pub struct PagesBenchArgs {
     /// Measure with pages of CLASS
     #[arg(long, value_enum, default_value = "real", value_name = "CLASS")]

@@ -49,10 +49,11 @@ fn bound(text: &str) -> Result<Bound, String> {
   dyno pubsub bench --nodes 3             # commits wait for one of two standbys
   dyno pubsub bench --host db --user bench --db postgres --throttle_writes 5000 --duration 1m
 
-A command line of pg_msg_bench, the benchmark of the third seed document, runs unchanged: flags \
-with underscores and --report are accepted. As there, each partition of each group has one reader. \
+A command line of pg_msg_bench, the benchmark of a published report, runs unchanged: flags with \
+underscores and --report are accepted. As there, each partition of each group has one reader. \
 Without --cursors and --window, readers commit every read on stable storage, and each writer has \
-one batch without acknowledgement."
+one batch without acknowledgement. A verdict about a rate needs 20 s of measured time in each \
+invocation: add --duration 20s."
 )]
 pub struct PubsubBenchArgs {
     /// Deliver messages as MODE

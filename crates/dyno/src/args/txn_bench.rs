@@ -56,7 +56,8 @@ fn theta(text: &str) -> Result<u64, String> {
 
 Like K2's, a transaction writes rows of 512 bytes under keys out of 2^31 and reads them again; \
 every answer is verified. With --keys N it reads and writes rows that exist. Each invocation \
-starts a server of its own.")]
+starts a server of its own. A verdict about a rate needs 20 s of measured time in each invocation: \
+add --duration 20s.")]
 pub struct TxnBenchArgs {
     /// Reach the server by TRANSPORT
     #[arg(

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::systems::{self, Chosen};
 use crate::times::Times;
 use crate::units::show_seconds;
-use crate::{built_in, places, resources, session, sql, terminal};
+use crate::{built_in, places, resources, session, terminal};
 
 pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     if args.select.suites.is_empty() && !args.json {
@@ -65,17 +65,14 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
 }
 
 /// What a run would lack, and why: peers that are not installed, and the SQL engine if a case needs
-/// it. A run names missing peers when it begins, but would miss the SQL engine only in the middle.
+/// it.
 fn absent(planned: &Planned, chosen: &Chosen) -> BTreeMap<String, String> {
     let missing = |system: &System| Some((system.name.clone(), system.missing.clone()?));
     let mut absent: BTreeMap<_, _> = chosen.systems.iter().filter_map(missing).collect();
-    let mut cases = planned.plan.cases.iter();
-    if let Some(case) = cases.find(|case| dyno_rigs::needs_sql(&case.workload, &case.params))
-        && let Err(error) = sql::command()
-    {
+    if let Some((cases, reason)) = session::lacking_sql(planned) {
         absent.insert(
             "dyno-sql".to_owned(),
-            format!("case {} needs it; {error}", case.name),
+            format!("case {} needs it; {reason}", cases[0]),
         );
     }
     let missing = session::missing(planned);

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use dyno_record::{RunDir, Size, find_runs};
+use dyno_record::{Plan, RunDir, Size, find_runs};
 use dyno_report::{Headline, Report, Standing, build_stored, headline};
 
 use super::Document;
@@ -38,6 +38,24 @@ impl Record {
 
     fn suite(&self) -> &str {
         &self.report.run.plan.suite
+    }
+
+    fn started_at(&self) -> &str {
+        &self.report.run.started_at
+    }
+
+    /// Whether one of `records` is newer and has measured a case of this one again. A newer record
+    /// of other cases of the same suite takes nothing from this one.
+    fn is_earlier(&self, records: &[Record]) -> bool {
+        let has = |plan: &Plan, name: &str| plan.cases.iter().any(|case| case.name == name);
+        let cases = &self.report.run.plan.cases;
+        records.iter().any(|other| {
+            other.suite() == self.suite()
+                && other.started_at() > self.started_at()
+                && cases
+                    .iter()
+                    .any(|case| has(&other.report.run.plan, &case.name))
+        })
     }
 }
 
@@ -77,14 +95,31 @@ impl Files {
     }
 }
 
-/// All figures that stand, record by record.
+/// All figures that stand, record by record: the newest first, and those that were measured again
+/// under a heading of their own.
 pub fn results(records: &[Record], files: Files) -> String {
     let mut text = String::from(
         "# Results\n\n<!-- Made by `dyno documents` from the records below results/. -->\n\n",
     );
     text.push_str(&paragraph("", INTRODUCTION));
-    for record in records {
-        text.push_str(&section(record, files));
+    // The times are UTC in one form, so they sort as text.
+    let mut newest: Vec<&Record> = records.iter().collect();
+    newest.sort_by(|a, b| {
+        let newer = b.started_at().cmp(a.started_at());
+        newer.then_with(|| a.path.cmp(&b.path))
+    });
+    let (earlier, latest): (Vec<&Record>, Vec<&Record>) = newest
+        .into_iter()
+        .partition(|record| record.is_earlier(records));
+    for record in latest {
+        text.push_str(&section(record, "##", files));
+    }
+    if !earlier.is_empty() {
+        text.push_str("\n## Earlier records\n\n");
+        text.push_str(&paragraph("", EARLIER));
+    }
+    for record in earlier {
+        text.push_str(&section(record, "###", files));
     }
     text
 }
@@ -94,11 +129,15 @@ const INTRODUCTION: &str = "Every table below is printed from a committed record
     of the median from five samples on, and the range of the samples below that. A share of the \
     limit says how much of what the machine can do was reached. METHODOLOGY.md says how the figures \
     are made and BIAS.md how they could flatter us. Figures that were withdrawn are not shown; \
-    the record of each says why.";
+    the record of each says why. The newest records come first.";
 
-fn section(record: &Record, files: Files) -> String {
+const EARLIER: &str = "Each of these records has cases that a newer record of the same suite \
+    measured again. Of its other cases it may still have the newest figures.";
+
+/// One record, under a heading of the level that `marks` gives, such as `##`.
+fn section(record: &Record, marks: &str, files: Files) -> String {
     let run = &record.report.run;
-    let mut text = format!("\n## {}\n\n", record.path);
+    let mut text = format!("\n{marks} {}\n\n", record.path);
     let folder = format!("results/{}", record.path);
     text.push_str(&paragraph(
         "",
@@ -148,5 +187,36 @@ fn size_name(size: Size) -> &'static str {
         Size::Tiny => "tiny",
         Size::Quick => "quick",
         Size::Full => "full",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_record_comes_first_and_what_was_measured_again_comes_last() {
+        let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
+        let open = |path: &str| Record::open(&tree, &tree.join(path)).expect("a record");
+        let records = [
+            open("epyc-2-cores/2026-11-21-wspr-full"),
+            open("xeon-2-cores/2026-11-26-pubsub-quick"),
+            open("xeon-2-cores/2026-11-26-pubsub-rate"),
+            open("xeon-2-cores/2026-11-27-wspr-quick"),
+        ];
+        let text = results(&records, Files::Named);
+        let headings: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
+        // The two records of `pubsub` have different cases, so neither replaces the other.
+        assert_eq!(
+            headings,
+            [
+                "# Results",
+                "## xeon-2-cores/2026-11-27-wspr-quick",
+                "## xeon-2-cores/2026-11-26-pubsub-rate",
+                "## xeon-2-cores/2026-11-26-pubsub-quick",
+                "## Earlier records",
+                "### epyc-2-cores/2026-11-21-wspr-full",
+            ]
+        );
     }
 }

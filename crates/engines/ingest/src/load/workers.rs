@@ -58,7 +58,7 @@ pub(super) fn worker_bytes(options: &Options, workers: usize, needed: usize) -> 
             ),
             _ => format!(
                 "{} bytes are not enough for {workers} files at a time; give at least {least_mib}MiB, \
-                 or fewer workers",
+                 or fewer --threads",
                 options.memory
             ),
         };
