@@ -50,7 +50,7 @@ fn every_part_of_a_figure_can_be_bound() {
         (
             "show=row",
             "",
-            "9.61 M rows/s ±9.5%, n = 6 | chdb 2.25 M rows/s | 4.26× (3.63 .. 4.40) | 37% | faster",
+            "9.61 M rows/s ±9.5%, n = 6 | chdb 2.25 M rows/s | 4.26× (3.63 .. 4.40) | 37% of inflate-1 | faster",
         ),
     ] {
         assert_eq!(now(keys, written), expected, "{keys} {written:?}");
