@@ -12,7 +12,8 @@ use crate::{places, terminal};
 // `SUITES` and `PEERS`: name and content of each file of the folders, made by `build.rs`.
 include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
-/// The word that stands for all suites that make a published report again (their seed document).
+/// The word that stands for all suites with a seed document, which is the published report whose
+/// tables a suite makes again.
 const SEEDS: &str = "seeds";
 
 /// The peers, from a directory or from inside the program.

@@ -142,7 +142,7 @@ pub fn missing(planned: &Planned) -> Vec<(String, String)> {
 }
 
 /// The cases of a plan that need the SQL engine, and why that cannot be started. `None` if it can
-/// be, or if there are no such cases.
+/// be started, or if no case needs it.
 pub fn lacking_sql(planned: &Planned) -> Option<(Vec<String>, anyhow::Error)> {
     let reason = sql::command().err()?;
     let cases = planned.plan.cases.iter();

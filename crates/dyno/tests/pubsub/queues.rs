@@ -10,22 +10,26 @@ use serde_json::Value;
 
 use crate::served::{Log, has_server, interrupt, ok, pubsub, with_input};
 
+/// Makes a queue, and opens it.
+fn made(log: &Log, name: &str, options: &QueueOptions) -> Queue {
+    let dsn = Dsn::parse(&log.dsn).unwrap();
+    Queue::create(&mut Connection::open(&dsn).unwrap(), name, options).unwrap();
+    Queue::open(&dsn, name).unwrap()
+}
+
 #[test]
 fn status_counts_what_is_in_queues() {
     if !has_server() {
         return;
     }
     let mut log = Log::start();
-    let dsn = Dsn::parse(&log.dsn).unwrap();
-    let mut connection = Connection::open(&dsn).unwrap();
     let options = QueueOptions {
         max_attempts: 1,
         keep_done: true,
         ..QueueOptions::default()
     };
-    Queue::create(&mut connection, "mail", &options).unwrap();
-    Queue::create(&mut connection, "empty", &options).unwrap();
-    let mut queue = Queue::open(&dsn, "mail").unwrap();
+    made(&log, "empty", &options);
+    let mut queue = made(&log, "mail", &options);
     queue
         .send(
             &[b"done", b"dead", b"claimed", b"ready", b"more"],
@@ -140,10 +144,7 @@ fn lines_are_sent_as_they_come_and_a_stop_says_how_many() {
         return;
     }
     let mut log = Log::start();
-    let dsn = Dsn::parse(&log.dsn).unwrap();
-    let mut connection = Connection::open(&dsn).unwrap();
-    Queue::create(&mut connection, "slow", &QueueOptions::default()).unwrap();
-    let mut queue = Queue::open(&dsn, "slow").unwrap();
+    let mut queue = made(&log, "slow", &QueueOptions::default());
     let mut sending = pubsub(&["queue", "send", "slow", "--dsn", &log.dsn])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
