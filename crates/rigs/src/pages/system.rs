@@ -110,6 +110,8 @@ impl PageSystem {
                 let mut recompressor = store.recompressor()?;
                 recompressor.train(1)?;
                 recompressor.pass(0, 1, endless, || Duration::ZERO)?;
+                // As the background thread does when nothing is left to pack.
+                recompressor.release();
                 store.compact(usize::MAX)?;
                 Ok(None)
             }

@@ -145,6 +145,7 @@ impl Background {
                     page: 0,
                     back_page: 0,
                     count: 0,
+                    has_packed: false,
                 };
                 progress.running.store(true, Relaxed);
                 // The sender is never used: the wait is a pause that ends early, with another
@@ -210,6 +211,8 @@ struct Turn<'a> {
     page: u64,
     back_page: u64,
     count: u32,
+    /// Whether a page was packed since the last ageing.
+    has_packed: bool,
 }
 
 impl Turn<'_> {
@@ -219,6 +222,9 @@ impl Turn<'_> {
         if self.count.is_multiple_of(TURNS) {
             self.store.age();
             if !self.schedule.fixed {
+                if !std::mem::take(&mut self.has_packed) {
+                    self.recompressor.release();
+                }
                 let compacted = self.store.compact(self.schedule.compact_spans);
                 self.progress.note(compacted.map(drop));
                 self.store.gather();
@@ -251,6 +257,7 @@ impl Turn<'_> {
         match self.recompressor.pass(page, idle, budget, thread_time) {
             Ok(done) => {
                 self.page = done.next_page;
+                self.has_packed |= done.packed > 0;
                 self.progress.packed.fetch_add(done.packed, Relaxed);
                 self.progress.damaged.fetch_add(done.damaged, Relaxed);
             }

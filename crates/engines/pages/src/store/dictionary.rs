@@ -23,6 +23,7 @@ use parking_lot::Mutex;
 
 use super::Store;
 use super::handle::Form;
+use super::heap;
 use super::recompress::Recompressor;
 use crate::PAGE_BYTES;
 use crate::arena::memory::Memory;
@@ -152,17 +153,27 @@ impl Recompressor<'_> {
         }
         *tried_pages = idle_pages;
         let sample = self.sample(idle, idle_pages / SAMPLE_PAGES);
+        let made = self.make(sample);
+        // Training leaves the allocator with 1.5 MB that it would keep, as much as a thousand pages
+        // take.
+        heap::give_back();
+        let Some(bytes) = made? else {
+            return Ok(false);
+        };
+        store.keep_dictionary(head, &bytes)?;
+        Ok(true)
+    }
+
+    /// Trains a dictionary on one part of the sample and judges it by the other; `None` if it does
+    /// not pay.
+    fn make(&mut self, sample: Vec<Page>) -> Result<Option<Vec<u8>>, StoreError> {
         let (judged, trained) = sample.split_at(sample.len() / JUDGED);
         // The library refuses pages in which too little repeats, and then a dictionary is of no
         // use.
         let Ok(bytes) = dictionary::train(trained, MOST_DICTIONARY_BYTES) else {
-            return Ok(false);
+            return Ok(None);
         };
-        if !self.pays(&bytes, judged)? {
-            return Ok(false);
-        }
-        store.keep_dictionary(head, &bytes)?;
-        Ok(true)
+        Ok(self.pays(&bytes, judged)?.then_some(bytes))
     }
 
     /// Every `step`-th of the pages that may be trained on, [`SAMPLE_PAGES`] at most, in random

@@ -9,6 +9,7 @@ use dyno_codec::{dictionary, zstd};
 
 use super::Store;
 use super::handle::Handle;
+use super::heap;
 use super::slot_access::{Extent, SUM_BYTES, extent};
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
@@ -38,7 +39,8 @@ pub struct Recompressed {
 pub struct Recompressor<'a> {
     pub(super) handle: Handle<'a>,
     encoder: zstd::Encoder,
-    /// `Some` as soon as the store has a dictionary.
+    /// Made for the first page that is packed with the store's dictionary, and kept until
+    /// [`Self::release`].
     trained: Option<dictionary::Encoder>,
     pub(super) page: Box<Page>,
     pub(super) block: Box<Block>,
@@ -92,7 +94,7 @@ impl Store {
             page: Box::new([0; PAGE_BYTES]),
             block: Box::new([0; BLOCK_BOUND]),
         };
-        made.follow_dictionary()?;
+        made.prepare()?;
         // The library allocates with the first page, and a store that serves swap must not allocate
         // later.
         let _length = made
@@ -119,12 +121,14 @@ impl Recompressor<'_> {
         clock: impl Fn() -> Duration,
     ) -> Result<Recompressed, StoreError> {
         let store = self.handle.store();
-        self.follow_dictionary()?;
         let mut done = Recompressed::default();
         let start = clock();
         let spent = || clock().saturating_sub(start) >= budget;
         done.unpacked = self.unpack_reread(spent)?;
-        let packing = self.packing();
+        let packing = match store.dictionary.get() {
+            Some(_) => Packing::Dictionary,
+            None => Packing::Zstd,
+        };
         let candidate = |word| candidate(word, idle, packing);
         for page in store.touched_from(from_page) {
             if candidate(store.peek(page)).is_none() {
@@ -136,6 +140,8 @@ impl Recompressor<'_> {
                 done.next_page = page;
                 return Ok(done);
             }
+            // Before the page is locked, as it takes a millisecond the first time.
+            self.prepare()?;
             let Some(word) = store.try_lock(page, self.handle.mark()) else {
                 continue;
             };
@@ -177,8 +183,16 @@ impl Recompressor<'_> {
         Ok(done)
     }
 
-    /// Packs with the store's dictionary from now on, if there is one.
-    fn follow_dictionary(&mut self) -> Result<(), StoreError> {
+    /// Frees what packing with the dictionary takes, about 1.4 MB. The next page that is packed
+    /// makes it again, so a store that must not allocate does not call this.
+    pub fn release(&mut self) {
+        if self.trained.take().is_some() {
+            heap::give_back();
+        }
+    }
+
+    /// Makes the encoder for the store's dictionary, if there is one.
+    fn prepare(&mut self) -> Result<(), StoreError> {
         let store = self.handle.store();
         if self.trained.is_none()
             && let Some(dictionary) = store.dictionary.get()
