@@ -21,6 +21,7 @@ mod arena;
 pub mod check;
 pub mod corpus;
 mod error;
+pub mod heap;
 mod index;
 mod store;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use dyno_pages::PAGE_BYTES;
+use dyno_pages::{PAGE_BYTES, heap};
 use dyno_suite::protocol::{Reply, Request};
 
 use super::passes::{SLICE, Times, shuffled};
@@ -32,6 +32,8 @@ pub(crate) fn space(
     let churn = params.count_or("churn", 0)?;
     let tiers = store::tiers(params)?;
     let source = store::source(params)?;
+    // What making the corpus left in the heap is not the store's, and must not hide what is.
+    heap::give_back();
     let before = own_bytes()?;
     let system = PageSystem::open(peer, source.count(), tiers)?;
     store::fill(&system, &source, &mut Times::default())?;

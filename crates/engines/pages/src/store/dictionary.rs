@@ -23,11 +23,11 @@ use parking_lot::Mutex;
 
 use super::Store;
 use super::handle::Form;
-use super::heap;
 use super::recompress::Recompressor;
 use crate::PAGE_BYTES;
 use crate::arena::memory::Memory;
 use crate::error::StoreError;
+use crate::heap;
 use crate::index::entry::{Entry, Packing, Stored};
 
 /// Pages that a dictionary is trained on and judged by, and so the fewest idle pages of a store

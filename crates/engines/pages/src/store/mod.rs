@@ -7,7 +7,6 @@ mod damage;
 mod dictionary;
 mod file;
 mod handle;
-mod heap;
 mod huge;
 mod locking;
 mod recompress;

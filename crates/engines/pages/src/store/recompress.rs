@@ -9,10 +9,10 @@ use dyno_codec::{dictionary, zstd};
 
 use super::Store;
 use super::handle::Handle;
-use super::heap;
 use super::slot_access::{Extent, SUM_BYTES, extent};
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
+use crate::heap;
 use crate::index::entry::{AGE_MAX, Entry, Packing, Stored};
 use crate::index::lock::LOCKED;
 
