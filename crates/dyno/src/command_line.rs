@@ -66,9 +66,10 @@ fn end(mut error: clap::Error, command: &Command) -> ! {
 
 /// The help as text, in which held spaces are spaces again.
 fn released(styled: &StyledStr, colours: bool) -> String {
-    let text = match colours {
-        true => styled.ansi().to_string(),
-        false => styled.to_string(),
+    let text = if colours {
+        styled.ansi().to_string()
+    } else {
+        styled.to_string()
     };
     text.replace(HELD, " ")
 }
@@ -83,9 +84,12 @@ fn shaped(command: Command) -> Command {
         None => command,
     };
     command
-        .mut_args(|arg| match takes_number(&arg) {
-            true => arg.allow_hyphen_values(true),
-            false => arg,
+        .mut_args(|arg| {
+            if takes_number(&arg) {
+                arg.allow_hyphen_values(true)
+            } else {
+                arg
+            }
         })
         .mut_subcommands(shaped)
 }
@@ -97,9 +101,12 @@ fn takes_number(arg: &Arg) -> bool {
 
 /// Holds the spaces of indented lines together.
 fn held(text: &str) -> String {
-    let lines = text.lines().map(|line| match line.starts_with(' ') {
-        true => line.replace(' ', &HELD.to_string()),
-        false => line.to_owned(),
+    let lines = text.lines().map(|line| {
+        if line.starts_with(' ') {
+            line.replace(' ', &HELD.to_string())
+        } else {
+            line.to_owned()
+        }
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -69,10 +69,7 @@ pub enum Print {
 
 impl Print {
     pub fn new(json: bool) -> Print {
-        match json {
-            true => Print::Json,
-            false => Print::Headline,
-        }
+        if json { Print::Json } else { Print::Headline }
     }
 }
 
@@ -91,9 +88,10 @@ impl Session<'_> {
     pub fn run(&self, suites: &[Definition], stop: &Stop) -> anyhow::Result<SessionOutcome> {
         let cache = places::cache(self.data_dir)?;
         fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;
-        let profiler = match self.flamegraph {
-            true => Some(Profiler::find().map_err(|why| anyhow!("--flamegraph: {why}"))?),
-            false => None,
+        let profiler = if self.flamegraph {
+            Some(Profiler::find().map_err(|why| anyhow!("--flamegraph: {why}"))?)
+        } else {
+            None
         };
         let mut jobs = Vec::new();
         for suite in suites {

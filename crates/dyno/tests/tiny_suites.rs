@@ -239,9 +239,10 @@ fn workloads_of_ycsb_are_measured_over_redis_protocol() {
     let mut run = dyno(home);
     run.args(["run", "ycsb", "--tiny"]);
     let peers = dyno_rigs::peer_missing("redis-always").is_none();
-    match peers {
-        true => drop(run.arg("--peers")),
-        false => println!("skipped: the peers of the suite ycsb: Redis is not installed"),
+    if peers {
+        drop(run.arg("--peers"))
+    } else {
+        println!("skipped: the peers of the suite ycsb: Redis is not installed")
     }
     let record = record_of(home, run);
     for case in ["ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-f"] {

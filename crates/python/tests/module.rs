@@ -21,9 +21,10 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a directory");
     for entry in fs::read_dir(from).expect("a directory").flatten() {
         let target = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(fs::copy(entry.path(), target).expect("a copy")),
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target)
+        } else {
+            drop(fs::copy(entry.path(), target).expect("a copy"))
         }
     }
 }

@@ -167,9 +167,10 @@ pub(crate) fn is_signed(column: &ColumnDescriptor) -> bool {
 
 /// An integer of 32 bits in 64, in two's complement.
 pub(crate) fn widened(value: i32, signed: bool) -> u64 {
-    match signed {
-        true => value as u64,
-        false => u64::from(value as u32),
+    if signed {
+        value as u64
+    } else {
+        u64::from(value as u32)
     }
 }
 

@@ -143,9 +143,10 @@ fn facts(report: &LoadReport) -> BTreeMap<String, String> {
         }
     }
     // The loader waits while the server has too many parts, which no stage of its own counts.
-    let bottleneck = match waited_s > stage_s {
-        true => "database merges".to_string(),
-        false => stage.to_string(),
+    let bottleneck = if waited_s > stage_s {
+        "database merges".to_string()
+    } else {
+        stage.to_string()
     };
     let merges = format!("{waited_s:.2} s waited for merges, at most {parts_most} parts");
     BTreeMap::from([
@@ -201,9 +202,10 @@ fn pipe(server: &PrivateServer, file: &Path) -> Result<(), RigError> {
     if !unpacked.success() {
         return Err(failed("gzip", unpacked));
     }
-    match client.status.success() {
-        true => Ok(()),
-        false => Err(failed(PEER, String::from_utf8_lossy(&client.stderr))),
+    if client.status.success() {
+        Ok(())
+    } else {
+        Err(failed(PEER, String::from_utf8_lossy(&client.stderr)))
     }
 }
 

@@ -265,9 +265,10 @@ fn copy_tree(from: &Path, to: &Path) -> Result<(), RigError> {
     for entry in fs::read_dir(from).map_err(|e| RigError::io(from, e))? {
         let entry = entry.map_err(|e| RigError::io(from, e))?;
         let (path, copy) = (entry.path(), to.join(entry.file_name()));
-        match path.is_dir() {
-            true => copy_tree(&path, &copy)?,
-            false => drop(fs::copy(&path, &copy).map_err(|e| RigError::io(&path, e))?),
+        if path.is_dir() {
+            copy_tree(&path, &copy)?
+        } else {
+            drop(fs::copy(&path, &copy).map_err(|e| RigError::io(&path, e))?)
         }
     }
     Ok(())

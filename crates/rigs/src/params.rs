@@ -40,12 +40,11 @@ impl<'a> Params<'a> {
     /// # Errors
     /// When it is there and no count.
     pub fn count_or(&mut self, name: &'static str, otherwise: u64) -> Result<u64, RigError> {
-        match self.values.contains_key(name) {
-            true => self.count(name),
-            false => {
-                self.taken.push(name);
-                Ok(otherwise)
-            }
+        if self.values.contains_key(name) {
+            self.count(name)
+        } else {
+            self.taken.push(name);
+            Ok(otherwise)
         }
     }
 
@@ -77,12 +76,11 @@ impl<'a> Params<'a> {
     /// # Errors
     /// When it is there and is not a number.
     pub fn number_or_none(&mut self, name: &'static str) -> Result<Option<f64>, RigError> {
-        match self.values.contains_key(name) {
-            true => self.number(name).map(Some),
-            false => {
-                self.taken.push(name);
-                Ok(None)
-            }
+        if self.values.contains_key(name) {
+            self.number(name).map(Some)
+        } else {
+            self.taken.push(name);
+            Ok(None)
         }
     }
 
@@ -122,12 +120,11 @@ impl<'a> Params<'a> {
     /// # Errors
     /// When it is there and no text.
     pub fn text_or_none(&mut self, name: &'static str) -> Result<Option<&'a str>, RigError> {
-        match self.values.contains_key(name) {
-            true => self.text(name).map(Some),
-            false => {
-                self.taken.push(name);
-                Ok(None)
-            }
+        if self.values.contains_key(name) {
+            self.text(name).map(Some)
+        } else {
+            self.taken.push(name);
+            Ok(None)
         }
     }
 

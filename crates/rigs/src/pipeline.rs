@@ -150,12 +150,11 @@ fn unpack(program: &'static str, from: &Path, to: &Path) -> Result<(), RigError>
         .stderr(Stdio::piped())
         .output()
         .map_err(|e| failed(e.to_string()))?;
-    match ended.status.success() {
-        true => Ok(()),
-        false => {
-            let said = String::from_utf8_lossy(&ended.stderr);
-            Err(failed(format!("{}: {}", from.display(), said.trim())))
-        }
+    if ended.status.success() {
+        Ok(())
+    } else {
+        let said = String::from_utf8_lossy(&ended.stderr);
+        Err(failed(format!("{}: {}", from.display(), said.trim())))
     }
 }
 

@@ -20,9 +20,10 @@ pub async fn run(args: FeaturesArgs, out: &mut dyn Write) -> Result<()> {
         made = make(&args) => made?,
         _ = tokio::signal::ctrl_c() => bail!("interrupted"),
     };
-    let told = match args.json {
-        true => serde_json::to_string(&made)?,
-        false => text(&args, &made),
+    let told = if args.json {
+        serde_json::to_string(&made)?
+    } else {
+        text(&args, &made)
     };
     if args.out == Path::new(STANDARD_OUTPUT) {
         eprintln!("{told}");
@@ -34,9 +35,10 @@ pub async fn run(args: FeaturesArgs, out: &mut dyn Write) -> Result<()> {
 
 /// What was made, in sentences.
 fn text(args: &FeaturesArgs, made: &Made) -> String {
-    let name = match args.out == Path::new(STANDARD_OUTPUT) {
-        true => "standard output".to_owned(),
-        false => args.out.display().to_string(),
+    let name = if args.out == Path::new(STANDARD_OUTPUT) {
+        "standard output".to_owned()
+    } else {
+        args.out.display().to_string()
     };
     let rate = made.spots as f64 / made.seconds.max(1e-9);
     let mut text = format!(

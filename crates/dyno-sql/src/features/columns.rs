@@ -220,12 +220,13 @@ fn computed(time_ms: i64, from: &Position, to: &Position) -> [f32; COMPUTED.len(
     let (year_sin, year_cos) = (days.rem_euclid(YEAR_DAYS) / YEAR_DAYS * TAU).sin_cos();
     // Two stations in one cell have the same position. There is no path between them, and rounding
     // would give it some direction.
-    let path = match from == to {
-        true => Path {
+    let path = if from == to {
+        Path {
             distance_km: 0.0,
             azimuth_deg: 0.0,
-        },
-        false => from.path_to(to),
+        }
+    } else {
+        from.path_to(to)
     };
     // The closest single to 359.999999 is a whole turn.
     let azimuth_deg = match path.azimuth_deg as f32 {

@@ -44,9 +44,10 @@ impl SetWriter {
                 format.name()
             );
         }
-        let kind = match to_stdout {
-            true => SinkKind::Stdout,
-            false => SinkKind::Std,
+        let kind = if to_stdout {
+            SinkKind::Stdout
+        } else {
+            SinkKind::Std
         };
         let (output, _) = stage(kind, out, Existing::Replace, &Buffering::default())
             .with_context(|| format!("cannot write the training set {}", out.display()))?;

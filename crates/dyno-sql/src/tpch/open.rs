@@ -208,9 +208,10 @@ impl Tables {
             .collect();
         bail!(
             "the rows do not tell the scale factor ({}): say it with --sf",
-            match rows.is_empty() {
-                true => "there is no table whose size depends on it".to_owned(),
-                false => rows.join(", "),
+            if rows.is_empty() {
+                "there is no table whose size depends on it".to_owned()
+            } else {
+                rows.join(", ")
             }
         )
     }

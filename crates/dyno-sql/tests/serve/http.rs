@@ -38,9 +38,10 @@ fn send(server: SocketAddr, request: &str) -> Answer {
     let end = bytes.windows(4).position(|w| w == b"\r\n\r\n").unwrap();
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
     let sent = bytes[end + 4..].to_vec();
-    let (body, whole) = match head.contains("chunked") {
-        true => unchunked(&sent),
-        false => (sent, true),
+    let (body, whole) = if head.contains("chunked") {
+        unchunked(&sent)
+    } else {
+        (sent, true)
     };
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     Answer {

@@ -96,14 +96,15 @@ pub fn psql(server: &Server, args: &[&str]) -> Output {
 /// was refused.
 pub fn ask(server: &Server, sql: &str) -> Result<String, String> {
     let output = psql(server, &["-At", "-c", sql]);
-    match output.status.success() {
-        true => Ok(String::from_utf8(output.stdout)
+    if output.status.success() {
+        Ok(String::from_utf8(output.stdout)
             .unwrap()
             .trim_end()
-            .to_owned()),
-        false => Err(String::from_utf8(output.stderr)
+            .to_owned())
+    } else {
+        Err(String::from_utf8(output.stderr)
             .unwrap()
             .trim_end()
-            .to_owned()),
+            .to_owned())
     }
 }

@@ -73,14 +73,15 @@ pub fn cores(text: &str) -> Result<Cores, String> {
         }
         cores.extend(first..=last);
     }
-    match cores
+    if cores
         .iter()
         .collect::<std::collections::BTreeSet<_>>()
         .len()
         == cores.len()
     {
-        true => Ok(Cores(cores)),
-        false => Err(format!("`{text}` names a core twice")),
+        Ok(Cores(cores))
+    } else {
+        Err(format!("`{text}` names a core twice"))
     }
 }
 

@@ -40,9 +40,10 @@ fn keys(text: &str) -> Result<KeysArg, String> {
 fn theta(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is not one of 0, 0.01, ... 0.99");
     let hundredths = text.parse::<f64>().map_err(|_| wrong())? * 100.0;
-    match (0.0..=99.0).contains(&hundredths) && (hundredths - hundredths.round()).abs() < 1e-9 {
-        true => Ok(hundredths.round() as u64),
-        false => Err(wrong()),
+    if (0.0..=99.0).contains(&hundredths) && (hundredths - hundredths.round()).abs() < 1e-9 {
+        Ok(hundredths.round() as u64)
+    } else {
+        Err(wrong())
     }
 }
 

@@ -50,9 +50,12 @@ pub fn run(args: &ClaimsArgs) -> anyhow::Result<Exit> {
     }
     // With --write a figure that differed agrees now. One that may not be quoted cannot be mended
     // by writing, so it still fails.
-    let fails = |claim: &CheckedClaim| match args.write {
-        true => claim.unfit.is_some(),
-        false => !claim.holds(),
+    let fails = |claim: &CheckedClaim| {
+        if args.write {
+            claim.unfit.is_some()
+        } else {
+            !claim.holds()
+        }
     };
     let failed = documents.iter().flat_map(|it| &it.claims).any(fails);
     Ok(match (is_broken, failed) {
@@ -72,9 +75,10 @@ fn told(documents: &[Document], written: bool) -> String {
             if claim.written != claim.now {
                 differing += 1;
                 let (was, now, of) = (&claim.written, &claim.now, &claim.of);
-                lines.push(match written {
-                    true => format!("{}: wrote {now} for {was:?}: {of}", place(claim)),
-                    false => format!("{}: says {was:?}, the record {now}: {of}", place(claim)),
+                lines.push(if written {
+                    format!("{}: wrote {now} for {was:?}: {of}", place(claim))
+                } else {
+                    format!("{}: says {was:?}, the record {now}: {of}", place(claim))
                 });
             }
             if let Some(why) = &claim.unfit {

@@ -49,10 +49,11 @@ fn print(comparison: &Comparison, json: bool, text: &str) -> anyhow::Result<Exit
     if json {
         terminal::print(&serde_json::to_string_pretty(comparison)?)?;
     } else {
-        terminal::print(&match terminal::is_stdout() {
+        terminal::print(&if terminal::is_stdout() {
             // Emphasis is for Markdown; the table reads well as it is.
-            true => text.replace("**", ""),
-            false => text.to_owned(),
+            text.replace("**", "")
+        } else {
+            text.to_owned()
         })?;
     }
     Ok(match comparison.answer {

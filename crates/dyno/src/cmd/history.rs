@@ -30,9 +30,10 @@ fn add(args: &HistoryAddArgs) -> anyhow::Result<Exit> {
     let (dir, stored) = runs::open_at(&args.run)?;
     let line = history_line(&build_stored(&stored), &name(&dir)?, &args.metric);
     let (run, to) = (&line.run, args.to.display());
-    let told = match append_history(&args.to, &line)? {
-        true => format!("{to}: added {run} with {} figures", line.figures.len()),
-        false => format!("{to}: has {run} already"),
+    let told = if append_history(&args.to, &line)? {
+        format!("{to}: added {run} with {} figures", line.figures.len())
+    } else {
+        format!("{to}: has {run} already")
     };
     terminal::print(&told)?;
     Ok(Exit::Done)
@@ -115,9 +116,12 @@ fn name(dir: &Path) -> anyhow::Result<String> {
 }
 
 fn notes(args: &HistoryShowArgs) -> anyhow::Result<Vec<Note>> {
-    let beside = |from: &PathBuf| match from.is_dir() {
-        true => from.join(NOTES),
-        false => from.with_file_name(NOTES),
+    let beside = |from: &PathBuf| {
+        if from.is_dir() {
+            from.join(NOTES)
+        } else {
+            from.with_file_name(NOTES)
+        }
     };
     let path = match &args.notes {
         Some(path) => path.clone(),

@@ -162,9 +162,10 @@ fn tables(planned: &Planned) -> comfy_table::Table {
         let cases = planned.plan.cases.iter().zip(&planned.estimates);
         let of_table = cases.filter(|(case, _)| names.contains(&case.name.as_str()));
         let total_s: f64 = of_table.map(|(_, estimate)| estimate.total_s).sum();
-        let (cases, total) = match names.is_empty() {
-            true => ("not at this size".to_owned(), String::new()),
-            false => (names.join(", "), show_seconds(total_s)),
+        let (cases, total) = if names.is_empty() {
+            ("not at this size".to_owned(), String::new())
+        } else {
+            (names.join(", "), show_seconds(total_s))
         };
         tables.add_row([table.title.clone(), cases, total]);
     }

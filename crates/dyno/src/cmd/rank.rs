@@ -13,10 +13,12 @@ pub fn run(args: &RankArgs) -> anyhow::Result<Exit> {
         records.push((dir.display().to_string(), build_stored(&stored)));
     }
     let ranking = rank(&records, &args.baseline).map_err(anyhow::Error::msg)?;
-    terminal::print(&match args.json {
-        true => serde_json::to_string_pretty(&ranking)?,
-        false if terminal::is_stdout() => ranking.to_markdown().replace("**", ""),
-        false => ranking.to_markdown(),
+    terminal::print(&if args.json {
+        serde_json::to_string_pretty(&ranking)?
+    } else if terminal::is_stdout() {
+        ranking.to_markdown().replace("**", "")
+    } else {
+        ranking.to_markdown()
     })?;
     Ok(Exit::Done)
 }

@@ -12,9 +12,10 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let report = build_stored(&runs::open(&args.run)?);
-    let format = match args.json {
-        true => Some(Format::Json),
-        false => args.format,
+    let format = if args.json {
+        Some(Format::Json)
+    } else {
+        args.format
     };
     let text = match format {
         // A whole report is thousands of lines, too many for a screen.

@@ -72,9 +72,10 @@ pub fn run(args: &ReproduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         Ok(found) => found,
         Err(reason) => bail!("cannot compare: {reason}"),
     };
-    terminal::print(&match args.json {
-        true => serde_json::to_string_pretty(&found)?,
-        false => found.to_text(),
+    terminal::print(&if args.json {
+        serde_json::to_string_pretty(&found)?
+    } else {
+        found.to_text()
     })?;
     Ok(match found.agreement {
         Agreement::Agrees => Exit::Done,

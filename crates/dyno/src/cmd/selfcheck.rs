@@ -8,12 +8,14 @@ use crate::terminal;
 
 pub fn run(args: &SelfcheckArgs) -> anyhow::Result<Exit> {
     let checked = selfcheck(args.full);
-    terminal::print(&match args.json {
-        true => serde_json::to_string_pretty(&checked)?,
-        false => checked.to_lines().join("\n"),
+    terminal::print(&if args.json {
+        serde_json::to_string_pretty(&checked)?
+    } else {
+        checked.to_lines().join("\n")
     })?;
-    Ok(match checked.below.is_empty() {
-        true => Exit::Done,
-        false => Exit::No,
+    Ok(if checked.below.is_empty() {
+        Exit::Done
+    } else {
+        Exit::No
     })
 }

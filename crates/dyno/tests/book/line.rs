@@ -13,9 +13,10 @@ pub struct Line {
 impl Line {
     /// A comment `# exits N` or `# may exit N` states another code than 0.
     pub fn parse(text: &str) -> Option<Line> {
-        let (command, comment) = match text.trim_start().starts_with('#') {
-            true => ("", text),
-            false => text.split_once(" #").unwrap_or((text, "")),
+        let (command, comment) = if text.trim_start().starts_with('#') {
+            ("", text)
+        } else {
+            text.split_once(" #").unwrap_or((text, ""))
         };
         if command.trim().is_empty() {
             return None;

@@ -22,9 +22,10 @@ fn matches(printed: &str, said: &str) -> bool {
             continue;
         }
         let expected = shape(line);
-        let at = match skips {
-            true => rest.iter().position(|line| *line == expected),
-            false => (rest.first() == Some(&expected)).then_some(0),
+        let at = if skips {
+            rest.iter().position(|line| *line == expected)
+        } else {
+            (rest.first() == Some(&expected)).then_some(0)
         };
         let Some(at) = at else {
             return false;

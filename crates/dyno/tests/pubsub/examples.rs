@@ -60,9 +60,10 @@ fn the_examples_of_the_help_do_what_they_say() {
             let broker = format!("--broker {}", log.broker);
             let quiet = prepare.replace("BROKER", &format!("{broker} >/dev/null 2>&1"));
             let drop = format!("dyno pubsub topic drop orders --yes {broker} >/dev/null");
-            let before = match example.contains("topic create") {
-                true => format!("{quiet}; {drop}"),
-                false => quiet,
+            let before = if example.contains("topic create") {
+                format!("{quiet}; {drop}")
+            } else {
+                quiet
             };
             shell(&before, dir.path());
             let (from, to) = example.split_at(example.find("dyno pubsub").unwrap());
@@ -73,9 +74,10 @@ fn the_examples_of_the_help_do_what_they_say() {
                 });
             // A time of the past, which the example gives, is before the topic's first record, and
             // so at its beginning.
-            let count = match words.contains("pubsub consume") && !words.contains("--count") {
-                true => " --until-empty",
-                false => "",
+            let count = if words.contains("pubsub consume") && !words.contains("--count") {
+                " --until-empty"
+            } else {
+                ""
             };
             let count = if words.contains("--until-empty") {
                 ""

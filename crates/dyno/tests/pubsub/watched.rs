@@ -46,9 +46,10 @@ fn produce(log: &Log, file: &Path) -> Child {
 /// A watch of the topic through the broker, or straight at its server.
 fn watch(log: &Log, table: &Path, broker: bool, more: &[&str]) -> Command {
     let into = table.to_str().unwrap();
-    let place = match broker {
-        true => ["--broker", &log.broker],
-        false => ["--dsn", &log.dsn],
+    let place = if broker {
+        ["--broker", &log.broker]
+    } else {
+        ["--dsn", &log.dsn]
     };
     let mut command = ingest(&[
         "watch",

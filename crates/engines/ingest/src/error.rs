@@ -100,11 +100,10 @@ pub enum Error {
 
 /// A file without a single good row is most likely a file of something else.
 fn how_many_bad(feed: &str, bad: u64, rows: u64, allowed: u64) -> String {
-    match bad == rows {
-        true => format!("it is not an archive of {feed}: {bad} of {rows} rows are bad"),
-        false => {
-            format!("{bad} of {rows} rows are bad, more than the {allowed} that --max-bad allows")
-        }
+    if bad == rows {
+        format!("it is not an archive of {feed}: {bad} of {rows} rows are bad")
+    } else {
+        format!("{bad} of {rows} rows are bad, more than the {allowed} that --max-bad allows")
     }
 }
 

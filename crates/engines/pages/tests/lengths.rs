@@ -97,9 +97,10 @@ impl Filled {
             holds: vec![None; count],
             live_bytes: 0,
             refused: 0,
-            must_fit_percent: match percent > PROMISED_PERCENT {
-                true => HELD_PERCENT,
-                false => PROMISED_PERCENT,
+            must_fit_percent: if percent > PROMISED_PERCENT {
+                HELD_PERCENT
+            } else {
+                PROMISED_PERCENT
             },
         };
         (0..count).for_each(|page| filled.write(page, page));

@@ -264,10 +264,10 @@ impl Fetches {
         let Some(known) = self.readers.get_mut(&key) else {
             return Err(out_of_range(key, offset, "no range is open").into());
         };
-        let in_pages = known.mean_row_bytes <= IN_PAGE_BYTES;
-        let pages = match in_pages {
-            true => known.read_pages(client, key, most_bytes)?,
-            false => None,
+        let pages = if known.mean_row_bytes <= IN_PAGE_BYTES {
+            known.read_pages(client, key, most_bytes)?
+        } else {
+            None
         };
         let rows = match pages {
             Some(rows) => rows,

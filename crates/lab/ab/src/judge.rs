@@ -141,13 +141,16 @@ fn figure(
 }
 
 fn answer(seen: &Comparison, band: &NoiseBand, max_slowdown: Option<f64>) -> (Answer, String) {
-    let interval = |turned: bool| match turned {
-        false => format!("{:.3} to {:.3}", seen.interval.low, seen.interval.high),
-        true => format!(
-            "{:.3} to {:.3}",
-            1.0 / seen.interval.high,
-            1.0 / seen.interval.low
-        ),
+    let interval = |turned: bool| {
+        if turned {
+            format!(
+                "{:.3} to {:.3}",
+                1.0 / seen.interval.high,
+                1.0 / seen.interval.low
+            )
+        } else {
+            format!("{:.3} to {:.3}", seen.interval.low, seen.interval.high)
+        }
     };
     let noise = format!("this machine's noise is {}", band.text());
     match seen.verdict {

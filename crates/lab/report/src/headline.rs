@@ -135,9 +135,10 @@ fn row(report: &Report, plan: &CasePlan) -> HeadlineRow {
     HeadlineRow {
         cells: [
             plan.name.clone(),
-            match doubted {
-                true => format!("{} (see findings)", ours_text(figure, troubles)),
-                false => ours_text(figure, troubles),
+            if doubted {
+                format!("{} (see findings)", ours_text(figure, troubles))
+            } else {
+                ours_text(figure, troubles)
             },
             peer_text(report, plan, decided.map(|(peer, _)| peer)),
             decided.map_or_else(nothing, |(_, ratio)| {
@@ -201,9 +202,10 @@ fn peer_text(report: &Report, plan: &CasePlan, best: Option<&str>) -> String {
     if let Some(peer) = best {
         let figure = report.figure(&plan.name, peer, &plan.metric);
         let told = figure.map(|figure| quantity(figure.median, &figure.unit) + &mark(figure));
-        let doubt = match is_doubted(report, &plan.name, peer) {
-            true => " (see findings)",
-            false => "",
+        let doubt = if is_doubted(report, &plan.name, peer) {
+            " (see findings)"
+        } else {
+            ""
         };
         return format!("{peer} {}{doubt}", told.unwrap_or_default());
     }

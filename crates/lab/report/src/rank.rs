@@ -273,9 +273,10 @@ fn rows(report: &Report, plan: &CasePlan, mark: &str, baseline: &str) -> Vec<Ran
 
 fn line(row: &RankedRow) -> String {
     let figure = &row.figure;
-    let place = match row.place_from == row.place_to {
-        true => row.place_from.to_string(),
-        false => format!("{}–{}", row.place_from, row.place_to),
+    let place = if row.place_from == row.place_to {
+        row.place_from.to_string()
+    } else {
+        format!("{}–{}", row.place_from, row.place_to)
     };
     let none = || "–".to_owned();
     let ratio = row.to_baseline.as_ref();

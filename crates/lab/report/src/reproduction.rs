@@ -166,9 +166,10 @@ fn widened(ratio: &Ratio) -> (f64, f64) {
 }
 
 fn meet(a: (f64, f64), b: (f64, f64)) -> Agreement {
-    match a.0 <= b.1 && b.0 <= a.1 {
-        true => Agreement::Agrees,
-        false => Agreement::Disagrees,
+    if a.0 <= b.1 && b.0 <= a.1 {
+        Agreement::Agrees
+    } else {
+        Agreement::Disagrees
     }
 }
 
@@ -217,9 +218,10 @@ impl Reproduction {
             let _ = writeln!(text, "not the same: {mark}");
         }
         for claim in &self.claims {
-            let because = match claim.reason.is_empty() {
-                true => String::new(),
-                false => format!(" ({})", claim.reason),
+            let because = if claim.reason.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", claim.reason)
             };
             let _ = writeln!(
                 text,

@@ -126,9 +126,10 @@ pub(crate) fn ratio_range(low: f64, high: f64) -> String {
 fn bare_ratio(ratio: f64) -> String {
     // Around 1 two decimals stand for three digits, and 1.00 keeps its zeros so that it does not
     // look exact.
-    match (0.995..9.995).contains(&ratio) {
-        true => format!("{ratio:.2}"),
-        false => significant(ratio),
+    if (0.995..9.995).contains(&ratio) {
+        format!("{ratio:.2}")
+    } else {
+        significant(ratio)
     }
 }
 

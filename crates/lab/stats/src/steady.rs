@@ -160,9 +160,10 @@ fn one_run(windows: &[f64]) -> Result<OneRun, StatsError> {
     let middle = mean(windows)?;
     let left: Vec<f64> = without_parabola(windows).iter().map(|x| x.abs()).collect();
     // The median deviation, since a stall or two do not hide a trend.
-    let scatter = match middle > 0.0 {
-        true => DEVIATION_OF_MEDIAN * median(&left)? / middle,
-        false => 0.0,
+    let scatter = if middle > 0.0 {
+        DEVIATION_OF_MEDIAN * median(&left)? / middle
+    } else {
+        0.0
     };
     Ok(OneRun {
         s,

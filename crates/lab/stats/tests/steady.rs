@@ -26,9 +26,10 @@ fn run(random: &mut Random, noise: Noise, fall: f64) -> Vec<f64> {
     (0..40)
         .map(|i| {
             x = noise.resemblance * x + own * normal(random);
-            let stalled = match random.fraction() < noise.stalls {
-                true => 0.2 + 0.5 * random.fraction(),
-                false => 1.0,
+            let stalled = if random.fraction() < noise.stalls {
+                0.2 + 0.5 * random.fraction()
+            } else {
+                1.0
             };
             1e5 * (1.0 - fall * f64::from(i) / 39.0) * (noise.scatter * x).exp() * stalled
         })

@@ -153,9 +153,10 @@ fn read(data: &Path) -> Result<BTreeMap<String, u64>, String> {
         return Err(format!("`perf script` failed: {}", complaint(&printed)));
     }
     let stacks = fold(&String::from_utf8_lossy(&printed.stdout));
-    match stacks.is_empty() {
-        true => Err("it was on a processor too briefly to be sampled".to_owned()),
-        false => Ok(stacks),
+    if stacks.is_empty() {
+        Err("it was on a processor too briefly to be sampled".to_owned())
+    } else {
+        Ok(stacks)
     }
 }
 

@@ -162,9 +162,10 @@ pub fn whole_blocks(plan: &Plan, beside: bool, samples: &[Sample]) -> usize {
     let there = samples.iter().rev().take_while(of_last).count();
     let case = plan.cases.iter().find(|case| case.name == last.case);
     let full = case.map_or(0, |case| samples_of(case, beside) / case.repeats.max(1));
-    match there >= full as usize {
-        true => samples.len(),
-        false => samples.len() - there,
+    if there >= full as usize {
+        samples.len()
+    } else {
+        samples.len() - there
     }
 }
 

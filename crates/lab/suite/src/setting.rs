@@ -112,10 +112,10 @@ fn typed(text: &str, old: &Value, cores: Option<i64>) -> Result<Value, String> {
                 let value = typed(item, &Value::Integer(0), cores)?;
                 // `1,2,cores` is right on every machine, also where the cores are two.
                 let is_written_out = item.parse::<i64>().is_ok();
-                match values.contains(&value) {
-                    true if is_written_out => return Err(format!("it has {item} twice")),
-                    true => {}
-                    false => values.push(value),
+                if !values.contains(&value) {
+                    values.push(value);
+                } else if is_written_out {
+                    return Err(format!("it has {item} twice"));
                 }
             }
             // The last value of a list is its largest wherever a suite refers to it.

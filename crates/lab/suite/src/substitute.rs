@@ -127,9 +127,10 @@ impl Scope<'_> {
         }
         let last = value.as_array().and_then(|values| values.last());
         let last = last.ok_or_else(|| format!("`${{{key}}}`: `{name}` is not a list"))?;
-        match as_label {
-            true => Ok(Value::String(label(crate::expand::number(name, last)?))),
-            false => Ok(last.clone()),
+        if as_label {
+            Ok(Value::String(label(crate::expand::number(name, last)?)))
+        } else {
+            Ok(last.clone())
         }
     }
 }

@@ -83,9 +83,10 @@ fn obviously_decoded(block: &[u8]) -> Result<Vec<u8>, Refusal> {
             all.push(bytes.next().ok_or(Refusal::Other)?);
         }
         let Some(low) = bytes.next() else {
-            return match all.len() == end {
-                true => Ok(all.split_off(end - PAGE_BYTES)),
-                false => Err(Refusal::Other),
+            return if all.len() == end {
+                Ok(all.split_off(end - PAGE_BYTES))
+            } else {
+                Err(Refusal::Other)
             };
         };
         let high = bytes.next().ok_or(Refusal::Other)?;

@@ -375,9 +375,9 @@ impl<'a> Worker<'a> {
         let shifts: Vec<u32> = self.found.layout().shifts().collect();
         for (index, (key, shift)) in query.keys.iter().zip(shifts).enumerate() {
             let first = index == 0;
-            let mut fill = |part: u64| match first {
-                true => packed.fill(part),
-                false => packed.iter_mut().for_each(|packed| *packed |= part),
+            let mut fill = |part: u64| match index {
+                0 => packed.fill(part),
+                _ => packed.iter_mut().for_each(|packed| *packed |= part),
             };
             if self.settled[index].holds {
                 fill(u64::from(self.settled[index].number) << shift);

@@ -187,15 +187,14 @@ impl Queue for Ring {
         // SAFETY: the memory stays in its slot until the kernel reports this write's end (see
         // `poll`), also when the ring is dropped; the file is open as long as the ring lives.
         let pushed = unsafe {
-            match stable {
-                false => queue.push(&write),
-                true => {
-                    let sync = opcode::Fsync::new(descriptor)
-                        .flags(types::FsyncFlags::DATASYNC)
-                        .build()
-                        .user_data(name + 1);
-                    queue.push_multiple(&[write.flags(squeue::Flags::IO_LINK), sync])
-                }
+            if stable {
+                let sync = opcode::Fsync::new(descriptor)
+                    .flags(types::FsyncFlags::DATASYNC)
+                    .build()
+                    .user_data(name + 1);
+                queue.push_multiple(&[write.flags(squeue::Flags::IO_LINK), sync])
+            } else {
+                queue.push(&write)
             }
         };
         drop(queue);

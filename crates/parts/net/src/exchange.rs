@@ -131,9 +131,10 @@ pub fn exchange(
 }
 
 fn check(what: &'static str, found: usize, least: usize) -> Result<(), ExchangeError> {
-    match found < least {
-        true => Err(ExchangeError::Plan { what, found, least }),
-        false => Ok(()),
+    if found < least {
+        Err(ExchangeError::Plan { what, found, least })
+    } else {
+        Ok(())
     }
 }
 

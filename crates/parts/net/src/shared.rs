@@ -166,9 +166,10 @@ impl Ticket {
                     })
                 });
             }
-            match self.shared.lead() {
-                true => self.shared.poll_until_done(&self.reply),
-                false => self.follow(),
+            if self.shared.lead() {
+                self.shared.poll_until_done(&self.reply)
+            } else {
+                self.follow()
             }
         }
     }

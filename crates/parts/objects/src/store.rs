@@ -57,9 +57,10 @@ impl Reply {
 
     /// The code of the store's error; empty if there is no error.
     pub fn code(&self) -> &str {
-        match self.text.contains("<Error>") {
-            true => element(&self.text, "Code").unwrap_or("Unknown"),
-            false => "",
+        if self.text.contains("<Error>") {
+            element(&self.text, "Code").unwrap_or("Unknown")
+        } else {
+            ""
         }
     }
 
@@ -93,9 +94,10 @@ impl Store {
                 let url = Url::parse(&text).map_err(|e| fail("AWS_REGION", e.to_string()))?;
                 // The certificate for the hosts of buckets covers one label, so not a name with
                 // dots.
-                let style = match bucket.contains('.') {
-                    true => UrlStyle::Path,
-                    false => UrlStyle::VirtualHost,
+                let style = if bucket.contains('.') {
+                    UrlStyle::Path
+                } else {
+                    UrlStyle::VirtualHost
                 };
                 (url, style)
             }

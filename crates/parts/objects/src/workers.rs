@@ -40,11 +40,12 @@ impl Workers {
                     // comes to the same.
                     let next = taken.lock().recv();
                     let Ok(part) = next else { return };
-                    let outcome = match stop.load(Ordering::Relaxed) {
+                    let outcome = if stop.load(Ordering::Relaxed) {
                         // The upload is given up. A part that is still in the queue would be sent
                         // for nothing.
-                        true => Err(uploader.closed()),
-                        false => uploader.upload(&part),
+                        Err(uploader.closed())
+                    } else {
+                        uploader.upload(&part)
                     };
                     if done.send((part, outcome)).is_err() {
                         return;

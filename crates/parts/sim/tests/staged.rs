@@ -286,10 +286,7 @@ proptest! {
         let existing = if replace { Existing::Replace } else { Existing::Refuse };
         let expected_bytes = (expected > 0).then_some(expected);
         let job = Job { way, existing, len, part_bytes, expected_bytes, seed };
-        let failure = fail.map(|step| match lasting {
-            true => Failure::From { step },
-            false => Failure::Once { step },
-        });
+        let failure = fail.map(|step| if lasting { Failure::From { step } } else { Failure::Once { step } });
         let disk = job.disk(Faults {
             short_writes: true, space_bytes: space, failure, crash_step: crash,
             ..Faults::default()

@@ -104,10 +104,13 @@ impl Device {
 
     fn front(&self) -> &'static str {
         match self {
-            Device::Attached(attached) => match attached.path.to_string_lossy().contains("ublk") {
-                true => "ublk",
-                false => "FUSE and a loop device",
-            },
+            Device::Attached(attached) => {
+                if attached.path.to_string_lossy().contains("ublk") {
+                    "ublk"
+                } else {
+                    "FUSE and a loop device"
+                }
+            }
             Device::Served(_) => "NBD over a Unix socket, fio as its client",
             Device::Zram(_) | Device::Memory { .. } => "the kernel's own",
         }

@@ -78,9 +78,10 @@ fn keep(times: &mut Vec<Times>, mut of_pass: Vec<Times>) {
 /// The pages at which the calls of one thread begin.
 fn calls_of(params: &StoreParams, thread: usize, pass: u64) -> Vec<u64> {
     let units = params.source.count().div_ceil(params.batch as u64);
-    let mut starts: Vec<u64> = match params.random {
-        true => shuffled(units as usize, 7 + pass),
-        false => (0..units).collect(),
+    let mut starts: Vec<u64> = if params.random {
+        shuffled(units as usize, 7 + pass)
+    } else {
+        (0..units).collect()
     };
     // Only the order of the calls is random; the pages of a call are consecutive.
     let each = (units as usize).div_ceil(params.threads);
@@ -146,20 +147,22 @@ fn one_thread(
         for (batch, pages) in batches.iter().zip(buffer.chunks_mut(params.batch)) {
             let reads = params.op.reads(batch[0]);
             for (&number, page) in batch.iter().zip(pages) {
-                match reads {
+                if reads {
                     // A buffer that still held the right page of an earlier read would hide a read
                     // that returned nothing, so it is overwritten.
-                    true => page.fill(1),
-                    false => params.source.fill(params.content(number, pass), page),
+                    page.fill(1);
+                } else {
+                    params.source.fill(params.content(number, pass), page);
                 }
             }
         }
         times.slice(pages, batches.len(), |call| {
             let batch = &batches[call];
             let pages = &mut buffer[call * params.batch..][..batch.len()];
-            match params.op.reads(batch[0]) {
-                true => worker.read(batch, pages),
-                false => worker.write(batch[0], pages),
+            if params.op.reads(batch[0]) {
+                worker.read(batch, pages)
+            } else {
+                worker.write(batch[0], pages)
             }
         })?;
         for (batch, pages) in batches.iter().zip(buffer.chunks(params.batch)) {

@@ -338,9 +338,10 @@ fn ours(
         "--socket",
         &at,
     ];
-    match ahead {
-        true => arguments.extend(["--working-set", &set, "--record-for", RECORDED]),
-        false => arguments.push("--no-prefetch"),
+    if ahead {
+        arguments.extend(["--working-set", &set, "--record-for", RECORDED])
+    } else {
+        arguments.push("--no-prefetch")
     }
     let server = Server::start(&arguments)?;
     Ok(Restorer::Ours {

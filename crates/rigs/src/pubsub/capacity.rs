@@ -104,9 +104,10 @@ fn judge(
         return Err("nothing was read".to_string());
     };
     let reached_ms = ns as f64 / 1e6;
-    match reached_ms <= bound_ms {
-        true => Ok(reached_ms),
-        false => Err(format!("{name} is {reached_ms:.1} ms")),
+    if reached_ms <= bound_ms {
+        Ok(reached_ms)
+    } else {
+        Err(format!("{name} is {reached_ms:.1} ms"))
     }
 }
 

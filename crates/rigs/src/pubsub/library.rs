@@ -282,9 +282,10 @@ impl Reader for LibraryReader {
         let Some(consumer) = &mut self.consumer else {
             return Ok(0);
         };
-        let messages = match self.pending.is_empty() {
-            true => poll(consumer)?,
-            false => std::mem::take(&mut self.pending),
+        let messages = if self.pending.is_empty() {
+            poll(consumer)?
+        } else {
+            std::mem::take(&mut self.pending)
         };
         for message in &messages {
             each(message.partition.unsigned_abs(), &message.value);

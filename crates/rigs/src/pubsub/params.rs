@@ -143,9 +143,10 @@ impl FlowParams {
                 ordered: false,
                 report: read_report(params)?,
             },
-            name: match peer {
-                true => Name::OriginalQueue,
-                false => Name::Queue,
+            name: if peer {
+                Name::OriginalQueue
+            } else {
+                Name::Queue
             },
             partitions: 0,
             read_batch: size(params.count("read-batch")?),

@@ -92,9 +92,10 @@ impl Load {
                     Value::Integer(keys) => keys as u64,
                     _ => 0,
                 };
-                match (1..=self.keys).contains(&keys) {
-                    true => Ok("keys are there"),
-                    false => wrong(keys, "keys that are there"),
+                if (1..=self.keys).contains(&keys) {
+                    Ok("keys are there")
+                } else {
+                    wrong(keys, "keys that are there")
                 }
             }
         }

@@ -143,9 +143,10 @@ async fn run_one(
     }
     let (schema, batches) = result.context("no run was asked for")?;
     let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-    let difference = match args.check {
-        true => query.answer().difference(&text::rows(&batches)?),
-        false => None,
+    let difference = if args.check {
+        query.answer().difference(&text::rows(&batches)?)
+    } else {
+        None
     };
     let ran = Ran {
         query: query.name(),

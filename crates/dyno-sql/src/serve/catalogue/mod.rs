@@ -85,13 +85,14 @@ fn with_vectors(table: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>>
         .iter()
         .map(|field| {
             let name = field.name();
-            match VECTORS.contains(&name.as_str()) {
-                true => cast(
+            if VECTORS.contains(&name.as_str()) {
+                cast(
                     string_to_array(col(name), lit(" "), lit(ScalarValue::Utf8(None))),
                     int_vector(),
                 )
-                .alias(name),
-                false => col(name),
+                .alias(name)
+            } else {
+                col(name)
             }
         })
         .collect();

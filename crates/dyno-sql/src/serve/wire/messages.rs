@@ -71,9 +71,10 @@ where
             PgWireConnectionState::AwaitingStartup
                 | PgWireConnectionState::AuthenticationInProgress
         );
-        let next = match starting {
-            true => timeout_at(until, socket.next()).await?,
-            false => socket.next().await,
+        let next = if starting {
+            timeout_at(until, socket.next()).await?
+        } else {
+            socket.next().await
         };
         let message = match next {
             Some(Ok(PgWireFrontendMessage::Terminate(_))) | None => return Ok(()),

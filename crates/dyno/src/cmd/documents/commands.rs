@@ -171,9 +171,10 @@ fn after(command: &Command, text: &mut String) {
 /// `about` with a full stop, since help has none.
 fn sentence(about: &str) -> String {
     let about = about.replace('\n', " ");
-    match about.ends_with(['.', '?']) {
-        true => about,
-        false => format!("{about}."),
+    if about.ends_with(['.', '?']) {
+        about
+    } else {
+        format!("{about}.")
     }
 }
 

@@ -41,14 +41,16 @@ pub fn run(args: &DocumentsArgs) -> anyhow::Result<Exit> {
         }
     }
     for path in &stale {
-        terminal::print(&match args.check {
-            true => format!("{path} is not up to date: run `dyno documents .`\n"),
-            false => format!("wrote {path}\n"),
+        terminal::print(&if args.check {
+            format!("{path} is not up to date: run `dyno documents .`\n")
+        } else {
+            format!("wrote {path}\n")
         })?;
     }
-    match args.check && !stale.is_empty() {
-        true => Ok(Exit::No),
-        false => Ok(Exit::Done),
+    if args.check && !stale.is_empty() {
+        Ok(Exit::No)
+    } else {
+        Ok(Exit::Done)
     }
 }
 

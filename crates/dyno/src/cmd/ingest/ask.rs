@@ -32,9 +32,10 @@ pub fn run(args: &AskArgs) -> anyhow::Result<Exit> {
         more = cut;
         Ok(rows)
     })?;
-    let text = match args.json {
-        true => as_json(&answer, &model, more)?,
-        false => as_text(&answer, args.max_rows, more),
+    let text = if args.json {
+        as_json(&answer, &model, more)?
+    } else {
+        as_text(&answer, args.max_rows, more)
     };
     terminal::print(&text)?;
     Ok(Exit::Done)

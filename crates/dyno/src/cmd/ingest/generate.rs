@@ -105,9 +105,10 @@ fn months(args: &GenerateArgs, stop: &Stop) -> anyhow::Result<Exit> {
         seed: args.seed,
         quirks: args.quirks,
         form: if args.plain { Form::Plain } else { Form::Gzip },
-        order: match args.shuffle {
-            true => Order::Random,
-            false => Order::Uploads,
+        order: if args.shuffle {
+            Order::Random
+        } else {
+            Order::Uploads
         },
     };
     let started = Instant::now();

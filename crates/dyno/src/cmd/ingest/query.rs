@@ -12,9 +12,10 @@ pub fn run(args: &QueryArgs) -> anyhow::Result<Exit> {
     drop(Snapshot::open(&args.table)?);
     let mut command = sql::command()?;
     command.arg("query");
-    let format = match args.json {
-        true => TableFormat::Json,
-        false => args.format,
+    let format = if args.json {
+        TableFormat::Json
+    } else {
+        args.format
     };
     command.args(["--format", format.name()]);
     if let Some(threads) = args.threads {

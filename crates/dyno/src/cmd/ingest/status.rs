@@ -31,9 +31,10 @@ pub fn run(args: &StatusArgs) -> anyhow::Result<Exit> {
             damage.source
         );
     }
-    Ok(match damage.is_empty() {
-        true => Exit::Done,
-        false => Exit::No,
+    Ok(if damage.is_empty() {
+        Exit::Done
+    } else {
+        Exit::No
     })
 }
 
@@ -98,9 +99,10 @@ fn stands(stream: &str, position: &Position) -> String {
         .iter()
         .map(|(first, last)| format!("{first} to {last}"))
         .collect();
-    let missing = match missing.is_empty() {
-        true => String::new(),
-        false => format!("; not there: offsets {}", missing.join(", ")),
+    let missing = if missing.is_empty() {
+        String::new()
+    } else {
+        format!("; not there: offsets {}", missing.join(", "))
     };
     format!(
         "{stream}: next offset {}, {}, {}, {}{missing}\n",

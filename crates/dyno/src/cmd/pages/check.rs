@@ -102,9 +102,10 @@ fn told(seed: u64, outcome: &Outcome) -> String {
         ));
     }
     lines.extend(outcome.broken.iter().map(|what| format!("broken: {what}")));
-    lines.push(match outcome.holds() {
-        true => "every rule holds".to_string(),
-        false => "a rule is broken".to_string(),
+    lines.push(if outcome.holds() {
+        "every rule holds".to_string()
+    } else {
+        "a rule is broken".to_string()
     });
     lines.join("\n")
 }

@@ -98,13 +98,15 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     }
     let store = Arc::new(store);
     // Set before the threads that serve the device are started, because they inherit it.
-    match kept.swap {
-        true => prepare_for_swap()?,
-        false => prepare_to_serve(),
+    if kept.swap {
+        prepare_for_swap()?
+    } else {
+        prepare_to_serve()
     }
-    let disk = Arc::new(match kept.null {
-        false => Disk::new(Arc::clone(&store)),
-        true => Disk::null(Arc::clone(&store)),
+    let disk = Arc::new(if kept.null {
+        Disk::null(Arc::clone(&store))
+    } else {
+        Disk::new(Arc::clone(&store))
     });
     let serving = begin(&kept, &store_dir, &holder, &disk, args.again)?;
     let background = Background::start(Arc::clone(&store), kept.schedule())?;

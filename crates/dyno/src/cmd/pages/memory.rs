@@ -87,9 +87,10 @@ pub fn shown(bytes: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    match value.fract() == 0.0 {
-        true => format!("{value} {}", UNITS[unit]),
-        false => format!("{value:.1} {}", UNITS[unit]),
+    if value.fract() == 0.0 {
+        format!("{value} {}", UNITS[unit])
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
     }
 }
 

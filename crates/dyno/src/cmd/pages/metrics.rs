@@ -155,9 +155,10 @@ where
     let mut gauges = Vec::new();
     let mut counters = Vec::new();
     for &(name, help, figure) in figures {
-        match name.ends_with("_total") {
-            true => counters.push((registry.counter(name, help, &[])?, figure)),
-            false => gauges.push((registry.gauge(name, help, &[])?, figure)),
+        if name.ends_with("_total") {
+            counters.push((registry.counter(name, help, &[])?, figure))
+        } else {
+            gauges.push((registry.gauge(name, help, &[])?, figure))
         }
     }
     registry.refresh_by(move || {

@@ -21,9 +21,10 @@ pub fn run(args: &PagesStatusArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let store_dir = StoreDir::from_name(&args.name)?;
     loop {
         let status = question(&store_dir, "status")?;
-        match args.json {
-            true => terminal::print(&serde_json::to_string_pretty(&status)?)?,
-            false => terminal::print(&show::status(&status))?,
+        if args.json {
+            terminal::print(&serde_json::to_string_pretty(&status)?)?
+        } else {
+            terminal::print(&show::status(&status))?
         }
         let Some(every) = args.watch else {
             return Ok(Exit::Done);
@@ -93,9 +94,10 @@ pub fn list(args: &PagesListArgs) -> anyhow::Result<Exit> {
             state,
         ]);
     }
-    match all.is_empty() {
-        true => terminal::print("no store is served or attached here")?,
-        false => terminal::print(&table.to_string())?,
+    if all.is_empty() {
+        terminal::print("no store is served or attached here")?
+    } else {
+        terminal::print(&table.to_string())?
     }
     Ok(Exit::Done)
 }

@@ -92,9 +92,10 @@ impl Log {
                     range_records: range_records.filter(|n| *n != defaults.range_records),
                     ..TopicChanges::default()
                 };
-                match changes == TopicChanges::default() {
-                    true => Ok(()),
-                    false => client.ask(&AlterTopic::new(name, &changes)).map(|_| ()),
+                if changes == TopicChanges::default() {
+                    Ok(())
+                } else {
+                    client.ask(&AlterTopic::new(name, &changes)).map(|_| ())
                 }
             }
         }

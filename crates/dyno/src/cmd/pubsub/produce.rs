@@ -29,9 +29,10 @@ enum End {
 pub fn run(args: &PubsubProduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let options = ProducerOptions {
         linger: args.linger,
-        acknowledge: match args.unsafe_async {
-            true => Acknowledge::Async,
-            false => Acknowledge::Committed,
+        acknowledge: if args.unsafe_async {
+            Acknowledge::Async
+        } else {
+            Acknowledge::Committed
         },
         name: args.resume.clone(),
         token: log::token(&args.place)?,

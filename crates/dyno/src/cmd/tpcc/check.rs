@@ -28,21 +28,23 @@ pub fn run(args: &TpccCheckArgs) -> anyhow::Result<Exit> {
         wrong.extend(atomicity(&*db, &tables, [now.as_nanos() as u64, 0])?);
     }
     let sum = checksum(&*db)?;
-    terminal::print(&match args.json {
-        true => serde_json::to_string_pretty(&json!({
+    terminal::print(&if args.json {
+        serde_json::to_string_pretty(&json!({
             "on": args.on.on.to_string(),
             "warehouses": population.scale.warehouses,
             "rows": sum.rows,
             "checksum": format!("{:016x}", sum.sum),
             "holds": wrong.is_empty(),
             "violations": wrong,
-        }))?,
-        false if wrong.is_empty() => format!(
+        }))?
+    } else if wrong.is_empty() {
+        format!(
             "{}: the twelve conditions hold for {}; {sum}",
             args.on.on,
             counted(u64::from(population.scale.warehouses), "warehouse")
-        ),
-        false => wrong.join("\n"),
+        )
+    } else {
+        wrong.join("\n")
     })?;
     Ok(if wrong.is_empty() {
         Exit::Done

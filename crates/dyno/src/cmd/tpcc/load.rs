@@ -49,9 +49,10 @@ pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
         .into_iter()
         .find(|(name, _)| name == "memory_bytes");
     let memory = memory.map(|(_, bytes)| bytes as f64 / f64::from(args.warehouses));
-    terminal::print(&match args.json {
-        true => as_json(args, loaded, seconds, memory)?,
-        false => told(args, loaded, seconds, memory),
+    terminal::print(&if args.json {
+        as_json(args, loaded, seconds, memory)?
+    } else {
+        told(args, loaded, seconds, memory)
     })?;
     Ok(Exit::Done)
 }

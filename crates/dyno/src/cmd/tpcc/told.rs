@@ -23,9 +23,10 @@ pub fn wrong(when: &str, violations: &[Violation]) -> String {
 
 /// The figures, as text or as JSON.
 pub fn report(args: &TpccRunArgs, measured: &Measured) -> anyhow::Result<String> {
-    match args.json {
-        true => Ok(serde_json::to_string_pretty(&as_json(args, measured))?),
-        false => Ok(told(args, measured)),
+    if args.json {
+        Ok(serde_json::to_string_pretty(&as_json(args, measured))?)
+    } else {
+        Ok(told(args, measured))
     }
 }
 

@@ -31,9 +31,10 @@ fn suite(args: &TpchBenchArgs) -> anyhow::Result<Value> {
         _ => "disk",
     };
     let text = matches!(format, Format::Csv | Format::Tbl);
-    let compression = args.compression.unwrap_or(match text {
-        true => Compression::None,
-        false => Compression::Snappy,
+    let compression = args.compression.unwrap_or(if text {
+        Compression::None
+    } else {
+        Compression::Snappy
     });
     let threads = match args.threads {
         Some(threads) => json!(threads),
@@ -42,9 +43,10 @@ fn suite(args: &TpchBenchArgs) -> anyhow::Result<Value> {
     let (tables, rows) = tables(args, scale);
     let peers = peers(args, place, compression);
     // DuckDB draws other letters for comments and addresses, of the same lengths.
-    let text = match peers.contains(&"duckdb-tpch") {
-        true => "lengths",
-        false => "bytes",
+    let text = if peers.contains(&"duckdb-tpch") {
+        "lengths"
+    } else {
+        "bytes"
     };
     Ok(json!({
         "title": format!("TPC-H at scale factor {sf} as {format}"),

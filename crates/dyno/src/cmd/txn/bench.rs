@@ -35,9 +35,10 @@ fn suite(args: &TxnBenchArgs) -> Value {
         (0, n) => ("throughput", "txn/s", "higher", ("in_flight", n)),
         (rate, _) => ("latency-p99", "s", "lower", ("offered_rate", rate)),
     };
-    let peers: &[&str] = match args.bench.peers {
-        true => &["postgres-serializable", "etcd"],
-        false => &[],
+    let peers: &[&str] = if args.bench.peers {
+        &["postgres-serializable", "etcd"]
+    } else {
+        &[]
     };
     let mut case = json!({
         "name": "transactions",

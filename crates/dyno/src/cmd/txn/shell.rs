@@ -19,9 +19,10 @@ use crate::terminal;
 const ROWS: u32 = 20;
 
 pub fn run(args: &TxnShellArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let db = match args.create {
-        true => databases::open_or_create(&args.on)?,
-        false => databases::open(&args.on)?,
+    let db = if args.create {
+        databases::open_or_create(&args.on)?
+    } else {
+        databases::open(&args.on)?
     };
     let prompt = stdin().is_terminal();
     let mut open = None;
@@ -44,10 +45,11 @@ pub fn run(args: &TxnShellArgs, stop: &Stop) -> anyhow::Result<Exit> {
             Ok(said) => terminal::print(&said)?,
             Err(error) => {
                 failed = true;
-                match prompt {
-                    true => eprintln!("{error}"),
+                if prompt {
+                    eprintln!("{error}");
+                } else {
                     // Lines from a file or a pipe are not on the screen above.
-                    false => eprintln!("line {number}: {error}"),
+                    eprintln!("line {number}: {error}");
                 }
             }
         }

@@ -124,9 +124,10 @@ impl Endpoint {
             reason,
         };
         // An address that cannot be parsed may have a password in it all the same.
-        let plain = match address.contains('@') {
-            true => "the address",
-            false => address,
+        let plain = if address.contains('@') {
+            "the address"
+        } else {
+            address
         };
         let base = Url::parse(address).map_err(|error| bad(plain, error.to_string()))?;
         // The address is shown in messages, so it must not have a secret in it.

@@ -196,11 +196,12 @@ fn integers<'a>(field: &Field, column: &'a feeds::Column) -> Cow<'a, [i64]> {
     let Values::Integers(values) = &column.values else {
         return Cow::Borrowed(&[]);
     };
-    match field.nullable {
-        false => Cow::Borrowed(values),
-        true => places(field, column, column.present.len())
+    if field.nullable {
+        places(field, column, column.present.len())
             .map(|at| at.map_or(0, |at| values[at]))
-            .collect(),
+            .collect()
+    } else {
+        Cow::Borrowed(values)
     }
 }
 

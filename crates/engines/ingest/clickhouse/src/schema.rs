@@ -126,10 +126,11 @@ impl Contract {
                 Kind::Text => ("String".to_owned(), Also::Nothing, "''"),
             };
             if let Some(at) = layout.order.iter().position(|name| *name == field.name) {
-                order[at] = match field.nullable {
-                    false => format!("`{}`", field.name),
+                order[at] = if field.nullable {
                     // A server does not sort by a nullable column.
-                    true => format!("ifNull(`{}`, {zero})", field.name),
+                    format!("ifNull(`{}`, {zero})", field.name)
+                } else {
+                    format!("`{}`", field.name)
                 };
             }
             columns.push(Wanted {
@@ -314,17 +315,18 @@ pub(crate) fn columns(
         let kind = kind.and_then(|row| row.get(1));
         let kind = kind.ok_or_else(|| wrong(format!("it has no column {name}")))?;
         let (inner, nullable) = without_nullable(kind);
-        match nullable == wanted.nullable && wanted.takes(&inner) {
-            true => Ok(Column {
+        if nullable == wanted.nullable && wanted.takes(&inner) {
+            Ok(Column {
                 name,
                 kind: kind.clone(),
                 text: Text::parse(&inner),
                 nullable,
-            }),
-            false => Err(wrong(format!(
+            })
+        } else {
+            Err(wrong(format!(
                 "its column {name} is of type {kind}, not {}",
                 wanted.made(false)
-            ))),
+            )))
         }
     };
     contract.columns.iter().map(column).collect()

@@ -243,12 +243,11 @@ impl<'a, E: Encode> ServerStage<'a, E> {
             owner: owner.to_owned(),
         };
         if let Some(entry) = ServerTable::owner(ledger, share) {
-            return match entry.archive == self.archive {
-                true => Ok(()),
-                false => {
-                    let rows = entry.rows_in(&share.server, &share.partition);
-                    Err(foreign(rows, &format!("archive {}", entry.archive)))
-                }
+            return if entry.archive == self.archive {
+                Ok(())
+            } else {
+                let rows = entry.rows_in(&share.server, &share.partition);
+                Err(foreign(rows, &format!("archive {}", entry.archive)))
             };
         }
         // The ledger knows no archive in this partition, so rows in it are from another writer.

@@ -15,9 +15,10 @@ pub enum CollectError {
         reason: &'static str,
     },
     /// Certificates to trust are missing for TLS, or were given for a connection without it.
-    #[error("{}", match tls {
-        true => "mqtts:// needs --tls-ca PEM with the roots to trust; Debian's are in /etc/ssl/certs/ca-certificates.crt",
-        false => "--tls-ca is for mqtts://, and the address says mqtt://",
+    #[error("{}", if *tls {
+        "mqtts:// needs --tls-ca PEM with the roots to trust; Debian's are in /etc/ssl/certs/ca-certificates.crt"
+    } else {
+        "--tls-ca is for mqtts://, and the address says mqtt://"
     })]
     Trust {
         /// Whether the address asks for TLS.

@@ -37,9 +37,10 @@ impl Feed {
         let prefix = format!("{}/", self.name);
         // An identity that already has the prefix comes from the ledger, and a second prefix would
         // make it another archive.
-        match self.rows.is_none() || archive.starts_with(&prefix) {
-            true => archive,
-            false => prefix + &archive,
+        if self.rows.is_none() || archive.starts_with(&prefix) {
+            archive
+        } else {
+            prefix + &archive
         }
     }
 }

@@ -83,9 +83,10 @@ pub(crate) fn ask(agent: &Agent, url: &str, ask: &Ask<'_>) -> Result<Answer, Fai
         200 => bytes(url, answer, 0),
         206 => match range(answer.headers()) {
             Some((from, total)) if from == asked_from && asked_from > 0 => {
-                match is_of(answer.headers(), ask) {
-                    true => with_total(bytes(url, answer, from), total),
-                    false => Answer::NoRest("the server sends a range of another version"),
+                if is_of(answer.headers(), ask) {
+                    with_total(bytes(url, answer, from), total)
+                } else {
+                    Answer::NoRest("the server sends a range of another version")
                 }
             }
             _ => Answer::NoRest("the server sends another range than was asked for"),
@@ -104,9 +105,10 @@ fn is_of(headers: &HeaderMap, ask: &Ask<'_>) -> bool {
     let Ask::Rest { of, .. } = ask else {
         return false;
     };
-    let name = match of.starts_with('"') {
-        true => "etag",
-        false => "last-modified",
+    let name = if of.starts_with('"') {
+        "etag"
+    } else {
+        "last-modified"
     };
     headers.get(name).is_none_or(|found| found == of)
 }

@@ -38,9 +38,10 @@ pub(super) fn append(line: &mut Vec<u8>, spot: &Spot<'_>) {
 
 /// The frequency in Hz that the line's text stands for, rounded half up.
 pub(super) fn stored_hz(spot: &Spot<'_>) -> u64 {
-    match spot.has_seventh_decimal() {
-        true => (spot.frequency_tenth_hz + 5) / 10,
-        false => spot.frequency_tenth_hz / 10,
+    if spot.has_seventh_decimal() {
+        (spot.frequency_tenth_hz + 5) / 10
+    } else {
+        spot.frequency_tenth_hz / 10
     }
 }
 

@@ -251,9 +251,10 @@ fn visit(plan: &MonthPlan<'_>, mut row: impl FnMut(&Spot<'_>) -> Result<()>) -> 
 
 /// A month with quirks has three members; one without has one, like the published files.
 fn member_boundaries(plan: &MonthPlan<'_>) -> VecDeque<u64> {
-    match plan.quirks > 0.0 && plan.rows >= 3 {
-        true => VecDeque::from([plan.rows / 3, plan.rows * 2 / 3]),
-        false => VecDeque::new(),
+    if plan.quirks > 0.0 && plan.rows >= 3 {
+        VecDeque::from([plan.rows / 3, plan.rows * 2 / 3])
+    } else {
+        VecDeque::new()
     }
 }
 

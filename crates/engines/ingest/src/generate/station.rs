@@ -200,9 +200,12 @@ fn heavy_tail(count: usize) -> Vec<f64> {
     const KNEE: f64 = 50.0;
     (1..=count)
         .map(|rank| rank as f64)
-        .map(|rank| match rank <= KNEE {
-            true => 1.0 / rank.sqrt(),
-            false => libm::pow(rank / KNEE, -0.97) / KNEE.sqrt(),
+        .map(|rank| {
+            if rank <= KNEE {
+                1.0 / rank.sqrt()
+            } else {
+                libm::pow(rank / KNEE, -0.97) / KNEE.sqrt()
+            }
         })
         .collect()
 }

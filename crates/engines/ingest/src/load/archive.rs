@@ -125,13 +125,15 @@ impl<R: ArchiveReader> Job<'_, R> {
         };
         // What is not hashed while it is read is hashed before, and the source refuses a file that
         // changed meanwhile.
-        let hashed = match text.identity_is_of_file() {
-            true => None,
-            false => Some(hash_file(sink.path)?),
+        let hashed = if text.identity_is_of_file() {
+            None
+        } else {
+            Some(hash_file(sink.path)?)
         };
-        match self.spread {
-            true => two_stages(&mut text, sink, stages)?,
-            false => one_stage(&mut text, sink, stages)?,
+        if self.spread {
+            two_stages(&mut text, sink, stages)?
+        } else {
+            one_stage(&mut text, sink, stages)?
         }
         warnings.extend(text.warning());
         let odd = sink.reader.end();

@@ -219,10 +219,12 @@ impl<R: RowGroups> Stage<R::Chunk> for FileStage<'_, R> {
         // archives can commit meanwhile.
         let mut open = self.open.lock();
         let Open { writer, iceberg } = &mut *open;
-        let before = match writer.manifest().archives.contains_key(&self.archive) {
-            false => Before::Nothing,
-            true if writer.whole(&self.archive).is_some() => Before::Earlier,
-            true => Before::Damaged,
+        let before = if !writer.manifest().archives.contains_key(&self.archive) {
+            Before::Nothing
+        } else if writer.whole(&self.archive).is_some() {
+            Before::Earlier
+        } else {
+            Before::Damaged
         };
         writer.commit(Staged {
             feed: self.encoder.feed().to_owned(),

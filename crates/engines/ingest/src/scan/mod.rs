@@ -38,9 +38,10 @@ impl BadRow<'_> {
     /// too long to be a row only the first [`MAX_LINE`] are kept.
     pub fn kept(&self) -> (&[u8], bool) {
         let line = self.raw.strip_suffix(b"\r").unwrap_or(self.raw);
-        match line.len() > MAX_LINE {
-            true => (&self.raw[..MAX_LINE], true),
-            false => (self.raw, false),
+        if line.len() > MAX_LINE {
+            (&self.raw[..MAX_LINE], true)
+        } else {
+            (self.raw, false)
         }
     }
 }

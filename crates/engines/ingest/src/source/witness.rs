@@ -93,9 +93,10 @@ impl Witness {
         // another file.
         let now = std::fs::metadata(&self.path);
         let now = State::from_metadata(&now.map_err(|e| Error::io("read", &self.path, e))?);
-        match now == self.opened {
-            true => Ok(()),
-            false => Err(self.changed(0, "the file was changed while it was read".to_owned())),
+        if now == self.opened {
+            Ok(())
+        } else {
+            Err(self.changed(0, "the file was changed while it was read".to_owned()))
         }
     }
 

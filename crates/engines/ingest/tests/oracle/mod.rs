@@ -108,9 +108,10 @@ pub fn parse_lines(bytes: &[u8]) -> Parsed {
             parsed.blank.push(line);
             continue;
         }
-        let result = match raw.len() > LINE_BYTES_MAX {
-            true => Err(Reason::LongLine),
-            false => parse_line(raw),
+        let result = if raw.len() > LINE_BYTES_MAX {
+            Err(Reason::LongLine)
+        } else {
+            parse_line(raw)
         };
         match result {
             Ok(row) => parsed.rows.push((line, row)),
@@ -143,9 +144,10 @@ fn parse_line(line: &[u8]) -> Result<Row, Reason> {
     let azimuth = integer(&fields[11], 0, u16::MAX as i128)? as u16;
     integer(&fields[12], i64::MIN as i128, i64::MAX as i128)?;
     let version = text(&fields[13])?;
-    let code = match fields[14].is_empty() {
-        true => 0,
-        false => integer(&fields[14], 0, 255)? as u8,
+    let code = if fields[14].is_empty() {
+        0
+    } else {
+        integer(&fields[14], 0, 255)? as u8
     };
     Ok(Row {
         id,

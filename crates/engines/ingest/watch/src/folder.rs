@@ -106,9 +106,10 @@ impl<'a> Folder<'a> {
             }
             // With `once`, a file that has not settled yet is looked at again as soon as it may
             // have.
-            let every = match self.settings.once {
-                true => self.settings.every.min(self.settings.settle),
-                false => self.settings.every,
+            let every = if self.settings.once {
+                self.settings.every.min(self.settings.settle)
+            } else {
+                self.settings.every
             };
             wait(every, stop);
         }

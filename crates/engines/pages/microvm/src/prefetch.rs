@@ -67,9 +67,10 @@ impl Prefetch {
             }
         }
         self.next = end;
-        Ok(match end == pages.len() {
-            true => Window::Over,
-            false => Window::More,
+        Ok(if end == pages.len() {
+            Window::Over
+        } else {
+            Window::More
         })
     }
 }
@@ -124,11 +125,12 @@ impl Run {
         while done < self.pages.len() {
             let address = self.address + done as u64 * PAGE;
             let left = (self.pages.len() - done) as u64 * PAGE;
-            let ordered = match zero {
-                true => machine.faults.zero(address, left),
-                false => machine
+            let ordered = if zero {
+                machine.faults.zero(address, left)
+            } else {
+                machine
                     .faults
-                    .copy(address, &self.bytes[done * PAGE_BYTES..]),
+                    .copy(address, &self.bytes[done * PAGE_BYTES..])
             };
             let ordered = again_later(ordered).map_err(PagerError::system("bring pages ahead"))?;
             let settled = match ordered {

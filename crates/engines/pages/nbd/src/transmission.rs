@@ -143,11 +143,13 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
     /// Whether the bytes exist and may be changed.
     fn writable(&self, request: Request) -> Result<(), Refusal> {
         let export = self.export;
-        match export.disk.holds(request.offset, request.length.into()) {
-            _ if export.read_only => Err(Refusal::ReadOnly),
-            true => Ok(()),
-            false => Err(Refusal::NoSpace),
+        if export.read_only {
+            return Err(Refusal::ReadOnly);
         }
+        if !export.disk.holds(request.offset, request.length.into()) {
+            return Err(Refusal::NoSpace);
+        }
+        Ok(())
     }
 
     /// A write beyond the end finds no space; a trim there is invalid, as the protocol has it.

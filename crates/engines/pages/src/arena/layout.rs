@@ -97,9 +97,10 @@ impl Layout {
     }
 
     pub fn total_bytes(&self) -> usize {
-        match self.dictionary {
-            true => self.arena_end() + DICTIONARY_BYTES,
-            false => self.arena_end(),
+        if self.dictionary {
+            self.arena_end() + DICTIONARY_BYTES
+        } else {
+            self.arena_end()
         }
     }
 

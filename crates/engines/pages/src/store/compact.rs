@@ -145,9 +145,10 @@ impl Store {
             (_, Stored::Raw { .. }) => classes.of_pages(),
             _ => classes.for_bytes(len),
         };
-        match self.slots.is_draining((at / SPAN_BYTES) as u32) {
-            true => fits..self.slots.within(has, target).end,
-            false => fits..has,
+        if self.slots.is_draining((at / SPAN_BYTES) as u32) {
+            fits..self.slots.within(has, target).end
+        } else {
+            fits..has
         }
     }
 

@@ -52,9 +52,10 @@ pub struct Attempts {
 impl Attempts {
     fn note(&mut self, changed: bool, fingerprint: u64) {
         self.in_vain = (!changed).then_some(fingerprint);
-        self.vain = match changed {
-            true => 0,
-            false => self.vain.saturating_add(1),
+        self.vain = if changed {
+            0
+        } else {
+            self.vain.saturating_add(1)
         };
     }
 
@@ -95,9 +96,10 @@ impl Store {
         self.consolidated.fetch_add(1, Relaxed);
         attempts.note(done.changed(), fingerprint);
         let longest = RESTS * u64::from(self.memory.layout().spans);
-        attempts.rest = match self.live_bytes() > self.restful_bytes() {
-            true => longest,
-            false => attempts.rest_in_vain().min(longest),
+        attempts.rest = if self.live_bytes() > self.restful_bytes() {
+            longest
+        } else {
+            attempts.rest_in_vain().min(longest)
         };
         attempts.used_bytes = self.slots.used_bytes();
         done.changed()
@@ -110,9 +112,10 @@ impl Store {
             return false;
         }
         let enough = attempts.used_bytes - attempts.used_bytes / FREED_SHARE;
-        match self.slots.used_bytes() < enough {
-            true => attempts.rest = 0,
-            false => attempts.rest -= 1,
+        if self.slots.used_bytes() < enough {
+            attempts.rest = 0
+        } else {
+            attempts.rest -= 1
         }
         attempts.rest > 0
     }
@@ -177,9 +180,10 @@ impl Store {
             self.slots
                 .open_kept(class, |span, class| self.assign(span, class))
         });
-        match opened {
-            true => self.move_pages(Vec::new(), Target::Near),
-            false => Compacted::default(),
+        if opened {
+            self.move_pages(Vec::new(), Target::Near)
+        } else {
+            Compacted::default()
         }
     }
 

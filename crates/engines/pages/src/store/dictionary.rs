@@ -65,9 +65,10 @@ impl Dictionary {
         // SAFETY: the head is set, and the length is compared before the bytes are looked at.
         let bytes = || unsafe { memory.dictionary(len) };
         let whole = len <= MOST_DICTIONARY_BYTES && crc32c(bytes()) == sum;
-        let prepared = match whole {
-            true => Some(dictionary::Dictionary::new(bytes())?),
-            false => None,
+        let prepared = if whole {
+            Some(dictionary::Dictionary::new(bytes())?)
+        } else {
+            None
         };
         found.prepared.get_or_init(|| prepared);
         Ok(found)

@@ -153,9 +153,10 @@ impl Backlog {
         let some_hold_nothing = lines.find(holds_nothing).is_some();
         let fits = |job: &Behind| {
             let held = &job.waiter.reading.held;
-            match some_hold_nothing {
-                true => held.used_bytes() == 0,
-                false => held.used_bytes() < held.limit_bytes(),
+            if some_hold_nothing {
+                held.used_bytes() == 0
+            } else {
+                held.used_bytes() < held.limit_bytes()
             }
         };
         let Some(first) = lines.find(fits) else {

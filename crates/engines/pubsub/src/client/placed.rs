@@ -237,12 +237,13 @@ impl Placed {
                 Err(failed) if failed.error.retry() == Retry::Never => {
                     // Records that were read are handed out first. The failure lasts, so the next
                     // call reports it.
-                    return match fetched.is_empty() {
-                        true => Err(FetchError {
+                    return if fetched.is_empty() {
+                        Err(FetchError {
                             error: share.named(&failed.error),
                             ..failed
-                        }),
-                        false => Ok(fetched),
+                        })
+                    } else {
+                        Ok(fetched)
                     };
                 }
                 Err(failed) => share.fail(&failed.error),

@@ -14,9 +14,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The environment variable that replaces a cluster's connection string, for its password:
 /// `DYNO_PUBSUB_DSN_EU_2` for `eu-2`.
 pub fn variable(cluster: &str) -> String {
-    let letters = cluster.chars().map(|c| match c.is_ascii_alphanumeric() {
-        true => c.to_ascii_uppercase(),
-        false => '_',
+    let letters = cluster.chars().map(|c| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
     });
     format!("DYNO_PUBSUB_DSN_{}", letters.collect::<String>())
 }

@@ -64,9 +64,12 @@ impl Client {
         };
         // Nothing was asked yet, so every failure can be tried again, unless the next attempt would
         // fail in the same way.
-        let lost = |error: NetError| match error.is_lasting() {
-            true => Error::with_retry(Code::ServerLost, Retry::Never, error),
-            false => Error::new(Code::ServerLost, error),
+        let lost = |error: NetError| {
+            if error.is_lasting() {
+                Error::with_retry(Code::ServerLost, Retry::Never, error)
+            } else {
+                Error::new(Code::ServerLost, error)
+            }
         };
         let caller = Caller::connect(&address, bounds).map_err(lost)?;
         let hello = Hello {

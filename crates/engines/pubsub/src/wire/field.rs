@@ -175,9 +175,10 @@ impl<T: Field + Default + PartialEq> Field for Added<T> {
     }
 
     fn read(fields: &mut Fields, field: &'static str) -> Result<Added<T>, WireError> {
-        match fields.bytes.is_empty() {
-            true => Ok(Added::default()),
-            false => T::read(fields, field).map(Added),
+        if fields.bytes.is_empty() {
+            Ok(Added::default())
+        } else {
+            T::read(fields, field).map(Added)
         }
     }
 }

@@ -81,9 +81,10 @@ impl Catalogues {
         for (table, mut catalogue) in self.tables {
             let files: Vec<&FileReport> = files.iter().filter(|f| f.table == table).collect();
             // A file that was written again may differ although its name and size do not.
-            let past = match files.iter().all(|file| file.kept) {
-                true => Past::Kept,
-                false => Past::Forgotten,
+            let past = if files.iter().all(|file| file.kept) {
+                Past::Kept
+            } else {
+                Past::Forgotten
             };
             let data_file = |file: &&FileReport| DataFile {
                 path: self.root.join(&file.name),

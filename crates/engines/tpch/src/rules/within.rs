@@ -279,9 +279,10 @@ fn plain(literal: &str) -> &str {
 
 /// The column, unless it is a part of the key, which is shown anyway.
 fn column_alone(table: Table, column: &'static str) -> Vec<&'static str> {
-    match key_columns(table).contains(&column) {
-        true => Vec::new(),
-        false => vec![column],
+    if key_columns(table).contains(&column) {
+        Vec::new()
+    } else {
+        vec![column]
     }
 }
 

@@ -122,9 +122,10 @@ fn indexes(reader: &mut TupleReader<'_>) -> Result<Vec<IndexDef>> {
 /// Reads the length of a list, and checks it against its limit before memory is allocated for it.
 fn count(reader: &mut TupleReader<'_>, most: usize) -> Result<usize> {
     let count = usize::from(reader.u16()?);
-    match count <= most {
-        true => Ok(count),
-        false => Err(damaged("a list is longer than it may be")),
+    if count <= most {
+        Ok(count)
+    } else {
+        Err(damaged("a list is longer than it may be"))
     }
 }
 

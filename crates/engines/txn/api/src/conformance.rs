@@ -99,11 +99,12 @@ pub fn concurrent_sums(
     let wanted = u64::from(threads) * u64::from(each);
     // Each transaction made one side larger than both were before, so the larger one counts them
     // all.
-    match sums[0] == wanted && sums[1].max(sums[2]) == wanted {
-        true => Ok(()),
-        false => Err(format!(
+    if sums[0] == wanted && sums[1].max(sums[2]) == wanted {
+        Ok(())
+    } else {
+        Err(format!(
             "{wanted} transactions left counter, left and right at {sums:?}"
-        )),
+        ))
     }
 }
 
@@ -210,9 +211,10 @@ fn run_one_by_one(
             Err(more) => codes.extend(more),
         }
     }
-    match codes.is_empty() {
-        true => Ok(answers),
-        false => Err(codes),
+    if codes.is_empty() {
+        Ok(answers)
+    } else {
+        Err(codes)
     }
 }
 
@@ -257,9 +259,10 @@ fn transaction(
     };
     for (at, batch) in batches.iter().enumerate() {
         let operations: Vec<Operation> = batch.iter().map(|step| operation(step, tables)).collect();
-        let run = match commit && at + 1 == batches.len() {
-            true => run_last,
-            false => run,
+        let run = if commit && at + 1 == batches.len() {
+            run_last
+        } else {
+            run
         };
         // After a failure the transaction can only be rolled back. The engine chooses which later
         // call says so, so no later call is made.
@@ -271,9 +274,10 @@ fn transaction(
             }
         }
     }
-    let ended = match commit {
-        true => transaction.commit().map(drop),
-        false => transaction.rollback(),
+    let ended = if commit {
+        transaction.commit().map(drop)
+    } else {
+        transaction.rollback()
     };
     said.push(match ended {
         Ok(()) => Said::Answers(Vec::new()),

@@ -119,9 +119,10 @@ fn values(answers: impl Iterator<Item = Answer>, count: usize) -> Result<Rows> {
         rows.push(answer.value()?.as_deref());
     }
     // With an answer missing, every later row would be taken for the one before it.
-    match rows.len() == count {
-        true => Ok(rows),
-        false => Err(unanswered()),
+    if rows.len() == count {
+        Ok(rows)
+    } else {
+        Err(unanswered())
     }
 }
 

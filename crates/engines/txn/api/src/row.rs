@@ -180,9 +180,10 @@ impl<'a> Row<'a> {
     /// that search in them.
     pub fn text_bytes(&self, column: u16) -> Result<&'a [u8]> {
         let at = usize::from(column);
-        match at < self.columns && self.bytes[HEAD_BYTES + at] == 4 {
-            true => self.heap(self.slot(at)),
-            false => Err(other_kind(column, "text", self.get(column)?)),
+        if at < self.columns && self.bytes[HEAD_BYTES + at] == 4 {
+            self.heap(self.slot(at))
+        } else {
+            Err(other_kind(column, "text", self.get(column)?))
         }
     }
 

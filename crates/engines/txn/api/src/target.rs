@@ -39,9 +39,10 @@ impl FromStr for Target {
             Error::new(Code::BadArgument, text)
         };
         if let Some(folder) = text.strip_prefix("local:") {
-            return match folder.is_empty() {
-                true => Err(nothing("directory")),
-                false => Ok(Target::Local(folder.into())),
+            return if folder.is_empty() {
+                Err(nothing("directory"))
+            } else {
+                Ok(Target::Local(folder.into()))
             };
         }
         let addresses = |list: &str| {
@@ -50,9 +51,10 @@ impl FromStr for Target {
                 .split(',')
                 .map(str::to_owned)
                 .collect();
-            match list.iter().all(|one| port_of(one).is_some()) {
-                true => Ok(list),
-                false => Err(nothing("HOST:PORT, or a list of such with commas")),
+            if list.iter().all(|one| port_of(one).is_some()) {
+                Ok(list)
+            } else {
+                Err(nothing("HOST:PORT, or a list of such with commas"))
             }
         };
         if let Some(list) = text.strip_prefix("dyno://") {
@@ -69,9 +71,10 @@ impl FromStr for Target {
             Some(dsn) => Ok(Target::Postgres(dsn.to_owned())),
             None => {
                 let shown = without_password(text);
-                let meant = match text.split(',').all(|one| port_of(one).is_some()) {
-                    true => format!("; did you mean dyno://{shown}?"),
-                    false => String::new(),
+                let meant = if text.split(',').all(|one| port_of(one).is_some()) {
+                    format!("; did you mean dyno://{shown}?")
+                } else {
+                    String::new()
                 };
                 let text = format!(
                     "database `{shown}`: begins with none of local:, dyno://, etcd://, postgres:{meant}"

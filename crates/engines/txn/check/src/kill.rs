@@ -175,9 +175,10 @@ fn plan(options: &Options<'_>) -> Plan {
         seed: options.seed,
         clients: options.clients,
         shape: shape(options),
-        ways: match options.keys_only {
-            true => vec![Way::Interactive, Way::Operations],
-            false => Plan::default().ways,
+        ways: if options.keys_only {
+            vec![Way::Interactive, Way::Operations]
+        } else {
+            Plan::default().ways
         },
         options: HowToRun {
             // A client that lost its server keeps asking for the outcome until the deadline, so

@@ -372,13 +372,15 @@ impl Coordinator {
             // A transaction that asked to commit may have committed, so its outcome is unknown and
             // it must not be rolled back. Any other is aborted.
             let committing = self.state == State::Committing;
-            let error = match committing {
-                true => self.unknown("its deadline passed before the commit was answered"),
-                false => Error::new(Code::Deadline, "the transaction's deadline has passed"),
+            let error = if committing {
+                self.unknown("its deadline passed before the commit was answered")
+            } else {
+                Error::new(Code::Deadline, "the transaction's deadline has passed")
             };
-            match committing {
-                true => self.state = State::Over,
-                false => self.rollback(sends),
+            if committing {
+                self.state = State::Over
+            } else {
+                self.rollback(sends)
             }
             return Some(Event::Ended(Err(error)));
         }

@@ -178,9 +178,10 @@ impl PendingAnswers {
     /// The record up to which the log must be durable before a client is told of a version of this
     /// timestamp.
     pub fn position_of(&self, timestamp: Timestamp) -> Position {
-        match self.commits.is_empty() {
-            true => 0,
-            false => self.commits.get(&timestamp).copied().unwrap_or(0),
+        if self.commits.is_empty() {
+            0
+        } else {
+            self.commits.get(&timestamp).copied().unwrap_or(0)
         }
     }
 

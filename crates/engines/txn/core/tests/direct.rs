@@ -104,9 +104,10 @@ fn shot(ticket: u64, operations: Vec<Operation>) -> Message {
 
 fn key(number: usize) -> Key {
     // Some lie in their rows, some are too long for that.
-    let bytes = match number.is_multiple_of(5) {
-        true => vec![number as u8; 40],
-        false => (number as u64).to_be_bytes().to_vec(),
+    let bytes = if number.is_multiple_of(5) {
+        vec![number as u8; 40]
+    } else {
+        (number as u64).to_be_bytes().to_vec()
     };
     Key::new(TABLE, bytes)
 }

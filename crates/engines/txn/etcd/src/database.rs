@@ -131,11 +131,12 @@ impl Database for Etcd {
 
 /// Returns an error if the transaction's deadline has passed.
 pub(crate) fn in_time(until: Instant) -> Result<()> {
-    match Instant::now() < until {
-        true => Ok(()),
-        false => Err(Error::new(
+    if Instant::now() < until {
+        Ok(())
+    } else {
+        Err(Error::new(
             Code::Deadline,
             "the transaction's deadline has passed",
-        )),
+        ))
     }
 }

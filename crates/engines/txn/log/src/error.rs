@@ -145,9 +145,10 @@ impl LogError {
     /// The error for a directory without a manifest. It tells a log that lost its manifest from a
     /// directory without a log.
     pub(crate) fn no_manifest(storage: &dyn Storage, directory: &Path) -> Result<Self, Self> {
-        let names = match storage.exists(directory)? {
-            true => storage.list(directory)?,
-            false => Vec::new(),
+        let names = if storage.exists(directory)? {
+            storage.list(directory)?
+        } else {
+            Vec::new()
         };
         let of_a_log = |name: &String| {
             name.starts_with(segment::PREFIX) || name.starts_with(CHECKPOINT_PREFIX)

@@ -117,9 +117,10 @@ impl Recovery {
             checkpoint_bytes: 0,
             files: 0,
         });
-        let options = match fresh {
-            true => options,
-            false => options.fitted(manifest.segment_bytes),
+        let options = if fresh {
+            options
+        } else {
+            options.fitted(manifest.segment_bytes)
         };
         options.check(manifest.segment_bytes)?;
         let slots = segment::slots(&*storage, directory, manifest.identity)?;

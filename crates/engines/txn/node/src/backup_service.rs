@@ -206,9 +206,12 @@ mod tests {
         assert_eq!(second.kind(), Code::Unavailable);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                service.run(|path| match path.ends_with("a") {
-                    true => Ok(()),
-                    false => Err(bad_argument("no")),
+                service.run(|path| {
+                    if path.ends_with("a") {
+                        Ok(())
+                    } else {
+                        Err(bad_argument("no"))
+                    }
                 });
             });
             let ended = |ticket, name| {

@@ -179,12 +179,13 @@ fn mark_unfinished(path: &Path) -> Result<()> {
 fn partition_count(wanted: &Wanted) -> Result<u32> {
     let least = wanted.threads.saturating_mul(wanted.share.1);
     let partitions = wanted.partitions.unwrap_or(least);
-    match (least..=PARTITIONS_MAX).contains(&partitions) {
-        true => Ok(partitions),
-        false => Err(bad_argument(format!(
+    if (least..=PARTITIONS_MAX).contains(&partitions) {
+        Ok(partitions)
+    } else {
+        Err(bad_argument(format!(
             "{partitions} partitions: it must be from {least}, one for each thread, to \
              {PARTITIONS_MAX}"
-        ))),
+        )))
     }
 }
 

@@ -123,13 +123,14 @@ impl Welcome {
             _ => return Err(damaged("a welcome")),
         };
         // A client allocates something for each core, so a server cannot be allowed any number.
-        match (1..=1024).contains(&cores) && (cores..=65_536).contains(&partitions) {
-            true => Ok(Self {
+        if (1..=1024).contains(&cores) && (cores..=65_536).contains(&partitions) {
+            Ok(Self {
                 cores,
                 partitions,
                 durability,
-            }),
-            false => Err(damaged("a welcome")),
+            })
+        } else {
+            Err(damaged("a welcome"))
         }
     }
 }

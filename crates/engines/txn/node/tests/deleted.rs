@@ -39,9 +39,10 @@ fn files(below: &Path) -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => found.push(path.strip_prefix(below).expect("below").to_path_buf()),
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                found.push(path.strip_prefix(below).expect("below").to_path_buf())
             }
         }
     }
@@ -86,9 +87,10 @@ fn without(whole: &Path, gone: &Path, scratch: &Path) -> Result<u64, String> {
     let path = scratch.join("copy");
     copy(whole, &path);
     let victim = path.join(gone);
-    match victim.is_dir() {
-        true => fs::remove_dir_all(&victim).expect("it is there"),
-        false => fs::remove_file(&victim).expect("it is there"),
+    if victim.is_dir() {
+        fs::remove_dir_all(&victim).expect("it is there")
+    } else {
+        fs::remove_file(&victim).expect("it is there")
     }
     let opened = open(&Target::Local(path.clone()), options());
     let result = match opened {

@@ -66,13 +66,14 @@ impl Layout {
         let name = format!("{SCHEMA}.{}", quoted(&def.name));
         // All columns with their types, in the order in which values are written.
         let mut all: Vec<(String, &str)> = vec![("_key".to_owned(), "bytea")];
-        match def.columns.is_empty() {
-            true => all.push(("_value".to_owned(), "bytea")),
-            false => all.extend(
+        if def.columns.is_empty() {
+            all.push(("_value".to_owned(), "bytea"))
+        } else {
+            all.extend(
                 def.columns
                     .iter()
                     .map(|column| (quoted(&column.name), sql_type(column.kind))),
-            ),
+            )
         }
         let values = all.len() - 1;
         all.extend((0..def.indexes.len()).map(|index| (place(Some(index as u16)), "bytea")));
@@ -215,9 +216,10 @@ impl Layout {
             }
             None => self.columns.clone(),
         };
-        let (end, limit) = match ends {
-            true => (format!(" AND {at} < $2"), "$3"),
-            false => (String::new(), "$2"),
+        let (end, limit) = if ends {
+            (format!(" AND {at} < $2"), "$3")
+        } else {
+            (String::new(), "$2")
         };
         let order = match scan.direction {
             Direction::Forward => "",

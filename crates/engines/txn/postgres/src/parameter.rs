@@ -34,13 +34,14 @@ impl Parameter {
             },
             (ValueRef::I64(value), _) => Parameter::I64(Some(value)),
             (ValueRef::F64(value), _) => Parameter::F64(Some(value)),
-            (ValueRef::Text(value), _) => match value.contains('\0') {
-                false => Parameter::Text(Some(value.to_owned())),
-                true => {
+            (ValueRef::Text(value), _) => {
+                if value.contains('\0') {
                     let text = "text with a zero byte, which SQL text cannot hold";
                     return Err(Error::new(Code::NotSupported, text));
+                } else {
+                    Parameter::Text(Some(value.to_owned()))
                 }
-            },
+            }
             (ValueRef::Bytes(value), _) => Parameter::Bytes(Some(value.to_vec())),
         })
     }

@@ -51,9 +51,10 @@ pub struct Style {
 impl<'o> Step<'o> {
     /// Reads a row by its key.
     pub fn get(layout: &Arc<Layout>, style: Style, at: usize, key: &'o [u8]) -> Step<'o> {
-        let sql = match style.lock {
-            true => format!("{} FOR UPDATE", layout.get).into(),
-            false => Arc::clone(&layout.get),
+        let sql = if style.lock {
+            format!("{} FOR UPDATE", layout.get).into()
+        } else {
+            Arc::clone(&layout.get)
         };
         let parameters = vec![Parameter::Bytes(Some(key.to_vec()))];
         let then = Then::Values(vec![(at, key)]);
@@ -61,10 +62,11 @@ impl<'o> Step<'o> {
     }
 
     fn get_many(layout: &Arc<Layout>, style: Style, of: Vec<(usize, &'o [u8])>) -> Step<'o> {
-        let sql = match style.lock {
+        let sql = if style.lock {
             // Sorted, so that two transactions that lock the same rows do not deadlock.
-            true => format!("{} ORDER BY _key FOR UPDATE", layout.get_many).into(),
-            false => Arc::clone(&layout.get_many),
+            format!("{} ORDER BY _key FOR UPDATE", layout.get_many).into()
+        } else {
+            Arc::clone(&layout.get_many)
         };
         let keys = of.iter().map(|(_, key)| Some(key.to_vec())).collect();
         step(
@@ -169,15 +171,12 @@ pub fn gets<'o>(
             continue;
         };
         check_key(&key.bytes)?;
-        match style.separate {
-            true => {
-                let layout = &layouts[&key.table];
-                steps.push(Step::get(layout, style, from + at, &key.bytes));
-            }
-            false => of
-                .entry(key.table)
-                .or_default()
-                .push((from + at, &key.bytes)),
+        if style.separate {
+            let layout = &layouts[&key.table];
+            steps.push(Step::get(layout, style, from + at, &key.bytes));
+        } else {
+            let others = of.entry(key.table).or_default();
+            others.push((from + at, &key.bytes));
         }
     }
     for (table, of) in of {
@@ -201,9 +200,10 @@ pub fn puts<'o>(layout: &Arc<Layout>, rows: &[(&Key, &Change)]) -> Result<Step<'
         insert = matches!(change, Change::Insert(_));
         all.push(layout.written(&key.bytes, value)?);
     }
-    let then = match insert {
-        true => Then::Inserted(all.len()),
-        false => Then::Done,
+    let then = if insert {
+        Then::Inserted(all.len())
+    } else {
+        Then::Done
     };
     // One row needs no arrays, which the server would have to unnest.
     let (parameters, sql) = match (all.len(), insert) {
@@ -311,9 +311,10 @@ pub fn update<'o>(
             nothing.push(format!("{name} IS NULL"));
         }
     }
-    let nothing = match nothing.is_empty() {
-        true => "false".to_owned(),
-        false => nothing.join(" OR "),
+    let nothing = if nothing.is_empty() {
+        "false".to_owned()
+    } else {
+        nothing.join(" OR ")
     };
     let sql = format!(
         "UPDATE {} SET {} WHERE _key = $1 RETURNING {nothing}",

@@ -194,9 +194,10 @@ impl<'a> Running<'a> {
         }
         if self.begun {
             // If nothing was written, a lost COMMIT has no effect that could be unknown.
-            let during = match self.wrote {
-                true => During::Commit,
-                false => During::Transaction,
+            let during = if self.wrote {
+                During::Commit
+            } else {
+                During::Transaction
             };
             self.begun = false;
             if let Some(mut lease) = self.lease.take() {

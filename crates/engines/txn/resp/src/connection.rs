@@ -124,9 +124,10 @@ impl Connection {
     /// Turns bytes into units, as long as there is room for them.
     pub fn parse(&mut self, facts: &Facts) {
         while self.waiting_bytes < WAITING_BYTES && !self.session.closes {
-            let limits = match self.session.is_admitted {
-                true => Limits::ADMITTED,
-                false => Limits::UNADMITTED,
+            let limits = if self.session.is_admitted {
+                Limits::ADMITTED
+            } else {
+                Limits::UNADMITTED
             };
             let before = self.waiting.len();
             match self.parser.next(&mut self.input, limits) {

@@ -147,9 +147,10 @@ impl Front {
                 id => self.serve(pipeline, id, flags.contains(epoll::EventFlags::OUT)),
             }
         }
-        Ok(match events.is_empty() {
-            true => Step::Idle,
-            false => Step::Busy,
+        Ok(if events.is_empty() {
+            Step::Idle
+        } else {
+            Step::Busy
         })
     }
 

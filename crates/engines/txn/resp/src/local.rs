@@ -131,9 +131,10 @@ pub fn check(local: Local, list: &[&[u8]]) -> Result<(), String> {
             }
         };
     }
-    match is_arity(arity, list.len()) {
-        true => Ok(()),
-        false => Err(wrong_arity(name)),
+    if is_arity(arity, list.len()) {
+        Ok(())
+    } else {
+        Err(wrong_arity(name))
     }
 }
 
@@ -290,12 +291,11 @@ fn greeting(session: &Session, reply: &mut Reply) {
 
 /// Refuses a name that would break the lines in which connections are listed.
 fn check_name(name: &[u8]) -> Result<(), String> {
-    match name.iter().all(u8::is_ascii_graphic) {
-        true => Ok(()),
-        false => {
-            let text = "ERR Client names cannot contain spaces, newlines or special characters.";
-            Err(text.to_owned())
-        }
+    if name.iter().all(u8::is_ascii_graphic) {
+        Ok(())
+    } else {
+        let text = "ERR Client names cannot contain spaces, newlines or special characters.";
+        Err(text.to_owned())
     }
 }
 

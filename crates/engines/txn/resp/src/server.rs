@@ -216,10 +216,7 @@ fn wait(front: &mut dyn FrontEnd, pipeline: &mut dyn Pipeline, wakes: bool) {
         let _ = poll(&mut socket, Some(&timeout));
         return;
     }
-    let mut wait = match wakes {
-        true => TICK,
-        false => SHORT,
-    };
+    let mut wait = if wakes { TICK } else { SHORT };
     while let Some((ticket, answer)) = pipeline.next(wait) {
         wait = Duration::ZERO;
         front.answered(pipeline, ticket, answer);

@@ -217,9 +217,10 @@ impl Session {
 fn known(list: &[&[u8]]) -> Result<Known, String> {
     let name = list[0];
     if let Some(command) = commands::find(name) {
-        return match is_arity(command.arity, list.len()) {
-            true => Ok(Known::Engine),
-            false => Err(wrong_arity(command.name)),
+        return if is_arity(command.arity, list.len()) {
+            Ok(Known::Engine)
+        } else {
+            Err(wrong_arity(command.name))
         };
     }
     match local::find(name) {

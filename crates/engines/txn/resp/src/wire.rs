@@ -128,10 +128,11 @@ impl Parser {
         while self.missing == 0 {
             match input.rest().first() {
                 None => return Ok(None),
-                Some(b'*') => match self.array(input, limits)? {
-                    true => {}
-                    false => return Ok(None),
-                },
+                Some(b'*') => {
+                    if !self.array(input, limits)? {
+                        return Ok(None);
+                    }
+                }
                 Some(_) => match self.inline(input)? {
                     Line::Command(command) => return Ok(Some(command)),
                     Line::Empty => {}

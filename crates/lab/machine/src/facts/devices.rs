@@ -48,9 +48,10 @@ pub(crate) fn networks(root: &Root) -> String {
             }
         })
         .collect();
-    match shown.is_empty() {
-        true => "none seen".to_owned(),
-        false => shown.join("; "),
+    if shown.is_empty() {
+        "none seen".to_owned()
+    } else {
+        shown.join("; ")
     }
 }
 
@@ -106,8 +107,9 @@ fn counted(names: Vec<String>) -> String {
             _ => format!("{count} of {name}"),
         })
         .collect();
-    match shown.is_empty() {
-        true => "none seen".to_owned(),
-        false => shown.join(", "),
+    if shown.is_empty() {
+        "none seen".to_owned()
+    } else {
+        shown.join(", ")
     }
 }

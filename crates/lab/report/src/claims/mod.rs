@@ -286,9 +286,10 @@ impl<'a> Quoted<'a> {
             return Some(format!("its program cannot be built again: {why}"));
         }
         if let Some((peer, ratio)) = self.undecided() {
-            let state = match ratio.is_doubted() {
-                true => "in doubt",
-                false => ratio.verdict,
+            let state = if ratio.is_doubted() {
+                "in doubt"
+            } else {
+                ratio.verdict
             };
             return Some(format!("the ratio to {peer} is {state}: {}", ratio.reason));
         }

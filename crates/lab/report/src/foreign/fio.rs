@@ -97,9 +97,10 @@ fn in_flight(file: &Value, job: &Value) -> Option<f64> {
     }
     let threads: f64 = option(file, job, "numjobs").map_or(Some(1.0), |n| n.parse().ok())?;
     let engine = option(file, job, "ioengine").unwrap_or("psync");
-    let depth: f64 = match SYNCHRONOUS.contains(&engine) {
-        true => 1.0,
-        false => option(file, job, "iodepth").map_or(Some(1.0), |n| n.parse().ok())?,
+    let depth: f64 = if SYNCHRONOUS.contains(&engine) {
+        1.0
+    } else {
+        option(file, job, "iodepth").map_or(Some(1.0), |n| n.parse().ok())?
     };
     // Without group_reporting each thread is an entry of its own.
     let grouped = option(file, job, "group_reporting").is_some();

@@ -28,9 +28,10 @@ fn read(source: &Source<'_>, figures: &mut Figures) -> Result<(), String> {
         let metric = &run["primaryMetric"];
         let unit = text(metric, "/scoreUnit").unwrap_or("ops/s");
         let is_rate = text(run, "/mode") == Some("thrpt");
-        let (word, better) = match is_rate {
-            true => ("throughput", Better::Higher),
-            false => ("time", Better::Lower),
+        let (word, better) = if is_rate {
+            ("throughput", Better::Higher)
+        } else {
+            ("time", Better::Lower)
         };
         let score = number(metric, "/score")?;
         let mut figure = figure(&name, "", word, unit, better, score);

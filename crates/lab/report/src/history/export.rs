@@ -140,11 +140,12 @@ impl History {
 
 /// A line of CSV; a cell with a comma, a quote or a line end is quoted.
 fn line(cells: &[String]) -> String {
-    let quoted = cells
-        .iter()
-        .map(|cell| match cell.contains([',', '"', '\n', '\r']) {
-            true => format!("\"{}\"", cell.replace('"', "\"\"")),
-            false => cell.clone(),
-        });
+    let quoted = cells.iter().map(|cell| {
+        if cell.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            cell.clone()
+        }
+    });
     quoted.collect::<Vec<_>>().join(",") + "\n"
 }

@@ -47,13 +47,15 @@ impl HistoryFilter {
         let is_case = |pattern: &String| matches_pattern(pattern, &figure.case);
         (self.cases.is_empty() || self.cases.iter().any(is_case))
             && line.fingerprint.starts_with(machine)
-            && match self.metrics.is_empty() {
-                true => figure.ranks,
-                false => listed(&self.metrics, &figure.metric),
+            && if self.metrics.is_empty() {
+                figure.ranks
+            } else {
+                listed(&self.metrics, &figure.metric)
             }
-            && match self.systems.is_empty() {
-                true => figure.system == OURS,
-                false => listed(&self.systems, &figure.system),
+            && if self.systems.is_empty() {
+                figure.system == OURS
+            } else {
+                listed(&self.systems, &figure.system)
             }
     }
 }
@@ -290,9 +292,10 @@ fn point(line: &HistoryLine, figure: &HistoryFigure) -> HistoryPoint {
     HistoryPoint {
         started_at: line.started_at.clone(),
         run: line.run.clone(),
-        revision: match figure.system == OURS {
-            true => line.revision.clone(),
-            false => figure.system_version.clone(),
+        revision: if figure.system == OURS {
+            line.revision.clone()
+        } else {
+            figure.system_version.clone()
         },
         n: figure.n,
         median: figure.median,

@@ -11,9 +11,12 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
     figures
         .counts
         .iter()
-        .filter(|count| match count.about {
-            true => off_by(count.stated, count.expected) > ROUNDED,
-            false => count.stated != count.expected,
+        .filter(|count| {
+            if count.about {
+                off_by(count.stated, count.expected) > ROUNDED
+            } else {
+                count.stated != count.expected
+            }
         })
         .map(|count| Finding {
             rule: "count",

@@ -56,9 +56,10 @@ fn contradicted(bounds: Bounds, needed_s: f64) -> Option<String> {
     if needed_s < bounds.low * (1.0 - OF_BOUNDS) {
         return Some(format!("no mean below {low}"));
     }
-    let assumed = match bounds.assumed {
-        true => ", even if all beyond the last percentile took ten times as long",
-        false => "",
+    let assumed = if bounds.assumed {
+        ", even if all beyond the last percentile took ten times as long"
+    } else {
+        ""
     };
     (needed_s > bounds.high * (1.0 + OF_BOUNDS)).then(|| format!("no mean above {high}{assumed}"))
 }

@@ -41,9 +41,10 @@ fn outside(subject: &str, mean: f64, points: &[(f64, f64)]) -> Option<Finding> {
     let below = mean < room.low * (1.0 - ROUNDED);
     let above = mean > room.high * (1.0 + ROUNDED);
     // Beyond the last percentile anything may lie, so only a maximum makes it impossible.
-    let severity = match above && room.assumed {
-        true => Severity::Warning,
-        false => Severity::Error,
+    let severity = if above && room.assumed {
+        Severity::Warning
+    } else {
+        Severity::Error
     };
     (below || above).then(|| {
         Finding::new(

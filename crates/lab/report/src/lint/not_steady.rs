@@ -45,9 +45,10 @@ fn short(figures: &[QuotedFigure]) -> Option<Finding> {
         rule: "short-run",
         severity: Severity::Warning,
         subject: listed(&names),
-        seen: match longest > 0.0 {
-            true => format!("the rate is shown over {longest:.1} s at most"),
-            false => "the rate is not shown over time".to_owned(),
+        seen: if longest > 0.0 {
+            format!("the rate is shown over {longest:.1} s at most")
+        } else {
+            "the rate is not shown over time".to_owned()
         },
         why: "A service that slows down as it runs looks fast at first.".to_owned(),
         advice: format!(

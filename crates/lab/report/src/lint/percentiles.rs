@@ -41,9 +41,10 @@ pub(super) fn percentile_in(metric: &str) -> Option<Result<f64, String>> {
         _ => 0,
     };
     let value = value / 10f64.powi(i32::try_from(decimals).unwrap_or(i32::MAX));
-    Some(match (0.0..=100.0).contains(&value) {
-        true => Ok(value),
-        false => Err(word.to_owned()),
+    Some(if (0.0..=100.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err(word.to_owned())
     })
 }
 
@@ -79,13 +80,14 @@ fn out_of_order(latency: &LatencyFigure) -> Option<Finding> {
     let pair = points.windows(2).find(|pair| is_wrong(pair[0], pair[1]))?;
     let show = |value: f64| quantity(value, &latency.unit);
     let [(low, first), (high, second)] = [pair[0], pair[1]];
-    let seen = match low == high {
-        true => format!("p{low} is {} and {}", show(first), show(second)),
-        false => format!(
+    let seen = if low == high {
+        format!("p{low} is {} and {}", show(first), show(second))
+    } else {
+        format!(
             "p{high} is {}, below p{low} at {}",
             show(second),
             show(first)
-        ),
+        )
     };
     Some(Finding::new(
         "percentile-order",

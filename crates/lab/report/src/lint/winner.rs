@@ -89,8 +89,9 @@ fn spread(figure: &QuotedFigure, like: &QuotedFigure) -> Option<(f64, f64)> {
 
 fn percent(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
-    match percent.abs() < 10.0 {
-        true => format!("{percent:+.1}%"),
-        false => format!("{percent:+.0}%"),
+    if percent.abs() < 10.0 {
+        format!("{percent:+.1}%")
+    } else {
+        format!("{percent:+.0}%")
     }
 }

@@ -75,9 +75,10 @@ fn series(run: &Run, case: &CasePlan, samples: &[Sample], system: &str, arm: Arm
     };
     let values: Vec<f64> = dots.iter().map(|dot| dot.value).collect();
     Series {
-        system: match control {
-            true => format!("{system} again"),
-            false => system.to_owned(),
+        system: if control {
+            format!("{system} again")
+        } else {
+            system.to_owned()
         },
         control,
         median: dyno_stats::median(&values).ok(),

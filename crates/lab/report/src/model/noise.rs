@@ -22,18 +22,20 @@ pub(crate) fn noise_line(report: &Report) -> String {
         shares.sort_unstable_by(f64::total_cmp);
         let [low, middle, high] =
             [0, shares.len() / 2, shares.len() - 1].map(|i| share_text(shares[i]));
-        match low == high {
-            true => middle,
-            false => format!("{low} to {high}, in the middle {middle}"),
+        if low == high {
+            middle
+        } else {
+            format!("{low} to {high}, in the middle {middle}")
         }
     };
     let [fewest, most] = [
         bands.iter().map(|band| band.n).min().unwrap_or(0),
         bands.iter().map(|band| band.n).max().unwrap_or(0),
     ];
-    let blocks = match fewest == most {
-        true => format!("n = {most}"),
-        false => format!("n = {fewest} to {most}"),
+    let blocks = if fewest == most {
+        format!("n = {most}")
+    } else {
+        format!("n = {fewest} to {most}")
     };
     format!(
         "noise of this machine: dyno differs from itself by up to {} (control arms of {}, {blocks}); \

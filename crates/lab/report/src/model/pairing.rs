@@ -116,9 +116,10 @@ fn verdict(seen: &Comparison, doubt: Option<Doubt>, widest: (f64, f64)) -> (&'st
         Verdict::Slower => widest.1 < 1.0,
         _ => false,
     };
-    match stands {
-        true => (word, format!("{}, although {}", seen.reason, doubt.reason)),
-        false => (doubt.verdict, doubt.reason),
+    if stands {
+        (word, format!("{}, although {}", seen.reason, doubt.reason))
+    } else {
+        (doubt.verdict, doubt.reason)
     }
 }
 

@@ -40,9 +40,10 @@ fn told(all: &Span, samples: usize, show: fn(f64) -> String) -> String {
         counted(samples as u64, "sample")
     );
     let [low, middle, high] = [all.min, all.median, all.max].map(show);
-    match low == high {
-        true => format!("{middle} throughout ({read})"),
-        false => format!("{middle} in the middle, {low} to {high} ({read})"),
+    if low == high {
+        format!("{middle} throughout ({read})")
+    } else {
+        format!("{middle} in the middle, {low} to {high} ({read})")
     }
 }
 

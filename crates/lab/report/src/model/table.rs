@@ -215,9 +215,10 @@ pub(crate) fn spread_share(figure: &Figure) -> Option<f64> {
 /// Prints a share as the half width of a spread: `±1.2%`.
 pub(crate) fn spread_percent(share: f64) -> String {
     let percent = share * 100.0;
-    match percent < 9.95 {
-        true => format!("±{percent:.1}%"),
-        false => format!("±{percent:.0}%"),
+    if percent < 9.95 {
+        format!("±{percent:.1}%")
+    } else {
+        format!("±{percent:.0}%")
     }
 }
 

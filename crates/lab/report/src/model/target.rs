@@ -177,9 +177,10 @@ impl TargetOutcome {
 
     fn wanted(&self) -> String {
         let share = number(self.at_least);
-        match self.of_limit {
-            true => format!("at least {share} of {}", self.of),
-            false => format!("at least {share}× {}", self.of),
+        if self.of_limit {
+            format!("at least {share} of {}", self.of)
+        } else {
+            format!("at least {share}× {}", self.of)
         }
     }
 

@@ -138,9 +138,10 @@ fn answer(case: &CasePlan, samples: &[Sample], trials: &[Trial]) -> (Option<Stri
                 .iter()
                 .filter(|trial| trial.says.starts_with("the figure"));
             let against: Vec<String> = against.map(|trial| effect(trial)).collect();
-            let against = match against.is_empty() {
-                true => String::new(),
-                false => format!(" as a bottleneck would ({})", against.join("; ")),
+            let against = if against.is_empty() {
+                String::new()
+            } else {
+                format!(" as a bottleneck would ({})", against.join("; "))
             };
             format!(
                 "unproven: none of the {changes} moved the figure beyond ±{}{against}",

@@ -73,13 +73,15 @@ fn invocation(sample: &Sample) -> String {
 fn cell(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let is_number = text.parse::<f64>().is_ok();
-    let text = match formula && !is_number {
-        true => format!("'{text}"),
-        false => text.to_owned(),
+    let text = if formula && !is_number {
+        format!("'{text}")
+    } else {
+        text.to_owned()
     };
-    match text.contains(['"', ',', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
+    if text.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text
     }
 }
 

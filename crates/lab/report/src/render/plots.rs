@@ -185,9 +185,10 @@ fn told_apart(cases: &[&CaseReport], groups: &[Vec<&CaseReport>]) -> String {
     let own = plan.params.iter();
     let own = own.filter(|(name, _)| Some(*name) != axis(plan).as_ref() && differs(name));
     let told: Vec<String> = own.map(|(name, value)| parameter(name, value)).collect();
-    match told.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", told.join(", ")),
+    if told.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", told.join(", "))
     }
 }
 

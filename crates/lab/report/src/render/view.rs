@@ -246,9 +246,10 @@ fn tables(report: &Report) -> Vec<TableView> {
 /// name that is not made for links is replaced by its place in the plan.
 fn anchor(index: usize, name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    match !name.is_empty() && name.chars().all(plain) {
-        true => format!("case-{name}"),
-        false => format!("case--{index}"),
+    if !name.is_empty() && name.chars().all(plain) {
+        format!("case-{name}")
+    } else {
+        format!("case--{index}")
     }
 }
 
@@ -274,9 +275,10 @@ pub(super) fn environment(report: &Report) -> Vec<(String, String)> {
         rows.push(("not run".to_owned(), text));
     }
     if let Some(load) = &run.beside {
-        let beside = match is_interleaved(&report.samples) {
-            true => format!("{load}, beside a second invocation of each system in each block"),
-            false => load.clone(),
+        let beside = if is_interleaved(&report.samples) {
+            format!("{load}, beside a second invocation of each system in each block")
+        } else {
+            load.clone()
         };
         rows.push(("beside the run".to_owned(), beside));
     }

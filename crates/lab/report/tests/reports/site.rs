@@ -46,9 +46,10 @@ fn pages(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => found.extend(pages(&path)),
-            false => found.push(path),
+        if path.is_dir() {
+            found.extend(pages(&path))
+        } else {
+            found.push(path)
         }
     }
     found

@@ -18,9 +18,10 @@ fn service(system: &str, windows: impl Fn(usize) -> Vec<f64>) -> StoredRun {
     let samples = run.samples.iter_mut().filter(|s| s.case == CASE);
     for (number, sample) in samples.enumerate() {
         sample.window_s = Some(0.5);
-        sample.windows = match sample.system == system {
-            true => windows(number),
-            false => level(number, 40),
+        sample.windows = if sample.system == system {
+            windows(number)
+        } else {
+            level(number, 40)
         };
     }
     run

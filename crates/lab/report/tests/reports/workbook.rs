@@ -51,9 +51,10 @@ fn cells(files: &BTreeMap<String, String>, sheet: &str) -> BTreeMap<String, Stri
         let place = cell.split('"').next().unwrap();
         let value = between(cell, "<v>", "</v>").first().copied();
         let value = value.unwrap_or_default();
-        let value = match cell.contains("t=\"s\"") {
-            true => strings[value.parse::<usize>().unwrap()].clone(),
-            false => value.to_owned(),
+        let value = if cell.contains("t=\"s\"") {
+            strings[value.parse::<usize>().unwrap()].clone()
+        } else {
+            value.to_owned()
         };
         found.insert(place.to_owned(), value);
     }

@@ -355,9 +355,10 @@ impl ChunkWriter {
 
     fn write_dictionary(&self, meta: &mut ChunkMeta, scratch: &mut Scratch) -> Result<Vec<u8>> {
         let is_whole = self.form.is_some_and(|form| form.how == How::Whole);
-        let (entries, plain) = match is_whole {
-            true => (self.whole.entries, &self.whole.plain[..]),
-            false => (self.interner.len(), self.interner.plain()),
+        let (entries, plain) = if is_whole {
+            (self.whole.entries, &self.whole.plain[..])
+        } else {
+            (self.interner.len(), self.interner.plain())
         };
         // A dictionary may have been begun and given up before any page used it.
         let mut framed = Vec::new();

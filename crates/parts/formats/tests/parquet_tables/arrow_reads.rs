@@ -108,9 +108,12 @@ fn prefixes_large_batches_and_rows_without_end_survive() {
 fn a_dictionary_that_grows_too_large_is_left_in_the_middle_of_a_chunk() {
     let rows = 160_000;
     // Few values at first, so that a dictionary is chosen, and then ever new ones.
-    let texts = (0..rows).map(|i| match i < 10_000 {
-        true => format!("{}", i % 100),
-        false => format!("a text of its own, number {i}"),
+    let texts = (0..rows).map(|i| {
+        if i < 10_000 {
+            format!("{}", i % 100)
+        } else {
+            format!("a text of its own, number {i}")
+        }
     });
     let numbers = (0..rows as i64).map(|i| {
         if i < 10_000 {

@@ -162,9 +162,10 @@ impl Port {
     /// Sends a frame whose body is these parts. It goes out with the next [`Port::flush`] or
     /// [`Port::poll`], together with others.
     pub fn send(&mut self, head: Head, parts: &[&[u8]]) -> Result<(), SendError> {
-        match self.ended {
-            true => Err(SendError::Ended),
-            false => self.out.send(head, parts),
+        if self.ended {
+            Err(SendError::Ended)
+        } else {
+            self.out.send(head, parts)
         }
     }
 
@@ -227,9 +228,10 @@ impl Port {
         }
         if self.out.is_full() {
             // Nothing is read now, so the end of the peer must be looked for in another way.
-            return match self.out.link.is_gone() {
-                true => self.end(Closed::Peer),
-                false => Ok(count),
+            return if self.out.link.is_gone() {
+                self.end(Closed::Peer)
+            } else {
+                Ok(count)
             };
         }
         let read = match self.out.link.read(self.inbox.space()) {
@@ -385,15 +387,16 @@ impl Port {
 
     /// What its descriptor is watched for. A ring's bell only ever reports bytes.
     pub(crate) fn interest(&self) -> Interest {
-        match self.is_ring() {
-            true => Interest {
+        if self.is_ring() {
+            Interest {
                 read: true,
                 write: false,
-            },
-            false => Interest {
+            }
+        } else {
+            Interest {
                 read: self.reads(),
                 write: self.out.is_blocked(),
-            },
+            }
         }
     }
 }

@@ -179,9 +179,10 @@ impl Reactor {
             self.free.push(index);
             return Err(failed(error));
         }
-        match port.is_ring() {
-            true => self.rings += 1,
-            false => self.sockets += 1,
+        if port.is_ring() {
+            self.rings += 1
+        } else {
+            self.sockets += 1
         }
         let newcomer = Newcomer {
             peer: port.peer().to_owned(),
@@ -211,9 +212,10 @@ impl Reactor {
         self.held_bytes -= live.held_bytes;
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(id.index());
-        match live.port.is_ring() {
-            true => self.rings -= 1,
-            false => self.sockets -= 1,
+        if live.port.is_ring() {
+            self.rings -= 1
+        } else {
+            self.sockets -= 1
         }
         // If the descriptor is not watched any more, that is what is wanted.
         let _ = self.epoll.remove(live.port.descriptor());
@@ -465,10 +467,10 @@ impl Reactor {
 
     fn live(&mut self, id: PortId) -> Option<&mut Live> {
         let slot = self.slots.get_mut(id.index())?;
-        match slot.generation == id.generation() {
-            true => slot.live.as_mut(),
-            false => None,
+        if slot.generation != id.generation() {
+            return None;
         }
+        slot.live.as_mut()
     }
 }
 

@@ -170,9 +170,10 @@ impl Cluster {
             .process_group(0);
         // If we are killed and cannot stop the server, the kernel sends it the signal for a fast
         // shutdown, as stop() would.
-        let child = match self.options.leave_running {
-            true => command.spawn(),
-            false => spawn_guarded(command, libc::SIGINT),
+        let child = if self.options.leave_running {
+            command.spawn()
+        } else {
+            spawn_guarded(command, libc::SIGINT)
         };
         let child = child.map_err(PgError::io("run", &program))?;
         let pid = child.id();
@@ -180,10 +181,13 @@ impl Cluster {
         match self.wait_ready(pid)? {
             Wait::Ready => Ok(()),
             // Another process may have started a server that was not visible yet.
-            Wait::Gone(how) => match self.adopt()? {
-                true => Ok(()),
-                false => Err(self.start_error(how)),
-            },
+            Wait::Gone(how) => {
+                if self.adopt()? {
+                    Ok(())
+                } else {
+                    Err(self.start_error(how))
+                }
+            }
         }
     }
 

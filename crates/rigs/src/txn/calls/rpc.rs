@@ -130,9 +130,10 @@ impl Connection {
                 (false, Err(_)) => bad = Some(Vec::new()),
             }
         };
-        match wait && self.next > first {
-            true => self.client.wait(ANSWER_MAX, on_answer)?,
-            false => self.client.poll(on_answer)?,
+        if wait && self.next > first {
+            self.client.wait(ANSWER_MAX, on_answer)?
+        } else {
+            self.client.poll(on_answer)?
         };
         match bad {
             None => Ok(first..self.answered),

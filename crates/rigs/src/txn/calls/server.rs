@@ -33,12 +33,13 @@ impl Server {
                 // The path of a socket must be short, which that of a scratch directory may not be.
                 let id = std::process::id();
                 let place = scratch.join(format!("s{number}"));
-                match place.as_os_str().len() < 100 {
-                    true => format!("unix:{}", place.display()),
-                    false => format!(
+                if place.as_os_str().len() < 100 {
+                    format!("unix:{}", place.display())
+                } else {
+                    format!(
                         "unix:{}/dyno-calls-{id}-{number}.sock",
                         std::env::temp_dir().display()
-                    ),
+                    )
                 }
             }
             Transport::Ring | Transport::Tcp => "127.0.0.1:0".to_owned(),

@@ -123,8 +123,9 @@ impl Stream {
 }
 
 fn expect_life(now_ns: u64, last_ns: u64) -> Result<(), K2Error> {
-    match now_ns - last_ns > ANSWER_MAX.as_nanos() as u64 {
-        false => Ok(()),
-        true => Err(K2Error::Wrong(format!("no answer within {ANSWER_MAX:?}"))),
+    if now_ns - last_ns > ANSWER_MAX.as_nanos() as u64 {
+        Err(K2Error::Wrong(format!("no answer within {ANSWER_MAX:?}")))
+    } else {
+        Ok(())
     }
 }

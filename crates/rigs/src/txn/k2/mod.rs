@@ -97,9 +97,10 @@ fn measure(params: &K2Params, request: &Request) -> Result<Reply, K2Error> {
     let system = System::start(params, &request.scratch)?;
     system.load(params)?;
     let answer = first_ones(params, &system)?;
-    let run = match params.is_pipelined() {
-        true => pipelined::run,
-        false => blocking::run,
+    let run = if params.is_pipelined() {
+        pipelined::run
+    } else {
+        blocking::run
     };
     run(params, &system, params.duration / WARM_UP, 1)?;
     // Only now: the transactions that the processor time is divided by are those that follow.

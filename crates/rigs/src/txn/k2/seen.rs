@@ -96,13 +96,14 @@ impl Seen {
 
     /// Describes whether the system kept up with the rate.
     pub fn rate_kept(&self, rate: f64) -> String {
-        match self.fell_behind() {
-            true => format!(
+        if self.fell_behind() {
+            format!(
                 "fell behind: {:.0} of {rate:.0} a second, {} never started",
                 self.rate(),
                 self.unsent
-            ),
-            false => "kept up".to_owned(),
+            )
+        } else {
+            "kept up".to_owned()
         }
     }
 

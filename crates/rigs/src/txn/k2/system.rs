@@ -359,9 +359,10 @@ impl Client<'_> {
         if !writes.is_empty() {
             running.run(&writes)?;
         }
-        let read = match reads.is_empty() {
-            true => Vec::new(),
-            false => running.run(&reads)?,
+        let read = if reads.is_empty() {
+            Vec::new()
+        } else {
+            running.run(&reads)?
         };
         running.commit()?;
         Ok(values(read))

@@ -51,19 +51,20 @@ pub fn checksum(db: &dyn Database) -> Result<Checksum> {
         let packed = tables.layout == Layout::Packed && table == tables.order_line;
         let outcome = db.transact_with(&options, |t| {
             let mut sum = Checksum::default();
-            match packed {
+            if packed {
                 // Their rows in the other layout, so that databases of both can be compared.
-                true => pages(&mut *t, Scan::all(table), |key, value| {
+                pages(&mut *t, Scan::all(table), |key, value| {
                     each_line(tables.layout, key, value, |line| {
                         let (key, row) = as_row(table, &line);
                         sum.add(name, &key.bytes, &row);
                         Ok(())
                     })
-                })?,
-                false => pages(&mut *t, Scan::all(table), |key, value| {
+                })?;
+            } else {
+                pages(&mut *t, Scan::all(table), |key, value| {
                     sum.add(name, key, value);
                     Ok(())
-                })?,
+                })?;
             }
             Ok(sum)
         })?;

@@ -49,15 +49,14 @@ impl Pace {
         now_ms: i64,
     ) {
         let input = terminal.next(now_ms);
-        let due = match self.paced {
-            false => now,
-            true => {
-                // The times count from the end of the last transaction, so a slow engine lowers the
-                // load, as it does with people.
-                let think = over.map_or(0.0, |kind| terminal.think_s(times_s(kind).1));
-                let keying = times_s(input.kind()).0;
-                now + Duration::from_secs_f64(think + keying)
-            }
+        let due = if self.paced {
+            // The times count from the end of the last transaction, so a slow engine lowers the
+            // load, as it does with people.
+            let think = over.map_or(0.0, |kind| terminal.think_s(times_s(kind).1));
+            let keying = times_s(input.kind()).0;
+            now + Duration::from_secs_f64(think + keying)
+        } else {
+            now
         };
         self.keyed[at] = Some(input);
         self.due.push(Reverse((due, at)));

@@ -115,11 +115,12 @@ impl Population {
         let names = self.scale.last_names();
         let skew = Skew::of_load(self.seed);
         (1..=self.scale.customers).map(move |id| {
-            let name = match id <= names {
+            let name = if id <= names {
                 // The first customers have one of each name, so that every name occurs (clause
                 // 4.3.3.1).
-                true => id - 1,
-                false => skew.last_name(&mut random) % names,
+                id - 1
+            } else {
+                skew.last_name(&mut random) % names
             };
             let customer = customer(&mut random, warehouse, district, id, name);
             let history = History {
@@ -183,11 +184,12 @@ fn placed(
             supply: warehouse,
             delivered: delivered.then_some(EPOCH_MS),
             quantity: 5,
-            amount: match delivered {
+            amount: if delivered {
                 // Delivered lines cost nothing, so that the balances of customers match without
                 // them (clause 4.3.3.1).
-                true => 0,
-                false => i64::from(random.within(1, 999_999)),
+                0
+            } else {
+                i64::from(random.within(1, 999_999))
             },
             info: letters(random, 24, 24).into(),
         })

@@ -89,9 +89,12 @@ pub const NAMES: [&str; 15] = [
 
 /// The names of a database's tables.
 fn names(layout: Layout) -> [&'static str; NAMES.len()] {
-    NAMES.map(|name| match name == Layout::Rows.table_name() {
-        true => layout.table_name(),
-        false => name,
+    NAMES.map(|name| {
+        if name == Layout::Rows.table_name() {
+            layout.table_name()
+        } else {
+            name
+        }
     })
 }
 

@@ -89,9 +89,10 @@ pub(crate) fn all(transaction: &mut dyn Operations, mut scan: Scan) -> Result<Ve
     let mut rows = Vec::new();
     loop {
         let mut page = transaction.scan(&scan)?;
-        match rows.is_empty() {
-            true => rows = page.rows,
-            false => rows.append(&mut page.rows),
+        if rows.is_empty() {
+            rows = page.rows
+        } else {
+            rows.append(&mut page.rows)
         }
         match page.next {
             Some(next) => scan = scan.after(next),

@@ -172,9 +172,10 @@ fn folder_into(
     let mut watched = Folder::new(settings, place.destination(), metrics);
     log_begin(args);
     let summary = watched.run(&stop.shared())?;
-    let exit = match args.once && summary.bad > 0 {
-        true => Exit::No,
-        false => Exit::Done,
+    let exit = if args.once && summary.bad > 0 {
+        Exit::No
+    } else {
+        Exit::Done
     };
     Ok((of_folder(&summary), exit))
 }

@@ -109,9 +109,10 @@ fn told(ran: &Many, from: u64, seconds: f64, files: &[PathBuf]) -> String {
             .iter()
             .map(|file| format!("history: {}", file.display())),
     );
-    lines.push(match ran.broken_seeds.is_empty() {
-        true => "every rule holds".to_string(),
-        false => format!("seeds in which a rule is broken: {:?}", ran.broken_seeds),
+    lines.push(if ran.broken_seeds.is_empty() {
+        "every rule holds".to_string()
+    } else {
+        format!("seeds in which a rule is broken: {:?}", ran.broken_seeds)
     });
     lines.join("\n")
 }
@@ -176,9 +177,10 @@ fn killed(
         command
     };
     let connected = |address: &str, ring: bool| -> dyno_txn_api::Result<Box<dyn Database>> {
-        match redis {
-            true => Ok(Box::new(RedisDatabase::connect(&front)?)),
-            false => connect(address, ring),
+        if redis {
+            Ok(Box::new(RedisDatabase::connect(&front)?))
+        } else {
+            connect(address, ring)
         }
     };
     Ok(until_asked(stop, |stop| {
@@ -253,12 +255,13 @@ fn told_of_kills(outcome: &kill::Outcome, seed: u64, seconds: f64, folder: &Path
     ];
     let violations = judgement.verdict.violations.iter();
     lines.extend(violations.map(|v| format!("broken: {:?}: {v}", v.rule)));
-    lines.push(match outcome.holds() {
-        true => "every rule holds".to_string(),
-        false => format!(
+    lines.push(if outcome.holds() {
+        "every rule holds".to_string()
+    } else {
+        format!(
             "a rule is broken; the history and the server's files are in {}",
             folder.display()
-        ),
+        )
     });
     lines.join("\n")
 }

@@ -52,9 +52,10 @@ pub fn run(args: &TxnCheckRecoveryArgs, stop: &Stop) -> anyhow::Result<Exit> {
         fs::remove_dir_all(&folder)
             .with_context(|| format!("cannot remove {}", folder.display()))?;
     }
-    let text = match args.json {
-        true => as_json(&found, in_time)?,
-        false => told(&found, in_time, &folder),
+    let text = if args.json {
+        as_json(&found, in_time)?
+    } else {
+        told(&found, in_time, &folder)
     };
     terminal::print(&text)?;
     Ok(if right && in_time {

@@ -42,9 +42,10 @@ pub fn run(args: &TxnCheckSoakArgs, stop: &Stop) -> anyhow::Result<Exit> {
         fs::remove_dir_all(&folder)
             .with_context(|| format!("cannot remove {}", folder.display()))?;
     }
-    let text = match args.json {
-        true => as_json(&soaked, seed)?,
-        false => told(&soaked, seed, &folder),
+    let text = if args.json {
+        as_json(&soaked, seed)?
+    } else {
+        told(&soaked, seed, &folder)
     };
     terminal::print(&text)?;
     Ok(if holds { Exit::Done } else { Exit::No })

@@ -34,9 +34,10 @@ fn columns(text: Text) -> Vec<Column> {
         let is_text = strings_of(&Columns::default(), name).is_some() || name == "mode";
         Column {
             name,
-            kind: match is_text {
-                true => strings.clone(),
-                false => numbers(name).to_owned(),
+            kind: if is_text {
+                strings.clone()
+            } else {
+                numbers(name).to_owned()
             },
             text: is_text.then_some(text),
             nullable: false,
@@ -265,11 +266,14 @@ fn a_current_engine_reads_the_blocks() {
     for text in [Text::Fixed(16), Text::Plain, Text::Coded] {
         let path = folder.path().join("block.native");
         fs::write(&path, block(&columns, text)).unwrap();
-        let values = COLUMNS.map(|name| match strings_of(&columns, name).is_some() {
-            true => format!("toStringCutToZero(CAST({name} AS String))"),
-            false if name == "timestamp" => "toUnixTimestamp(timestamp)".to_owned(),
-            false if name == "mode" => "toStringCutToZero(CAST(mode AS String))".to_owned(),
-            false => name.to_owned(),
+        let values = COLUMNS.map(|name| {
+            if name == "mode" || strings_of(&columns, name).is_some() {
+                format!("toStringCutToZero(CAST({name} AS String))")
+            } else if name == "timestamp" {
+                "toUnixTimestamp(timestamp)".to_owned()
+            } else {
+                name.to_owned()
+            }
         });
         let script = format!(
             "import chdb\nprint(chdb.query(\"SELECT {} FROM file('{}', Native)\", 'TSV'), end='')",

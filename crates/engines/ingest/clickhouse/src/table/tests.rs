@@ -42,13 +42,14 @@ fn the_end_of_a_load_keeps_the_stages_of_a_swap_that_is_not_complete() {
         if let Some(table) = sql.strip_prefix("DROP TABLE IF EXISTS db.t_dyno_") {
             seen.lock().push(table.to_owned());
         }
-        match sql.contains("FROM system.tables") {
-            true => Reply::Text(
+        if sql.contains("FROM system.tables") {
+            Reply::Text(
                 stages
                     .map(|stage| format!("t_dyno_stage_{stage}\n"))
                     .concat(),
-            ),
-            false => Reply::Text(String::new()),
+            )
+        } else {
+            Reply::Text(String::new())
         }
     });
     let patience = patience(Duration::ZERO);

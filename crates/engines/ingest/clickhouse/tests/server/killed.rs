@@ -34,9 +34,10 @@ fn kill_the_server(kills: u32, replaces: bool) {
     let duration = begun.elapsed();
     let (mut seed, mut done, mut resent) = (20_261_122, 0, 0);
     for round in 0.. {
-        let table = match replaces {
-            true => "wspr.bronze".to_owned(),
-            false => format!("wspr.bronze_{round}"),
+        let table = if replaces {
+            "wspr.bronze".to_owned()
+        } else {
+            format!("wspr.bronze_{round}")
         };
         let address = scene.address(&table);
         let files = if replaces && round % 2 == 0 {

@@ -29,12 +29,13 @@ pub(super) fn load(
     let name = format!("pubsub:{}/{partition}", settings.topic);
     // Records come from other programs. One that begins like gzip must not make the loader inflate
     // the batch.
-    let reader: Box<dyn std::io::Read + Send> = match looks_packed(text) {
-        false => Box::new(Cursor::new(Arc::clone(text))),
-        true => Box::new(std::io::Read::chain(
+    let reader: Box<dyn std::io::Read + Send> = if looks_packed(text) {
+        Box::new(std::io::Read::chain(
             Cursor::new(b"\n"),
             Cursor::new(Arc::clone(text)),
-        )),
+        ))
+    } else {
+        Box::new(Cursor::new(Arc::clone(text)))
     };
     let inputs = vec![Input::Stream(name, reader)];
     let identity = Some(span.to_string());

@@ -325,9 +325,10 @@ impl<'a> Stream<'a> {
                 });
             }
         }
-        match gone {
-            true => Ok(()),
-            false => Err(WatchError::Source(SourceError::Refused(reason))),
+        if gone {
+            Ok(())
+        } else {
+            Err(WatchError::Source(SourceError::Refused(reason)))
         }
     }
 

@@ -70,9 +70,10 @@ pub fn outcome(
         faults,
         cut_in_commit: cuts(&mut servers.proxies()),
         cut_at_brokers: cuts(&mut servers.fronts.iter()),
-        lease_changes: match options.mode.has_brokers() {
-            true => servers.lease_changes()?,
-            false => 0,
+        lease_changes: if options.mode.has_brokers() {
+            servers.lease_changes()?
+        } else {
+            0
         },
         verdict,
         seconds,

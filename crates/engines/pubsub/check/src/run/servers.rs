@@ -69,9 +69,10 @@ impl Servers {
         };
         let proxy = Proxy::start(&Address::Unix(listen), nodes.socket()?, protocol)?;
         let endpoint = through(&options.dir, &nodes)?;
-        let brokers = match options.mode.has_brokers() {
-            true => options.brokers,
-            false => 0,
+        let brokers = if options.mode.has_brokers() {
+            options.brokers
+        } else {
+            0
         };
         let fronts = (0..brokers).map(|at| front(&options.dir, at));
         Ok(Self {

@@ -104,9 +104,10 @@ pub fn disk_bytes(dir: &Path) -> (u64, u64) {
     let sizes = entries.flatten().map(|entry| match entry.metadata() {
         Ok(data) if data.is_dir() => {
             let (log, rest) = disk_bytes(&entry.path());
-            match entry.file_name() == LOG_FOLDER {
-                true => (log + rest, 0),
-                false => (log, rest),
+            if entry.file_name() == LOG_FOLDER {
+                (log + rest, 0)
+            } else {
+                (log, rest)
             }
         }
         Ok(data) => (0, data.len()),

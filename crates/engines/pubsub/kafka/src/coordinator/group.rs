@@ -97,9 +97,10 @@ impl Group {
 
     /// What kind of members it has; empty if it has none.
     pub fn protocol_type(&self) -> &str {
-        match self.members.is_empty() {
-            true => "",
-            false => &self.protocol_type,
+        if self.members.is_empty() {
+            ""
+        } else {
+            &self.protocol_type
         }
     }
 
@@ -197,9 +198,10 @@ impl Group {
                     .protocols
                     .iter()
                     .any(|(protocol, _)| others().all(|(_, member)| member.knows(protocol)));
-        match fits && !join.protocols.is_empty() && !join.protocol_type.is_empty() {
-            true => Ok(()),
-            false => Err(ErrorCode::INCONSISTENT_GROUP_PROTOCOL),
+        if fits && !join.protocols.is_empty() && !join.protocol_type.is_empty() {
+            Ok(())
+        } else {
+            Err(ErrorCode::INCONSISTENT_GROUP_PROTOCOL)
         }
     }
 
@@ -336,9 +338,10 @@ impl Group {
         now: Instant,
     ) -> Result<(), ErrorCode> {
         if identity.member.is_empty() && generation < 0 {
-            return match self.members.is_empty() {
-                true => Ok(()),
-                false => Err(ErrorCode::UNKNOWN_MEMBER_ID),
+            return if self.members.is_empty() {
+                Ok(())
+            } else {
+                Err(ErrorCode::UNKNOWN_MEMBER_ID)
             };
         }
         self.current_member(identity, generation, now)?;

@@ -57,9 +57,10 @@ impl Group {
     /// Tells a restarted process of the generation that goes on. One that leads is not told so: it
     /// would share the partitions out anew, and the others have theirs.
     pub(super) fn answer_successor(&mut self, name: &str, before: &str) {
-        let leader = match self.leader == name {
-            true => before.to_owned(),
-            false => self.leader.clone(),
+        let leader = if self.leader == name {
+            before.to_owned()
+        } else {
+            self.leader.clone()
         };
         self.answer_joined(name, leader, Vec::new());
     }

@@ -292,9 +292,10 @@ fn two_static(scene: &mut Scene) -> ((String, &'static str), (String, &'static s
     let generation = first.generation;
     let names = [(first.member.clone(), "left"), (second.member, "right")];
     let [left, right] = names;
-    let (leader, other) = match first.leader == left.0 {
-        true => (left, right),
-        false => (right, left),
+    let (leader, other) = if first.leader == left.0 {
+        (left, right)
+    } else {
+        (right, left)
     };
     let waits = scene.sync(&other.0, generation, &[]);
     let shares = [(leader.0.as_str(), "0"), (other.0.as_str(), "1")];
@@ -311,9 +312,10 @@ fn a_static_member_that_is_restarted_keeps_its_share_and_disturbs_nobody() {
     for restart_leader in [false, true] {
         let mut scene = Scene::new();
         let (leader, other, generation) = two_static(&mut scene);
-        let (restarted, share) = match restart_leader {
-            true => (&leader, "0"),
-            false => (&other, "1"),
+        let (restarted, share) = if restart_leader {
+            (&leader, "0")
+        } else {
+            (&other, "1")
         };
         let again = joined(scene.start(restarted.1));
         assert_eq!(again.generation, generation);

@@ -127,9 +127,10 @@ impl Session {
         let topic = topic.map_err(refusal)?;
         let mut changes = TopicChanges::default();
         for config in &resource.configs {
-            match config.name == PARTITIONER {
-                true => keep_partitioner(&topic, config)?,
-                false => change(&mut changes, config)?,
+            if config.name == PARTITIONER {
+                keep_partitioner(&topic, config)?
+            } else {
+                change(&mut changes, config)?
             }
         }
         if validate_only {

@@ -39,9 +39,10 @@ impl Session {
         if !self.shared.coordinator.is_empty(group) {
             return Ok(());
         }
-        match self.coordinator(group)? == self.shared.node {
-            true => Ok(()),
-            false => Err(ErrorCode::NOT_COORDINATOR),
+        if self.coordinator(group)? == self.shared.node {
+            Ok(())
+        } else {
+            Err(ErrorCode::NOT_COORDINATOR)
         }
     }
 
@@ -158,9 +159,10 @@ impl Session {
                 host: self.peer.clone(),
             },
             session,
-            rebalance: match header.version >= REBALANCE_TIMEOUT_SINCE {
-                true => millis(request.rebalance_timeout_ms),
-                false => session,
+            rebalance: if header.version >= REBALANCE_TIMEOUT_SINCE {
+                millis(request.rebalance_timeout_ms)
+            } else {
+                session
             },
             protocol_type: request.protocol_type,
             protocols: protocols.map(|one| (one.name, one.metadata)).collect(),

@@ -137,9 +137,10 @@ fn is_name(name: &str) -> bool {
 }
 
 fn missing(name: &str) -> ErrorCode {
-    match is_name(name) {
-        true => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-        false => ErrorCode::INVALID_TOPIC_EXCEPTION,
+    if is_name(name) {
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+    } else {
+        ErrorCode::INVALID_TOPIC_EXCEPTION
     }
 }
 

@@ -225,9 +225,10 @@ impl Session {
         });
         // A member that is given a partition must not begin before where the last one will have
         // ended, if that one's transaction is committed.
-        let pending = match request.require_stable {
-            true => self.shared.store.staged_offsets(&request.group_id),
-            false => Ok(BTreeSet::new()),
+        let pending = if request.require_stable {
+            self.shared.store.staged_offsets(&request.group_id)
+        } else {
+            Ok(BTreeSet::new())
         };
         let pending = pending.map_err(|error| ErrorCode::of_group(&error));
         let found = committed.and_then(|committed| Ok((committed, pending?)));
@@ -258,9 +259,10 @@ impl Session {
                     committed_offset: known.map_or(-1, |known| known.offset),
                     committed_leader_epoch: -1,
                     metadata: Some(known.map_or_else(String::new, |known| known.metadata.clone())),
-                    error_code: match is_pending {
-                        true => ErrorCode::UNSTABLE_OFFSET_COMMIT.0,
-                        false => error.0,
+                    error_code: if is_pending {
+                        ErrorCode::UNSTABLE_OFFSET_COMMIT.0
+                    } else {
+                        error.0
                     },
                 }
             });

@@ -180,20 +180,19 @@ impl Session {
     ) -> Result<Awaited<Result<Produced>>> {
         let key = self.shared.partition(topic, partition)?;
         let is_own = head.producer_id < 0;
-        let run = match is_own {
-            true => self.own_run(key, head.count)?,
-            false => {
-                let writer = Writer {
-                    key,
-                    producer_id: head.producer_id,
-                };
-                let numbers = (head.base_sequence, head.count);
-                let (store, epoch) = (&self.shared.store, head.producer_epoch);
-                let sequences = &self.shared.sequences;
-                Run {
-                    producer_id: head.producer_id,
-                    first_sequence: sequences.of_batch(store, writer, epoch, numbers)?,
-                }
+        let run = if is_own {
+            self.own_run(key, head.count)?
+        } else {
+            let writer = Writer {
+                key,
+                producer_id: head.producer_id,
+            };
+            let numbers = (head.base_sequence, head.count);
+            let (store, epoch) = (&self.shared.store, head.producer_epoch);
+            let sequences = &self.shared.sequences;
+            Run {
+                producer_id: head.producer_id,
+                first_sequence: sequences.of_batch(store, writer, epoch, numbers)?,
             }
         };
         let request = Produce {

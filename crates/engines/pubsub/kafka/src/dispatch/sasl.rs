@@ -37,9 +37,10 @@ impl Session {
         header: &Header,
         request: SaslHandshakeRequest,
     ) -> SaslHandshakeResponse {
-        let error = match request.mechanism == MECHANISM {
-            true => ErrorCode::NONE,
-            false => ErrorCode::UNSUPPORTED_SASL_MECHANISM,
+        let error = if request.mechanism == MECHANISM {
+            ErrorCode::NONE
+        } else {
+            ErrorCode::UNSUPPORTED_SASL_MECHANISM
         };
         if error == ErrorCode::NONE && self.sasl == State::Handshake {
             self.sasl = match header.version {

@@ -195,9 +195,10 @@ fn options(topic: &CreatableTopic) -> Result<TopicOptions, Refusal> {
             config_operation: SET,
             value: config.value.clone(),
         };
-        match config.name == PARTITIONER {
-            true => partitioner_wanted = partitioner(&config)?,
-            false => change(&mut changes, &config)?,
+        if config.name == PARTITIONER {
+            partitioner_wanted = partitioner(&config)?
+        } else {
+            change(&mut changes, &config)?
         }
     }
     let limit = |value: Option<i64>| value.filter(|value| *value != UNLIMITED);

@@ -76,25 +76,27 @@ impl Session {
         let unknown: Vec<bool> = (request.topics.iter())
             .map(|topic| !is_known(&topic.name))
             .collect();
-        let begun = match unknown.contains(&true) {
-            true => Err(OPERATION_NOT_ATTEMPTED),
-            false => self.begin_transaction(
+        let begun = if unknown.contains(&true) {
+            Err(OPERATION_NOT_ATTEMPTED)
+        } else {
+            self.begin_transaction(
                 header,
                 TransactionalProducer {
                     transactional_id: &request.transactional_id,
                     producer_id: request.producer_id,
                     epoch: request.producer_epoch,
                 },
-            ),
+            )
         };
         let results = request
             .topics
             .into_iter()
             .zip(unknown)
             .map(|(topic, unknown)| {
-                let error = match unknown {
-                    true => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-                    false => begun.err().unwrap_or(ErrorCode::NONE),
+                let error = if unknown {
+                    ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+                } else {
+                    begun.err().unwrap_or(ErrorCode::NONE)
                 };
                 let result = |partition_index| AddPartitionsToTxnPartitionResult {
                     partition_index,
@@ -279,9 +281,10 @@ fn plain(topic: TxnOffsetCommitRequestTopic) -> OffsetCommitTopic {
 fn check_id(transactional_id: &str) -> Result<(), ErrorCode> {
     let is_name =
         (1..=MOST_ID_BYTES).contains(&transactional_id.len()) && !transactional_id.contains('\0');
-    match is_name {
-        true => Ok(()),
-        false => Err(ErrorCode::INVALID_REQUEST),
+    if is_name {
+        Ok(())
+    } else {
+        Err(ErrorCode::INVALID_REQUEST)
     }
 }
 

@@ -141,9 +141,10 @@ pub fn from_batch(
             return Err(RecordsError::TooLong { most_bytes });
         }
     }
-    match rest.is_empty() {
-        true => Ok(body),
-        false => Err(RecordsError::Damaged("bytes are left behind its records")),
+    if rest.is_empty() {
+        Ok(body)
+    } else {
+        Err(RecordsError::Damaged("bytes are left behind its records"))
     }
 }
 

@@ -63,9 +63,10 @@ fn read_all(decoder: impl Read, most_bytes: usize) -> io::Result<Bytes> {
     let mut raw = Vec::new();
     // One more byte than allowed tells a batch that is too long from one that just fits.
     decoder.take(most_bytes as u64 + 1).read_to_end(&mut raw)?;
-    match raw.len() <= most_bytes {
-        true => Ok(raw.into()),
-        false => Err(too_long()),
+    if raw.len() <= most_bytes {
+        Ok(raw.into())
+    } else {
+        Err(too_long())
     }
 }
 

@@ -204,12 +204,13 @@ macro_rules! structure {
         impl $crate::wire::Field for $name {
             fn read(reader: &mut $crate::wire::Reader) -> Result<Self, $crate::wire::WireError> {
                 let read = $name {
-                    $($field: match reader.has(
+                    $($field: if reader.has(
                         $crate::wire::or!($($since)?; 0),
                         $crate::wire::or!($($until)?; i16::MAX),
                     ) {
-                        true => $crate::wire::Field::read(reader)?,
-                        false => Default::default(),
+                        $crate::wire::Field::read(reader)?
+                    } else {
+                        Default::default()
                     },)*
                 };
                 reader.skip_tags()?;

@@ -151,9 +151,10 @@ impl Flying {
         let error = if refused {
             last
         } else {
-            let (code, retry) = match self.may_be_there {
-                true => (Code::OutcomeUnknown, Retry::Unknown),
-                false => (last.kind(), Retry::Safe),
+            let (code, retry) = if self.may_be_there {
+                (Code::OutcomeUnknown, Retry::Unknown)
+            } else {
+                (last.kind(), Retry::Safe)
             };
             let why = last.text();
             let text = format_args!(

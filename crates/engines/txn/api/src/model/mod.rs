@@ -136,12 +136,13 @@ impl ModelTransaction<'_> {
         }
         state.busy = false;
         self.model.free.notify_one();
-        match commit && self.doomed {
-            true => Err(Error::new(
+        if commit && self.doomed {
+            Err(Error::new(
                 Code::WriteFailed,
                 "one of the transaction's writes failed: it was rolled back",
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 }
@@ -199,12 +200,13 @@ impl Database for Model {
         def.check()?;
         let mut state = self.lock();
         if let Some((id, old)) = state.tables.iter().find(|(_, old)| old.name == def.name) {
-            return match old == def {
-                true => Ok(*id),
-                false => Err(Error::new(
+            return if old == def {
+                Ok(*id)
+            } else {
+                Err(Error::new(
                     Code::TableExists,
                     format!("table `{}` exists with another definition", def.name),
-                )),
+                ))
             };
         }
         let id = TableId(state.tables.len() as u32 + 1);

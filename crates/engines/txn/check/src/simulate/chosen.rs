@@ -56,10 +56,8 @@ impl Chosen {
         let random = &mut Random::fork(seed, "chosen");
         let in_process = random.one_in(3);
         let servers = if in_process { 1 } else { 1 + random.below(3) };
-        let rare = |n: usize, random: &mut Random, value: u64| match random.one_in(n) {
-            true => value,
-            false => 0,
-        };
+        let rare =
+            |n: usize, random: &mut Random, value: u64| if random.one_in(n) { value } else { 0 };
         let every = |random: &mut Random, low: u64, high: u64| random.between(low * MS, high * MS);
         let crash = every(random, 100, 1_500);
         let cut = every(random, 60, 1_000);
@@ -69,9 +67,10 @@ impl Chosen {
         let failover_every_ns = rare(2, random, failover);
         // Another oracle takes over after some seconds. A longer storm with longer pauses has room
         // for that, and still has as many transactions.
-        let longer = match failover_every_ns > 0 && !in_process {
-            true => 2,
-            false => 1,
+        let longer = if failover_every_ns > 0 && !in_process {
+            2
+        } else {
+            1
         };
         Self {
             seed,
@@ -119,9 +118,12 @@ impl Chosen {
 
     /// The faults of the network. Each is on for some seeds and off for others.
     fn link(random: &mut Random) -> Link {
-        let mut chance = |one_in: usize, most: u64| match random.one_in(one_in) {
-            true => random.between(0, most) as u32,
-            false => 0,
+        let mut chance = |one_in: usize, most: u64| {
+            if random.one_in(one_in) {
+                random.between(0, most) as u32
+            } else {
+                0
+            }
         };
         let loss_per_million = chance(2, 30_000);
         let duplicate_per_million = chance(2, 30_000);

@@ -121,11 +121,12 @@ impl Cluster {
                 ));
             }
         }
-        let oracles = match chosen.in_process {
-            true => Vec::new(),
-            false => ["oracle 0", "oracle 1"]
+        let oracles = if chosen.in_process {
+            Vec::new()
+        } else {
+            ["oracle 0", "oracle 1"]
                 .map(|name| world.add_node(name))
-                .to_vec(),
+                .to_vec()
         };
         let client = |number| Client::new(world.add_node(&format!("client {number}")));
         let clients: Vec<Client> = (0..chosen.clients).map(client).collect();
@@ -419,9 +420,10 @@ impl Cluster {
 }
 
 pub(super) fn timestamps(chosen: Chosen, local: &Local) -> Box<dyn Timestamps + Send> {
-    match chosen.in_process {
-        true => Box::new(local.clone()),
-        false => Box::new(Elsewhere),
+    if chosen.in_process {
+        Box::new(local.clone())
+    } else {
+        Box::new(Elsewhere)
     }
 }
 

@@ -226,9 +226,10 @@ impl Journal {
     pub fn crash(&mut self, killed: bool, random: &mut Random) {
         // The disk is copied before the log is dropped, because that waits for the writes in
         // flight.
-        self.disk = match killed {
-            true => self.disk.after_kill(random.bits()),
-            false => self.disk.after_crash(random.bits()),
+        self.disk = if killed {
+            self.disk.after_kill(random.bits())
+        } else {
+            self.disk.after_crash(random.bits())
         };
         self.log = None;
         self.looking = false;
@@ -311,9 +312,10 @@ impl Journal {
         } = self.faults;
         let failure = failure.map(|(Failure::Once { step } | Failure::From { step })| step);
         let mut planned = [crash_step, failure].into_iter().flatten();
-        match planned.any(|step| step < self.disk.steps()) {
-            true => End::Struck,
-            false => broken(&error.to_string()),
+        if planned.any(|step| step < self.disk.steps()) {
+            End::Struck
+        } else {
+            broken(&error.to_string())
         }
     }
 }

@@ -22,9 +22,10 @@ impl Batcher {
     /// to the oracle, unless one is under way already.
     pub fn want(&mut self, who: u64) -> Option<Message> {
         self.waiting.push(who);
-        match self.under_way.is_empty() {
-            true => self.ask(),
-            false => None,
+        if self.under_way.is_empty() {
+            self.ask()
+        } else {
+            None
         }
     }
 

@@ -203,9 +203,10 @@ impl Partition {
         };
         let row = self.store.row(slot);
         if let Some(intent) = self.store.intent(slot) {
-            return match intent.owner.timestamp == head.timestamp {
-                true => Ok(slot),
-                false => Err(Stop::Blocked(slot)),
+            return if intent.owner.timestamp == head.timestamp {
+                Ok(slot)
+            } else {
+                Err(Stop::Blocked(slot))
             };
         }
         let mut above = row.read.max(row.timestamp);

@@ -137,12 +137,13 @@ impl Partition {
             Err(error) => return self.fail_batch(batch, error),
         }
         let left = &batch.operations[batch.parts.len()..];
-        let mut txn = match writes && left.iter().any(Operation::is_write) {
-            false => None,
-            true => match self.join(batch.from, batch.head) {
+        let mut txn = if writes && left.iter().any(Operation::is_write) {
+            match self.join(batch.from, batch.head) {
                 Ok(txn) => Some(txn),
                 Err(error) => return self.fail_batch(batch, error),
-            },
+            }
+        } else {
+            None
         };
         let stop = loop {
             let Some(operation) = batch.operations.get(batch.parts.len()) else {

@@ -147,9 +147,10 @@ impl Partition {
         effects: &mut Effects,
     ) -> Result<()> {
         self.enter(now, effects);
-        let done = match self.run_direct(from, bytes) {
-            true => Ok(()),
-            false => Message::decode(bytes).map(|message| self.dispatch(from, message)),
+        let done = if self.run_direct(from, bytes) {
+            Ok(())
+        } else {
+            Message::decode(bytes).map(|message| self.dispatch(from, message))
         };
         self.leave(effects);
         done

@@ -5,6 +5,7 @@
 //! holder treats every transaction that it does not know as aborted, and remembers that from then
 //! on.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use dyno_txn_api::{Code, Committed, Error, Result, Timestamp};
@@ -232,9 +233,10 @@ impl Partition {
         let own = self.participants.remove(&timestamp);
         let slots = own.map_or(Vec::new(), |own| own.slots);
         let position = self.append(|store, out| {
-            match others.is_empty() {
-                true => begin_commit(timestamp, out),
-                false => begin_decided(timestamp, &others, out),
+            if others.is_empty() {
+                begin_commit(timestamp, out)
+            } else {
+                begin_decided(timestamp, &others, out)
             }
             encode_writes(store, &slots, out);
         });
@@ -353,21 +355,17 @@ impl Partition {
         force: bool,
     ) {
         let fate = match self.txn_records.get(&timestamp) {
-            Some(TxnRecord {
-                state: State::Committed { .. },
-                ..
-            }) => Fate::Committed,
-            Some(txn_record) => {
-                let wins = (priority, std::cmp::Reverse(by))
-                    > (txn_record.head.priority, std::cmp::Reverse(timestamp));
-                match force && wins {
-                    true if self.config.planted.has(Bug::Push) => Fate::Aborted,
-                    true => {
+            Some(found) if matches!(found.state, State::Committed { .. }) => Fate::Committed,
+            Some(TxnRecord { head, .. }) => {
+                let wins = (priority, Reverse(by)) > (head.priority, Reverse(timestamp));
+                if force && wins {
+                    if !self.config.planted.has(Bug::Push) {
                         let text = format!("transaction {by} pushed it out of the way");
                         self.abort(timestamp, Error::new(Code::Aborted, text));
-                        Fate::Aborted
                     }
-                    false => Fate::Open,
+                    Fate::Aborted
+                } else {
+                    Fate::Open
                 }
             }
             None => self.fate_of_unknown(timestamp),

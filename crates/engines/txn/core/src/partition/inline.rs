@@ -250,9 +250,10 @@ impl<'a> Inline<'a> {
                 }
             }
         }
-        match missing {
-            true => Ok(None),
-            false => merge(scan, parts).map(Some),
+        if missing {
+            Ok(None)
+        } else {
+            merge(scan, parts).map(Some)
         }
     }
 
@@ -297,9 +298,10 @@ impl Operations for Inline<'_> {
                 None => complete = false,
             }
         }
-        match complete {
-            true => Ok(answers),
-            false => Err(will_rerun()),
+        if complete {
+            Ok(answers)
+        } else {
+            Err(will_rerun())
         }
     }
 
@@ -334,9 +336,10 @@ impl Operations for Inline<'_> {
                 None => complete = false,
             }
         }
-        match complete {
-            true => Ok(rows),
-            false => Err(will_rerun()),
+        if complete {
+            Ok(rows)
+        } else {
+            Err(will_rerun())
         }
     }
 

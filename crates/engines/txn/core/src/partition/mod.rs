@@ -349,17 +349,19 @@ impl Partition {
     }
 
     fn send(&mut self, to: Address, message: Message) {
-        match to == Address::Partition(self.config.id) {
-            true => self.own.push_back(message),
-            false => self.out.sends.push((to, message)),
+        if to == Address::Partition(self.config.id) {
+            self.own.push_back(message)
+        } else {
+            self.out.sends.push((to, message))
         }
     }
 
     /// Sends a message once the log is durable up to a record.
     fn send_after(&mut self, position: Position, to: Address, message: Message) {
-        match position > self.pending.durable {
-            true => self.pending.hold(position, to, message),
-            false => self.send(to, message),
+        if position > self.pending.durable {
+            self.pending.hold(position, to, message)
+        } else {
+            self.send(to, message)
         }
     }
 
@@ -421,9 +423,10 @@ impl Partition {
     /// Moves the horizon, and drops versions that no transaction can read any more. Under memory
     /// pressure old versions are kept a tenth as long.
     fn forget(&mut self, rows: usize) {
-        let retention = match self.store.bytes() > self.config.memory_bytes / 4 * 3 {
-            true => self.config.retention_ns / 10,
-            false => self.config.retention_ns,
+        let retention = if self.store.bytes() > self.config.memory_bytes / 4 * 3 {
+            self.config.retention_ns / 10
+        } else {
+            self.config.retention_ns
         };
         self.horizon = self.horizon.max(self.newest.saturating_sub(retention));
         self.forgotten_at = self.store.left_behind();

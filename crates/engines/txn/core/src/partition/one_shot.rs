@@ -174,9 +174,10 @@ impl Partition {
                 ),
                 Run::Failed(error) => error,
             };
-            match self.try_again(&mut one_shot, &error) {
-                true => continue,
-                false => return self.end_one_shot(one_shot, error),
+            if self.try_again(&mut one_shot, &error) {
+                continue;
+            } else {
+                return self.end_one_shot(one_shot, error);
             }
         }
     }
@@ -201,9 +202,10 @@ impl Partition {
     }
 
     pub(super) fn one_shot_failed(&mut self, mut one_shot: OneShot, error: Error) {
-        match self.try_again(&mut one_shot, &error) {
-            true => self.run_one_shot(one_shot),
-            false => self.end_one_shot(one_shot, error),
+        if self.try_again(&mut one_shot, &error) {
+            self.run_one_shot(one_shot)
+        } else {
+            self.end_one_shot(one_shot, error)
         }
     }
 

@@ -239,9 +239,10 @@ impl Partition {
         let lost = self.config.planted.has(Bug::Finalize) && commit && slots.len() > 1;
         let kept = slots.len() - usize::from(lost);
         for (at, &slot) in slots.iter().enumerate() {
-            let waiters = match commit && at < kept {
-                true => self.store.keep_intent(slot),
-                false => self.store.drop_intent(slot),
+            let waiters = if commit && at < kept {
+                self.store.keep_intent(slot)
+            } else {
+                self.store.drop_intent(slot)
             };
             self.wake(waiters);
         }

@@ -137,9 +137,10 @@ impl Segment {
         let left = (hash & ((1 << LEFT_BITS) - 1)) as usize;
         // A table may have more entries than these bits can tell apart. Then neighbours share a
         // first choice.
-        match self.bits <= LEFT_BITS {
-            true => left >> (LEFT_BITS - self.bits),
-            false => left << (self.bits - LEFT_BITS),
+        if self.bits <= LEFT_BITS {
+            left >> (LEFT_BITS - self.bits)
+        } else {
+            left << (self.bits - LEFT_BITS)
         }
     }
 

@@ -247,9 +247,10 @@ impl Store {
         let Some((timestamp, value, waiters)) = self.remove_intent(slot) else {
             return Vec::new();
         };
-        match self.row(slot).timestamp < timestamp {
-            true => self.add_version(slot, timestamp, value),
-            false => self.values.free(value),
+        if self.row(slot).timestamp < timestamp {
+            self.add_version(slot, timestamp, value)
+        } else {
+            self.values.free(value)
         }
         self.update_order(slot, Visibility::Living);
         waiters

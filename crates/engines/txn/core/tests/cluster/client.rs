@@ -294,9 +294,10 @@ impl Client {
                     _ => false,
                 };
                 let mut sends = Vec::new();
-                let event = match mine {
-                    true => doing.coordinator.handle(from, message, &mut sends),
-                    false => None,
+                let event = if mine {
+                    doing.coordinator.handle(from, message, &mut sends)
+                } else {
+                    None
                 };
                 self.dispatch(cluster, sends);
                 self.happened(cluster, schema, doing, event);
@@ -319,13 +320,12 @@ impl Client {
                 }
                 let result = result.map(|done| {
                     self.current.timestamp = done.timestamp;
-                    match done.answers.is_empty() {
-                        false => self.note(&operations, done.answers),
-                        true => {
-                            let read = (!done.returned.is_empty()).then_some(done.returned);
-                            let answers = vec![Answer::Value(read), Answer::Done, Answer::Done];
-                            self.note(&operations, answers);
-                        }
+                    if done.answers.is_empty() {
+                        let read = (!done.returned.is_empty()).then_some(done.returned);
+                        let answers = vec![Answer::Value(read), Answer::Done, Answer::Done];
+                        self.note(&operations, answers);
+                    } else {
+                        self.note(&operations, done.answers)
                     }
                 });
                 if result.is_err() {

@@ -136,9 +136,10 @@ impl Cluster {
 
     /// One thing happens. False when nothing is under way.
     pub fn step(&mut self) -> bool {
-        let pass = match self.flying.is_empty() {
-            true => 2_000_000,
-            false => self.random.below(20_000) as u64,
+        let pass = if self.flying.is_empty() {
+            2_000_000
+        } else {
+            self.random.below(20_000) as u64
         };
         self.shared.now.fetch_add(pass, Ordering::Relaxed);
         if self.faults.crash > 0 && self.random.one_in(self.faults.crash) {
@@ -181,12 +182,13 @@ impl Cluster {
         let message = Message::decode(&bytes).expect("what was encoded decodes");
         let in_bytes = self.random.one_in(2);
         match to {
-            Address::Partition(id) => self.with(id, |server, now, effects| match in_bytes {
-                true => {
+            Address::Partition(id) => self.with(id, |server, now, effects| {
+                if in_bytes {
                     let taken = server.partition.handle_bytes(now, from, &bytes, effects);
                     taken.expect("what was encoded decodes");
+                } else {
+                    server.partition.handle(now, from, message, effects);
                 }
-                false => server.partition.handle(now, from, message, effects),
             }),
             Address::Client(id) => self.arrived.push_back((id, from, message)),
             Address::Oracle(_) => {}

@@ -33,9 +33,10 @@ pub fn judge(histories: Vec<Transaction>, end: &State) -> Result<usize, String> 
     let placed = histories
         .iter()
         .all(|t| t.timestamp.is_some() || !counts(t, &seen));
-    match placed && state != *end {
-        true => Err(format!("the end is {end:?}, and should be {state:?}")),
-        false => Ok(all.len()),
+    if placed && state != *end {
+        Err(format!("the end is {end:?}, and should be {state:?}"))
+    } else {
+        Ok(all.len())
     }
 }
 

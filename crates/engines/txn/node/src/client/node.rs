@@ -107,9 +107,10 @@ impl Node {
     pub fn schema_for(&self, operations: &[Operation]) -> Result<Arc<Schema>> {
         let schema = self.schema();
         let unknown = |operation: &Operation| schema.table(operation.table()).is_err();
-        match operations.iter().any(unknown) {
-            true => self.refresh_schema(),
-            false => Ok(schema),
+        if operations.iter().any(unknown) {
+            self.refresh_schema()
+        } else {
+            Ok(schema)
         }
     }
 

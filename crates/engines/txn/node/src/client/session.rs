@@ -194,11 +194,12 @@ impl Session {
     /// this session would send to threads that do not host the partitions.
     fn check(&self, process: usize, welcome: &Welcome) -> Result<()> {
         let is_same = welcome.cores == self.map.processes[process].threads;
-        match is_same && welcome.partitions == self.map.partitions {
-            true => Ok(()),
-            false => Err(unavailable(
+        if is_same && welcome.partitions == self.map.partitions {
+            Ok(())
+        } else {
+            Err(unavailable(
                 "the engine has been started in another way: open it again",
-            )),
+            ))
         }
     }
 
@@ -306,9 +307,10 @@ impl Session {
                 left = left.min(Duration::from_nanos(until - now));
             }
             passes += 1;
-            let idle = match self.spin_limit.is_exceeded() {
-                true => self.reactor.sleep(left),
-                false => self.reactor.idle(false, left),
+            let idle = if self.spin_limit.is_exceeded() {
+                self.reactor.sleep(left)
+            } else {
+                self.reactor.idle(false, left)
             };
             idle.map_err(from_net)?;
             // It stays readable until the caller has read from it, so nothing is lost if an answer

@@ -90,10 +90,12 @@ impl<'a> NodeTransaction<'a> {
         if operations.iter().any(unknown) {
             self.schema = self.node.schema_for(&operations)?;
         }
-        let batches = match self.separate {
-            true => operations.into_iter().map(|one| vec![one]).collect(),
-            false if operations.is_empty() => Vec::new(),
-            false => vec![operations],
+        let batches = if self.separate {
+            operations.into_iter().map(|one| vec![one]).collect()
+        } else if operations.is_empty() {
+            Vec::new()
+        } else {
+            vec![operations]
         };
         let (mut numbers, mut sends) = (Vec::with_capacity(batches.len()), Sends::new());
         let now = self.session()?.now();
@@ -226,19 +228,18 @@ impl<'a> NodeTransaction<'a> {
             Some(Event::Ended(result)) => {
                 self.ended.get_or_insert(result);
             }
-            Some(Event::Batch { number, result }) => match self.unawaited.remove(&number) {
-                true => {
+            Some(Event::Batch { number, result }) => {
+                if self.unawaited.remove(&number) {
                     if let Err(error) = result {
                         self.write_failed.get_or_insert(error);
                     }
                     if self.unawaited.is_empty() {
                         self.unawaited_keys.clear();
                     }
-                }
-                false => {
+                } else {
                     self.arrived.insert(number, result);
                 }
-            },
+            }
         }
     }
 
@@ -276,9 +277,10 @@ impl<'a> NodeTransaction<'a> {
             Operation::Get(key) | Operation::Write(key, _) => self.unawaited_keys.contains(key),
             Operation::Scan(_) => true,
         };
-        match !self.unawaited.is_empty() && operations.iter().any(may_depend) {
-            true => self.await_writes(0),
-            false => Ok(()),
+        if !self.unawaited.is_empty() && operations.iter().any(may_depend) {
+            self.await_writes(0)
+        } else {
+            Ok(())
         }
     }
 
@@ -424,16 +426,18 @@ impl Operations for NodeTransaction<'_> {
     fn write(&mut self, table: TableId, key: &[u8], change: Change) -> Result<()> {
         let waits = !matches!(change, Change::Put(_) | Change::Delete);
         let operation = Operation::Write(Key::new(table, key), change);
-        match waits {
-            true => self.run(std::slice::from_ref(&operation)).map(drop),
-            false => self.write_behind(vec![operation]),
+        if waits {
+            self.run(std::slice::from_ref(&operation)).map(drop)
+        } else {
+            self.write_behind(vec![operation])
         }
     }
 
     fn write_many(&mut self, writes: Vec<(Key, Change)>) -> Result<()> {
-        let at_once = match self.separate {
-            true => SEPARATE_AT_ONCE,
-            false => writes.len(),
+        let at_once = if self.separate {
+            SEPARATE_AT_ONCE
+        } else {
+            writes.len()
         };
         let mut writes = writes.into_iter();
         while writes.len() > 0 {

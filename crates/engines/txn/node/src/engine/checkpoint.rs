@@ -247,9 +247,10 @@ impl Checkpointing {
 }
 
 fn add(pieces: &mut VecDeque<Piece>, record: &[u8]) {
-    match record.len() <= MOST_CHUNK_BYTES {
-        true => pieces.push_back(Piece::Chunk(record.to_vec())),
-        false => pieces.extend(cut(record, MOST_CHUNK_BYTES).map(Piece::Chunk)),
+    if record.len() <= MOST_CHUNK_BYTES {
+        pieces.push_back(Piece::Chunk(record.to_vec()))
+    } else {
+        pieces.extend(cut(record, MOST_CHUNK_BYTES).map(Piece::Chunk))
     }
 }
 

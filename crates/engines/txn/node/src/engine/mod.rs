@@ -116,9 +116,10 @@ impl Engine {
     }
 
     fn command(&self, thread: usize, command: Command) -> Result<()> {
-        match self.peer_threads[thread].send(command) {
-            true => Ok(()),
-            false => Err(unavailable("the engine has stopped, or has too much to do")),
+        if self.peer_threads[thread].send(command) {
+            Ok(())
+        } else {
+            Err(unavailable("the engine has stopped, or has too much to do"))
         }
     }
 

@@ -80,9 +80,10 @@ impl Pass<'_> {
     pub fn until_timer(&self) -> Duration {
         let waits_for_timestamp =
             !self.clients.awaiting_timestamp.is_empty() || self.peers.waits_for_timestamps();
-        match waits_for_timestamp {
-            true => Duration::from_millis(1),
-            false => Duration::from_nanos(self.shard.until_timer_ns()),
+        if waits_for_timestamp {
+            Duration::from_millis(1)
+        } else {
+            Duration::from_nanos(self.shard.until_timer_ns())
         }
     }
 

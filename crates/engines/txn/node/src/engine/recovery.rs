@@ -38,9 +38,10 @@ pub(crate) fn recover(
         Error::with_retry(error.kind(), error.retry(), text)
     };
     let files = Arc::new(HostFiles);
-    let recovery = match new {
-        true => Recovery::open(files, directory, options),
-        false => Recovery::open_existing(files, directory, options),
+    let recovery = if new {
+        Recovery::open(files, directory, options)
+    } else {
+        Recovery::open_existing(files, directory, options)
     };
     let mut recovery = recovery.map_err(from_log)?;
     let mut joiner = Joiner::default();

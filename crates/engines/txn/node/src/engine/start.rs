@@ -250,13 +250,14 @@ impl Engine {
 /// Refuses a bound so low that hardly a row could be written.
 fn enough_memory(memory_bytes: u64, partitions: usize) -> Result<()> {
     let least = LEAST_MEMORY_BYTES * partitions as u64;
-    match memory_bytes < least {
-        false => Ok(()),
-        true => Err(bad_argument(format!(
+    if memory_bytes < least {
+        Err(bad_argument(format!(
             "{memory_bytes} bytes of memory are not enough for {partitions} partitions: give at \
              least {} MiB",
             least >> 20
-        ))),
+        )))
+    } else {
+        Ok(())
     }
 }
 

@@ -87,13 +87,12 @@ impl Worker {
                 self.shard.publish(&self.shared);
             }
             self.was_busy = busy;
-            match self.shard.waits_for_log() {
-                true => self.idle_for_log(busy),
-                false => {
-                    let (_, _, pass) = self.split();
-                    let wait = pass.until_timer().min(SLEEP);
-                    self.reactor.idle(busy, wait).map_err(from_net)?;
-                }
+            if self.shard.waits_for_log() {
+                self.idle_for_log(busy)
+            } else {
+                let (_, _, pass) = self.split();
+                let wait = pass.until_timer().min(SLEEP);
+                self.reactor.idle(busy, wait).map_err(from_net)?;
             }
         }
         Ok(())
@@ -209,9 +208,10 @@ fn drain_commands(
             Ok(Command::Deliver(envelope)) => pass.deliver(envelope),
             Ok(Command::Adopt { port, is_member }) => {
                 let id = reactor.attach(*port).map_err(from_net)?;
-                match is_member {
-                    true => drop(pass.peers.members.insert(id)),
-                    false => pass.clients.authenticate(id),
+                if is_member {
+                    drop(pass.peers.members.insert(id))
+                } else {
+                    pass.clients.authenticate(id)
                 }
             }
             Ok(Command::Connected(peer, port)) => {

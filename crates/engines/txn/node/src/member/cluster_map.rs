@@ -84,12 +84,13 @@ impl ClusterMap {
         for _ in 0..count {
             processes.push(process(&mut rest).ok_or_else(damaged)?);
         }
-        match rest.is_empty() {
-            true => Ok(Self {
+        if rest.is_empty() {
+            Ok(Self {
                 partitions,
                 processes,
-            }),
-            false => Err(damaged()),
+            })
+        } else {
+            Err(damaged())
         }
     }
 }

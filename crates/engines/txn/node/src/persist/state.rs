@@ -73,9 +73,10 @@ fn parse(fields: &mut Fields<'_>) -> Result<State> {
         epoch: fields.number("epoch")?,
         active: fields.number("active")?,
     };
-    match state.active <= state.epoch {
-        true => Ok(state),
-        false => Err(damaged("`active` is an epoch that has not been".to_owned())),
+    if state.active <= state.epoch {
+        Ok(state)
+    } else {
+        Err(damaged("`active` is an epoch that has not been".to_owned()))
     }
 }
 

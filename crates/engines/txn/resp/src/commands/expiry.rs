@@ -46,9 +46,10 @@ impl Unit {
 /// When a key that is set now expires. Commands that set a key refuse a time that is not positive.
 pub fn moment(call: &Call<'_, '_>, unit: Unit, amount: &[u8]) -> Result<u64, Failure> {
     let amount = integer(amount).ok_or(NOT_AN_INTEGER)?;
-    let at = match amount > 0 {
-        true => unit.moment(amount, call.keys.now_ms),
-        false => None,
+    let at = if amount > 0 {
+        unit.moment(amount, call.keys.now_ms)
+    } else {
+        None
     };
     at.map(|at| at as u64).ok_or_else(|| invalid(call))
 }

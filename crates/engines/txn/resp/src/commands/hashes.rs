@@ -156,9 +156,10 @@ pub fn hdel(call: &mut Call<'_, '_>) -> Done {
     let mut hash = found.clone();
     let expires_at = call.keys.get(key)?.and_then(|row| row.expires_at);
     let removed = hash.remove_many(names);
-    match hash.is_empty() {
-        true => drop(call.keys.remove(key)?),
-        false => call.keys.put(key, Value::Hash(hash), expires_at)?,
+    if hash.is_empty() {
+        drop(call.keys.remove(key)?)
+    } else {
+        call.keys.put(key, Value::Hash(hash), expires_at)?
     }
     call.reply.count(removed);
     Ok(())

@@ -293,9 +293,10 @@ pub fn run(
         reply,
         name: command.name,
     };
-    let done = match is_too_long {
-        true => Err(format!("ERR a key is longer than {KEY_MAX} bytes").into()),
-        false => (command.run)(&mut call),
+    let done = if is_too_long {
+        Err(format!("ERR a key is longer than {KEY_MAX} bytes").into())
+    } else {
+        (command.run)(&mut call)
     };
     match done {
         Ok(()) => Ok(()),
@@ -317,9 +318,10 @@ impl Call<'_, '_> {
 
 /// Refuses a content that does not fit into a row.
 fn check_size(bytes: usize) -> Done {
-    match bytes <= CONTENT_MAX {
-        true => Ok(()),
-        false => Err(TOO_LONG.into()),
+    if bytes <= CONTENT_MAX {
+        Ok(())
+    } else {
+        Err(TOO_LONG.into())
     }
 }
 

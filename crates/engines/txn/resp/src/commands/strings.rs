@@ -76,14 +76,18 @@ fn range(text: &[u8], start: i64, end: i64) -> &[u8] {
     if start < 0 && end < 0 && start > end {
         return &[];
     }
-    let place = |at: i64| match at < 0 {
-        true => (length.saturating_add(at)).max(0),
-        false => at,
+    let place = |at: i64| {
+        if at < 0 {
+            (length.saturating_add(at)).max(0)
+        } else {
+            at
+        }
     };
     let (start, end) = (place(start), place(end).min(length - 1));
-    match start <= end {
-        true => &text[start as usize..=end as usize],
-        false => &[],
+    if start <= end {
+        &text[start as usize..=end as usize]
+    } else {
+        &[]
     }
 }
 

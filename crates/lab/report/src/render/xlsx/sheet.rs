@@ -58,9 +58,10 @@ pub(super) fn clipped(text: &str) -> String {
 /// equals sign.
 pub(super) fn title(text: &str) -> String {
     let text: String = text.chars().take(TITLE_CHARS).collect();
-    match text.starts_with('=') {
-        true => format!(" {text}"),
-        false => text,
+    if text.starts_with('=') {
+        format!(" {text}")
+    } else {
+        text
     }
 }
 

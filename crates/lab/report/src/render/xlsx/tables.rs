@@ -26,9 +26,10 @@ pub(super) fn add(
     for (row, cells) in (1..).zip(&table.rows) {
         for (at, cell) in cells.iter().enumerate() {
             let column = at as u16;
-            let plain = match cell.loud {
-                true => Format::new().set_bold(),
-                false => Format::new(),
+            let plain = if cell.loud {
+                Format::new().set_bold()
+            } else {
+                Format::new()
             };
             match number(table, at, cell) {
                 Some((value, unit)) => {
