@@ -328,32 +328,42 @@ pub struct PubsubProduceArgs {
 #[command(after_help = "Examples:
   dyno pubsub consume orders --group billing --from earliest --count 1000
   dyno pubsub consume orders --group audit --from 2026-11-20T08:00:00Z --json
-  dyno pubsub consume orders --group tail --from latest --until-empty
+  dyno pubsub consume orders --partition 0 --last 10 --until-empty
+  dyno pubsub consume orders --from latest
 
-A record is committed for the group after its line was written, so a member that is killed may get \
-its last lines again but loses none. Values that are not UTF-8 are {\"base64\": \"...\"} in JSON.")]
+With --group a record is committed for the group after its line was written, so a member that is \
+killed may get its last lines again but loses none. Without it nothing is stored in the log. Values \
+that are not UTF-8 are {\"base64\": \"...\"} in JSON.")]
 pub struct PubsubConsumeArgs {
     /// Name of the topic
     #[arg(value_name = "TOPIC")]
     pub topic: String,
-    /// Join the group NAME, whose members share the partitions
+    /// Join the group NAME, whose members share the partitions [default: read all partitions,
+    /// and leave no group behind]
     #[arg(long, value_name = "NAME")]
-    pub group: String,
-    /// Start a new group at POSITION: earliest, latest, an offset, or a time such as
-    /// 2026-11-20T08:00:00Z. A group that exists continues; `dyno pubsub group reset` moves it
+    pub group: Option<String>,
+    /// Start at POSITION: earliest, latest, an offset, or a time such as 2026-11-20T08:00:00Z. A
+    /// group that exists continues where it is; `dyno pubsub group reset` moves it
     #[arg(long, value_name = "POSITION", default_value = "earliest", value_parser = start)]
     pub from: Start,
+    /// Start N records before the end of each partition
+    #[arg(long, value_name = "N", value_parser = count, conflicts_with_all = ["group", "from"])]
+    pub last: Option<u64>,
+    /// Read the partition N alone
+    #[arg(long, value_name = "N", conflicts_with = "group")]
+    pub partition: Option<i32>,
     /// Join as the member NAME; a member that returns has its partitions at once [default: a new
     /// name]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", requires = "group")]
     pub member: Option<String>,
     /// Give a member's partitions to others when it was silent for TIME
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", requires = "group")]
     pub lease: Duration,
     /// Stop after N records
     #[arg(long, value_name = "N", value_parser = count)]
     pub count: Option<u64>,
-    /// Stop when the group has read everything
+    /// Stop when the group has read everything; without a group, when everything is read that was
+    /// there at the start
     #[arg(long)]
     pub until_empty: bool,
     /// Print records as JSON, with partition, offset, time, key and headers

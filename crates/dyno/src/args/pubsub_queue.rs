@@ -40,6 +40,8 @@ pub enum PubsubQueueCommand {
     Ack(PubsubQueueNameArgs),
     /// Give the messages back that standard input names, as claim prints them
     Nack(PubsubQueueNackArgs),
+    /// Keep the messages longer that standard input names, as claim prints them
+    Extend(PubsubQueueExtendArgs),
     /// Print the dead letters, or make them messages again
     Dead(PubsubQueueDeadArgs),
 }
@@ -114,6 +116,18 @@ pub struct PubsubQueueNackArgs {
     /// Keep TEXT with them, for the case that they become dead letters
     #[arg(long, value_name = "TEXT", default_value = "given back")]
     pub reason: String,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  dyno pubsub queue extend mails --dsn \"$DSN\" --visibility 1m < claimed
+  dyno pubsub queue extend mails --dsn postgres://log@db/log --visibility 1h < claimed")]
+pub struct PubsubQueueExtendArgs {
+    #[command(flatten)]
+    pub queue: PubsubQueueNameArgs,
+    /// Hide them from other workers until TIME from now
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub visibility: Duration,
 }
 
 #[derive(Debug, ClapArgs)]

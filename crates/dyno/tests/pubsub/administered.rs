@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::served::{Log, has_server, ok, with_input};
+use crate::served::{Log, has_server, ok, refused, with_input};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
@@ -13,14 +13,6 @@ fn json(text: &str) -> Value {
 
 fn lines(range: std::ops::RangeInclusive<u32>) -> String {
     range.map(|n| format!("{n}\n")).collect()
-}
-
-/// Its exit code and what it says on stderr.
-fn refused(mut command: std::process::Command, input: &str) -> String {
-    let output = with_input(&mut command, input);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
-    said
 }
 
 #[test]

@@ -74,15 +74,11 @@ fn the_examples_of_the_help_do_what_they_say() {
                 });
             // A time of the past, which the example gives, is before the topic's first record, and
             // so at its beginning.
-            let count = if words.contains("pubsub consume") && !words.contains("--count") {
+            let ends = words.contains("--count") || words.contains("--until-empty");
+            let count = if words.contains("pubsub consume") && !ends {
                 " --until-empty"
             } else {
                 ""
-            };
-            let count = if words.contains("--until-empty") {
-                ""
-            } else {
-                count
             };
             shell(
                 &format!("{from}{words}{count} {broker}{redirected}"),

@@ -11,6 +11,7 @@ mod queues;
 mod secured;
 mod served;
 mod unanswered;
+mod ungrouped;
 mod watched;
 
 use std::io::{BufRead, BufReader, Write};

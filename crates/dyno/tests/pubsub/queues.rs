@@ -106,9 +106,14 @@ fn a_worker_claims_acknowledges_and_gives_back() {
         .collect();
     assert_eq!(payloads, ["\"ann\"", "\"bob\""]);
     let (ann, bob) = claimed.split_once('\n').unwrap();
+    let extend = ["extend", "mails", "--visibility", "1m"];
+    assert_eq!(done(&extend, &claimed), "2 messages extended\n");
     assert_eq!(done(&["ack", "mails"], ann), "1 messages acknowledged\n");
     // Its claim is over, so the message is not this worker's any more.
     assert_eq!(done(&["nack", "mails"], bob), "1 messages given back\n");
+    let (code, _, err) = queue(&extend, bob);
+    assert_eq!(code, Some(1));
+    assert!(err.starts_with("too late for 2: "), "{err}");
     let (code, out, err) = queue(&["ack", "mails"], bob);
     assert_eq!((code, out.as_str()), (Some(1), "0 messages acknowledged\n"));
     assert!(err.starts_with("too late for 2: "), "{err}");

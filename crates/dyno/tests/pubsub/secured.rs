@@ -5,20 +5,12 @@ use std::process::Command;
 
 use dyno_certificates::Certificates;
 
-use crate::served::{Log, folder, has_server, ok, pubsub, with_input};
+use crate::served::{Log, folder, has_server, ok, pubsub, refused};
 
 const TOKEN: &str = "a-secret-of-this-test";
 
 fn shown(path: PathBuf) -> String {
     path.display().to_string()
-}
-
-/// What a command says that must fail.
-fn refused(mut command: Command) -> String {
-    let output = with_input(&mut command, "x\n");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
-    said
 }
 
 #[test]
@@ -61,15 +53,15 @@ fn with_tls_and_a_token_records_pass_and_nobody_else_gets_in() {
     assert!(ok(status, "").contains("| t "));
 
     for args in [&["status"][..], &["produce", "t"], &read] {
-        let said = refused(with(&log, args, &root, &wrong));
+        let said = refused(with(&log, args, &root, &wrong), "x\n");
         assert!(said.contains("[denied]; a retry is of no use"), "{said}");
         let mut nothing = log.dyno(args);
         nothing.args(["--tls-ca", &root]);
-        let said = refused(nothing);
+        let said = refused(nothing, "x\n");
         assert!(said.contains("[denied]; a retry is of no use"), "{said}");
     }
     // Not signed by that root; and a certificate of another name.
-    let said = refused(with(&log, &["status"], &other, &token));
+    let said = refused(with(&log, &["status"], &other, &token), "x\n");
     assert!(said.contains("certificate"), "{said}");
     assert!(said.contains("; a retry is of no use"), "{said}");
     let port = log.broker.rsplit(':').next().unwrap().to_owned();
@@ -77,11 +69,11 @@ fn with_tls_and_a_token_records_pass_and_nobody_else_gets_in() {
     let tls = ["status", "--tls-ca", &root, "--token-file", &token];
     let mut elsewhere = pubsub(&tls);
     elsewhere.args(["--broker", &by_number]);
-    let said = refused(elsewhere);
+    let said = refused(elsewhere, "x\n");
     assert!(said.contains("certificate"), "{said}");
     assert!(said.contains("; a retry is of no use"), "{said}");
     // Without TLS nothing is said to a broker that speaks it, and the client says so in time.
-    let said = refused(log.dyno(&["status", "--token-file", &token]));
+    let said = refused(log.dyno(&["status", "--token-file", &token]), "x\n");
     assert!(said.contains("[server-lost]"), "{said}");
     log.stop();
 }
@@ -97,7 +89,7 @@ fn a_client_that_wants_tls_does_not_speak_without_it() {
     };
     let root = shown(made.root());
     let mut log = Log::start_in(dir, "localhost:0", &[]);
-    let said = refused(log.dyno(&["status", "--tls-ca", &root]));
+    let said = refused(log.dyno(&["status", "--tls-ca", &root]), "x\n");
     assert!(
         said.contains("TLS") || said.contains("[server-lost]"),
         "{said}"

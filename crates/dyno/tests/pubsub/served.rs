@@ -160,6 +160,14 @@ pub fn ok(mut command: Command, input: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// What a command says on stderr that must fail with exit code 2.
+pub fn refused(mut command: Command, input: &str) -> String {
+    let output = with_input(&mut command, input);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
+    said
+}
+
 pub fn with_input(command: &mut Command, input: &str) -> Output {
     let pipes = command
         .stdin(Stdio::piped())

@@ -47,6 +47,11 @@ pub fn run(args: &PubsubQueueArgs, stop: &Stop) -> anyhow::Result<Exit> {
             let late = open(&args.queue)?.give_back(&claimed, args.delay, &args.reason)?;
             return told("given back", &claimed, &late);
         }
+        PubsubQueueCommand::Extend(args) => {
+            let claimed = named(io::stdin().lock())?;
+            let late = open(&args.queue)?.extend(&claimed, args.visibility)?;
+            return told("extended", &claimed, &late);
+        }
         PubsubQueueCommand::Dead(args) => dead(args)?,
     }
     Ok(Exit::Done)

@@ -8,9 +8,13 @@ use super::broker;
 use super::message::{self, Message};
 use super::options::ConsumerOptions;
 use super::source::{self, FetchError, PartitionEnds, Source};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
+use crate::start::Start;
 use crate::topic::Position;
 use crate::wire::ClientOptions;
+
+/// How long a row that is known to be there is waited for.
+const ROW_WAIT: Duration = Duration::from_secs(30);
 
 /// Reads partitions of a topic from offsets that the caller gives. It does not join a group and
 /// stores nothing in the log, so retention does not wait for it.
@@ -63,6 +67,55 @@ impl Reader {
         Ok(ends)
     }
 
+    /// The position of each partition at which `start` is, in the order of their numbers.
+    ///
+    /// # Errors
+    /// `offset-out-of-range` for an offset that retention has removed or that is beyond the end of
+    /// a partition; those of the connection.
+    pub fn positions(&mut self, start: Start) -> Result<Vec<Position>> {
+        let ends = self.ends()?;
+        let positions = ends.iter().map(|ends| {
+            let offset = match start {
+                Start::Earliest => ends.first_offset,
+                Start::Latest => ends.next_offset,
+                Start::Offset(offset) => within(ends, offset, &self.topic)?,
+                Start::TimeUs(time_us) => self.offset_at(ends, time_us)?,
+            };
+            Ok(Position {
+                partition: ends.partition,
+                offset,
+            })
+        });
+        positions.collect()
+    }
+
+    /// The offset of the first row that was appended at this time or later, or the end of the
+    /// partition. Times grow with the offsets, so a search by halves finds it.
+    fn offset_at(&mut self, ends: &PartitionEnds, time_us: i64) -> Result<i64> {
+        let (mut low, mut high) = (ends.first_offset, ends.next_offset);
+        while low < high {
+            let offset = low + (high - low) / 2;
+            let middle = Position {
+                partition: ends.partition,
+                offset,
+            };
+            // The least that can be read is one row.
+            let read = self.read(&[middle], 1, ROW_WAIT);
+            let row = read.map_err(|failed| failed.error)?;
+            let Some(last) = row.last() else {
+                let partition = ends.partition;
+                let text = format_args!("offset {offset} of partition {partition} did not come");
+                return Err(Error::new(Code::ServerLost, text));
+            };
+            match row.iter().find(|message| message.appended_at_us >= time_us) {
+                None => low = last.offset + 1,
+                Some(first) if first.offset > offset => return Ok(first.offset),
+                Some(_) => high = offset,
+            }
+        }
+        Ok(low)
+    }
+
     /// Reads records from these positions on. It returns `most_bytes` of rows in all at most, but
     /// always the first row, and comes back as soon as there are records, or empty when `wait` is
     /// over. The records of a partition come in the order of their offsets, without gaps.
@@ -86,6 +139,23 @@ impl Reader {
         }
         Ok(messages)
     }
+}
+
+/// Refuses an offset that a partition does not have and will not give next.
+fn within(ends: &PartitionEnds, offset: i64, topic: &str) -> Result<i64> {
+    let PartitionEnds {
+        partition,
+        first_offset,
+        next_offset,
+    } = *ends;
+    if (first_offset..=next_offset).contains(&offset) {
+        return Ok(offset);
+    }
+    let text = format_args!(
+        "offset {offset} is not in partition {partition} of topic {topic:?}, whose records begin at \
+         {first_offset} and end before {next_offset}"
+    );
+    Err(Error::new(Code::OffsetOutOfRange, text))
 }
 
 /// Opens the source of a topic at a server or a broker.

@@ -1,45 +1,35 @@
-//! `dyno pubsub consume`: records to standard output, as a member of a group.
+//! Reading as a member of a group, whose cursors are stored in the log.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, Write};
-use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use dyno_pubsub::{Code, Consumer, ConsumerOptions, Error, Message, Position, Result, Retry};
+use dyno_pubsub::{Code, Consumer, ConsumerOptions, Error, Message, Position, Result};
 use dyno_suite::Stop;
 
-use super::log::{self, Log};
-use super::message_json;
+use super::super::log::Log;
+use super::output::Output;
+use super::patience::Patience;
+use super::{WAIT, log};
 use crate::args::PubsubConsumeArgs;
-use crate::exit::Exit;
 
-/// How long a poll waits for records, and so how late a request to stop is noticed.
-const WAIT: Duration = Duration::from_millis(200);
-/// How long the log may be unreachable before the command gives up, as long as a producer retries.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-pub fn run(args: &PubsubConsumeArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let options = ConsumerOptions {
-        member: args.member.clone(),
-        start: args.from,
-        lease: args.lease,
-        token: log::token(&args.place)?,
-        tls: log::tls(&args.place)?,
-        ..ConsumerOptions::default()
-    };
+pub fn run(
+    args: &PubsubConsumeArgs,
+    group: &str,
+    options: ConsumerOptions,
+    stop: &Stop,
+) -> anyhow::Result<()> {
     let address = log::address(&args.place)?;
-    let consumer = Consumer::open(address, &args.topic, &args.group, options);
+    let consumer = Consumer::open(address, &args.topic, group, options);
     let consumer = consumer.map_err(|error| log::without_broker(&args.place, error))?;
     let mut reading = Reading {
         args,
+        group,
         consumer,
         written: BTreeMap::new(),
-        left: args.count.unwrap_or(u64::MAX),
-        away_since: None,
+        output: Output::new(args),
+        patience: Patience::default(),
     };
     reading.until_done(stop)?;
-    reading.close()?;
-    Ok(Exit::Done)
+    Ok(reading.close()?)
 }
 
 /// Adds the remedy to the error of a group whose position retention has removed.
@@ -57,18 +47,18 @@ fn with_remedy(error: Error, topic: &str, group: &str) -> Error {
 /// A member of the group while it reads.
 struct Reading<'a> {
     args: &'a PubsubConsumeArgs,
+    group: &'a str,
     consumer: Consumer,
     /// The offset after the last record that was written and flushed, by partition, until it is
     /// committed.
     written: BTreeMap<i32, i64>,
-    /// Records that may still be written.
-    left: u64,
-    away_since: Option<Instant>,
+    output: Output,
+    patience: Patience,
 }
 
 impl Reading<'_> {
     fn until_done(&mut self, stop: &Stop) -> anyhow::Result<()> {
-        while self.left > 0 && !stop.asked() {
+        while !self.output.is_complete() && !stop.asked() {
             match self.next() {
                 Ok(messages) if messages.is_empty() => {
                     if self.args.until_empty && self.has_read_everything()? {
@@ -88,7 +78,7 @@ impl Reading<'_> {
         // storage. A kill in between repeats at most the lines of one poll.
         self.commit()?;
         let messages = self.consumer.poll(WAIT)?;
-        self.away_since = None;
+        self.patience.renew();
         Ok(messages)
     }
 
@@ -115,56 +105,26 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Waits and returns if the error may pass, until [`PATIENCE`] is over.
+    /// Waits and returns if the error may pass.
     fn bear(&mut self, error: Error) -> Result<()> {
-        if error.retry() == Retry::Never {
-            return Err(with_remedy(error, &self.args.topic, &self.args.group));
-        }
-        let since = *self.away_since.get_or_insert_with(|| {
-            eprintln!("dyno: {error}; it is tried again");
-            Instant::now()
-        });
-        if since.elapsed() > PATIENCE {
-            return Err(error);
-        }
-        std::thread::sleep(WAIT);
-        Ok(())
+        let borne = self.patience.bear(error);
+        borne.map_err(|error| with_remedy(error, &self.args.topic, self.group))
     }
 
     /// Whether the group has committed every record of the topic.
     fn has_read_everything(&mut self) -> anyhow::Result<bool> {
         let groups = Log::open(&self.args.place)?.groups(&self.args.topic)?;
-        let own = groups.iter().find(|state| state.group == self.args.group);
+        let own = groups.iter().find(|state| state.group == self.group);
         Ok(own.is_none_or(|state| state.lag() == 0))
     }
 
-    /// Writes as many records as are still wanted. Records that cannot be written are not
-    /// committed.
+    /// Writes records, and then notes how far they reach. An offset that is committed while its
+    /// line is still in a buffer would lose the line at a kill.
     fn write(&mut self, messages: &[Message]) -> anyhow::Result<()> {
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX);
-        let messages = &messages[..messages.len().min(most)];
-        let mut stdout = BufWriter::with_capacity(64 << 10, io::stdout().lock());
-        for message in messages {
-            self.line(&mut stdout, message)
-                .context("cannot write to stdout")?;
-        }
-        // Flushed before the offsets are noted. An offset that is committed while its line is still
-        // in a buffer would lose the line at a kill.
-        stdout.flush().context("cannot write to stdout")?;
-        self.left -= messages.len() as u64;
-        for message in messages {
+        for message in self.output.write(messages)? {
             self.written.insert(message.partition, message.offset + 1);
         }
         Ok(())
-    }
-
-    fn line(&self, to: &mut impl Write, message: &Message) -> io::Result<()> {
-        if self.args.json {
-            serde_json::to_writer(&mut *to, &message_json::print(message))?;
-        } else {
-            to.write_all(&message.value)?;
-        }
-        to.write_all(b"\n")
     }
 
     /// Commits the last records and leaves the group, so that another member need not wait for the
