@@ -245,3 +245,37 @@ fn a_loop_device_that_is_another_images_by_now_is_left_alone() {
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     assert!(listed.contains("image"), "{listed}");
 }
+
+/// A benchmark that was killed once left its device attached until somebody saw it.
+#[test]
+fn a_benchmark_takes_away_the_device_of_one_that_was_killed() {
+    let home = tempfile::tempdir().expect("a directory");
+    if no_device().is_some() || !Path::new("/usr/bin/fio").exists() {
+        println!("skipped: a benchmark of devices: no device can be made here, or fio is missing");
+        return;
+    }
+    let mut killed = Command::new("true").spawn().expect("it starts");
+    killed.wait().expect("it ends");
+    let name = format!("bench-{}", killed.id());
+    let attach = [&ATTACH[..], &["--name", &name]].concat();
+    let (done, text) = said(dyno(home.path(), &attach));
+    if !done && (text.contains("ermi") || text.contains("needs root")) {
+        println!("skipped: dyno pages attach: {text}");
+        return;
+    }
+    assert!(done, "{text}");
+    let out = home.path().join("runs").display().to_string();
+    let run = [
+        "run",
+        "pages-device",
+        "--tiny",
+        "--case",
+        "device-p3",
+        "--out",
+        &out,
+    ];
+    let (done, text) = said(dyno(home.path(), &run));
+    assert!(done, "{text}");
+    let stores = json(dyno(home.path(), &["pages", "list", "--json"]));
+    assert_eq!(stores, serde_json::json!([]));
+}

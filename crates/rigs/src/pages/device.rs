@@ -13,7 +13,7 @@ use dyno_suite::protocol::{Reply, Request};
 use serde_json::Value;
 
 use super::fio::{self, Target, VERIFYING};
-use super::own::{Server, own};
+use super::own::{Server, detach_strays, own, store_name};
 use super::passes::SLICE;
 use super::source::{Source, hash_of};
 use super::system::{Worker, aligned};
@@ -118,7 +118,8 @@ impl Device {
 }
 
 fn attach(pages: u64, null: bool) -> Result<Device, PagesError> {
-    let name = format!("bench-{}", std::process::id());
+    detach_strays();
+    let name = store_name();
     let [size, limit] = sizes(pages);
     let mut arguments = vec![
         "pages", "attach", "--name", &name, "--size", &size, "--limit", &limit, "--cpu", "0",
@@ -129,7 +130,7 @@ fn attach(pages: u64, null: bool) -> Result<Device, PagesError> {
 }
 
 fn serve(pages: u64, scratch: &Path) -> Result<Device, PagesError> {
-    let name = format!("bench-{}", std::process::id());
+    let name = store_name();
     let socket = scratch.join("nbd");
     let listen = format!("unix:{}", socket.display());
     let [size, limit] = sizes(pages);

@@ -1,9 +1,15 @@
 //! This program's own commands, as a user would call them.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{self, Child, Command, Stdio};
+
+use serde_json::Value;
 
 use super::PagesError;
+
+/// With what the names of stores of rigs begin. A process id follows.
+const NAME: &str = "bench-";
 
 /// A command that serves until it is interrupted. Dropping it interrupts it.
 pub(super) struct Server(Child);
@@ -46,6 +52,26 @@ impl Drop for Server {
             .and_then(|_| self.0.wait());
         if let Err(error) = ended {
             eprintln!("process {} stays: {error}", self.0.id());
+        }
+    }
+}
+
+/// What this process calls its store.
+pub(super) fn store_name() -> String {
+    format!("{NAME}{}", process::id())
+}
+
+/// Detaches the devices of rigs that were killed before they could do it.
+pub(super) fn detach_strays() {
+    let listed = own(&["pages", "list", "--json"]).unwrap_or_default();
+    let stores: Vec<Value> = serde_json::from_str(&listed).unwrap_or_default();
+    for name in stores.iter().filter_map(|store| store["name"].as_str()) {
+        // A process id may be in use again by another program. Then the device stays until that one
+        // ends too, because a device in use must not be taken away.
+        let owner = name.strip_prefix(NAME);
+        let is_stray = owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists());
+        if is_stray && let Err(error) = own(&["pages", "detach", "--name", name]) {
+            eprintln!("{name}, whose owner was killed, stays: {error}");
         }
     }
 }

@@ -17,7 +17,7 @@ use dyno_pages_region::RegionError;
 use dyno_record::Answer;
 use dyno_suite::protocol::{Phase, Reply, Request};
 
-use super::own::{Server, own};
+use super::own::{Server, own, store_name};
 use super::passes::shuffled;
 use super::plain_pager::{self, Mapped};
 use super::source::{Source, hash_of};
@@ -325,7 +325,7 @@ fn ours(
     working_set: PathBuf,
     ahead: bool,
 ) -> Result<Restorer, PagesError> {
-    let name = format!("bench-{}", std::process::id());
+    let name = store_name();
     let text = |path: &Path| path.display().to_string();
     let (snapshot, at, set) = (text(snapshot), text(&socket), text(&working_set));
     let mut arguments = vec![
