@@ -97,14 +97,36 @@ fn rank(table: &Table, report: &Report, samples: &[Sample], place: &(&TableRow, 
     }
 }
 
+/// The heading of a column. Units are left out, because the cells have them.
 fn head(column: &str) -> String {
     match column {
         "ratio" => "dyno ÷ peer".to_owned(),
         "share-of-limit" => "of limit".to_owned(),
         "seed" => "seed document".to_owned(),
         "peak-rss" => "peak memory".to_owned(),
-        other => other.replace('-', " "),
+        "server-cpu-percent" => "server CPU load".to_owned(),
+        other => match other.strip_suffix("-cpu-us") {
+            Some(whose) => format!("{whose} CPU per operation"),
+            None => words_of(other),
+        },
     }
+}
+
+fn words_of(column: &str) -> String {
+    let mut words: Vec<&str> = column.split('-').collect();
+    if let [_, .., "us" | "s" | "db" | "percent"] = words[..] {
+        words.pop();
+    }
+    let spelled = words.into_iter().map(|word| match word {
+        "cpu" => "CPU",
+        "io" => "I/O",
+        "wal" => "WAL",
+        "rmse" => "RMSE",
+        "snr" => "SNR",
+        "p999" => "p99.9",
+        other => other,
+    });
+    spelled.collect::<Vec<_>>().join(" ")
 }
 
 fn filled_row(
@@ -370,4 +392,24 @@ fn seed_notes(table: &Table, report: &Report) -> Vec<String> {
     notes.sort();
     notes.dedup();
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_are_words_without_units() {
+        for (column, heading) in [
+            ("throughput", "throughput"),
+            ("server-cpu-us", "server CPU per operation"),
+            ("server-cpu-percent", "server CPU load"),
+            ("write-p999", "write p99.9"),
+            ("io-rate", "I/O rate"),
+            ("train-s", "train"),
+            ("cpu", "CPU"),
+        ] {
+            assert_eq!(head(column), heading);
+        }
+    }
 }
