@@ -398,6 +398,9 @@ pub struct RunArgs {
     /// Print a line every TIME when no progress bar is shown
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub report_every: Duration,
+    /// Print no progress: failures and the result alone
+    #[arg(short, long, conflicts_with = "report_every")]
+    pub quiet: bool,
     /// Start no further block after TIME [default: the suite's budget]
     #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
     pub budget: Option<Duration>,
@@ -405,7 +408,7 @@ pub struct RunArgs {
     #[arg(long, alias = "limits")]
     pub measure_limits: bool,
     /// Write each run below DIR
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(short, long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
     /// Print each report as JSON instead of the headline
     #[arg(long)]

@@ -102,7 +102,10 @@ impl LimitsBar {
     /// An empty bar, whose length comes with the first limit.
     pub fn new() -> LimitsBar {
         LimitsBar {
-            bar: bar(1, "limits [{bar:30}] {pos}/{len} {msg}"),
+            bar: bar(
+                1,
+                "limits [{bar:30}] {pos}/{len} {msg} {elapsed}, about {eta} left",
+            ),
         }
     }
 
@@ -123,15 +126,18 @@ impl Drop for LimitsBar {
 /// Progress of a run, as its observer.
 pub struct RunProgress {
     bar: ProgressBar,
-    /// Without a terminal, a line this often.
-    every: Duration,
+    /// Without a terminal, a line this often; `None` to print failures alone.
+    every: Option<Duration>,
     last_line: Instant,
 }
 
 impl RunProgress {
     /// Nothing is shown before the first event.
-    pub fn new(every: Duration) -> RunProgress {
-        let bar = bar(0, "[{bar:30}] {pos}/{len} {msg}");
+    pub fn new(every: Option<Duration>) -> RunProgress {
+        let bar = match every {
+            Some(_) => bar(0, "[{bar:30}] {pos}/{len} {msg}"),
+            None => ProgressBar::hidden(),
+        };
         bar.enable_steady_tick(Duration::from_millis(500));
         RunProgress {
             bar,
@@ -142,8 +148,19 @@ impl RunProgress {
 
     /// Returns a function that prints a line above the bar, for another thread.
     pub fn teller(&self) -> impl Fn(&str) + use<> {
-        let bar = self.bar.clone();
-        move |line| bar.suspend(|| eprintln!("{line}"))
+        let (bar, shows) = (self.bar.clone(), self.every.is_some());
+        move |line| {
+            if shows {
+                bar.suspend(|| eprintln!("{line}"));
+            }
+        }
+    }
+
+    /// Prints a line above the bar, unless failures alone are printed.
+    fn step(&self, text: &str) {
+        if self.every.is_some() {
+            self.line(text);
+        }
     }
 
     /// Prints a line above the bar.
@@ -155,7 +172,8 @@ impl RunProgress {
     fn passing(&mut self, text: String) {
         // Lines are limited to one in `every`, since a log of a long run would otherwise be filled
         // by progress. Lines of `line` are always printed.
-        if !terminal::shows_progress() && self.last_line.elapsed() >= self.every {
+        let is_due = |every| self.last_line.elapsed() >= every;
+        if !terminal::shows_progress() && self.every.is_some_and(is_due) {
             self.last_line = Instant::now();
             eprintln!("{text}");
         }
@@ -192,7 +210,7 @@ impl Observer for RunProgress {
                 wall_s,
             } => {
                 if !reused {
-                    self.line(&format!(
+                    self.step(&format!(
                         "{system} made data {name} in {}",
                         show_seconds(*wall_s)
                     ));
@@ -210,7 +228,7 @@ impl Observer for RunProgress {
                     1 => "1 system answers".to_string(),
                     n => format!("{n} systems agree on"),
                 };
-                self.line(&format!("{case}: {who} {count}; timing"));
+                self.step(&format!("{case}: {who} {count}; timing"));
             }
             Event::CaseFailed { case, reason } => self.line(&format!("{case}: {reason}")),
             Event::Sampling {

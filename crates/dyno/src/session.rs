@@ -42,8 +42,8 @@ pub struct Session<'a> {
     pub why: bool,
     /// Profile each system of each case as well, in an invocation that is not timed.
     pub flamegraph: bool,
-    /// The time between two lines of progress where no bar is shown.
-    pub report_every: Duration,
+    /// The time between two lines of progress where no bar is shown; `None` for no progress at all.
+    pub report_every: Option<Duration>,
     /// Start no further block after this time; `None` for the suite's budget.
     pub budget: Option<Duration>,
     /// Measure the machine's limits again, although recent ones are known.
@@ -223,6 +223,9 @@ impl Job {
         let data = cache.join("data");
         resources::check(&needs, &resources, suite, &chosen, (session.size, &data))?;
         check_sql(&planned)?;
+        if session.report_every.is_none() {
+            return Ok(Job { planned, chosen });
+        }
         eprintln!(
             "{}: {} timed invocations, about {} after {} of preparation; no block starts after {}",
             suite.name,

@@ -35,7 +35,9 @@ fn what_is_complete_is_not_measured_again() {
         "--set",
         "repeats=3",
     ];
-    dyno(home).args(words).assert().success();
+    let quiet = dyno(home).args(words).args(["-q", "-o", "runs"]).assert();
+    let quiet = String::from_utf8_lossy(&quiet.success().get_output().stderr).into_owned();
+    assert!(!quiet.contains("invocations"), "{quiet}");
     let run = only_run(home);
     let samples = run.join("samples.ndjson");
     let whole = fs::read_to_string(&samples).expect("samples");

@@ -27,7 +27,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub report_every: Duration,
     /// Write each run below DIR
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(short, long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
     /// Print each report as JSON instead of the headline
     #[arg(long)]

@@ -82,7 +82,7 @@ pub struct ReproduceArgs {
     #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
     pub budget: Option<Duration>,
     /// Write the new run below DIR
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(short, long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
     /// Print JSON
     #[arg(long)]

@@ -50,7 +50,7 @@ pub struct CollectArgs {
     #[arg(value_name = "ADDRESS")]
     pub broker: String,
     /// Write the files into DIR; made when missing
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,
     /// Speak TLS, and trust the root certificates in PEM
     #[arg(long, value_name = "PEM")]

@@ -92,7 +92,7 @@ pub struct GenerateArgs {
     #[arg(long, alias = "workers", value_name = "N", value_parser = one_or_more)]
     pub threads: Option<usize>,
     /// Write the archives into DIR; made when missing
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -237,7 +237,7 @@ pub struct FeaturesArgs {
     #[arg(value_name = "DIR")]
     pub table: PathBuf,
     /// Write the training set to FILE, over an earlier one; - is standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     pub out: PathBuf,
     /// Write the training set as FORMAT
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "parquet")]

@@ -53,7 +53,7 @@ pub struct SiteArgs {
     #[arg(value_name = "RECORDS", default_value = "results")]
     pub records: PathBuf,
     /// Write the pages into DIR, over an earlier site
-    #[arg(long, value_name = "DIR", default_value = "public")]
+    #[arg(short, long, value_name = "DIR", default_value = "public")]
     pub out: PathBuf,
 }
 

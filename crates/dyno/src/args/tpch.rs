@@ -77,7 +77,7 @@ pub struct TpchWhatArgs {
     pub format: Format,
     /// Write the files into DIR, made when missing, or to s3://bucket/prefix with the AWS_*
     /// variables set
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub out: Option<String>,
     /// Write only these tables, separated by commas [default: all eight]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]

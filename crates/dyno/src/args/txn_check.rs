@@ -52,7 +52,7 @@ pub struct TxnCheckSimArgs {
     #[arg(long, alias = "from", value_name = "SEED", default_value_t = 1)]
     pub first_seed: u64,
     /// Write the histories of failed seeds into DIR
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
     /// Print JSON
     #[arg(long)]

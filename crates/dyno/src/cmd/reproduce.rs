@@ -54,7 +54,7 @@ pub fn run(args: &ReproduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         beside: recorded.run.beside.as_deref(),
         why: !case.experiments.is_empty(),
         flamegraph: false,
-        report_every: REPORT_EVERY,
+        report_every: Some(REPORT_EVERY),
         budget: args.budget,
         measure_limits: false,
         out: &args.out,

@@ -17,7 +17,7 @@ pub fn run(args: &RunArgs, stop: &Stop) -> anyhow::Result<Exit> {
         beside: args.beside.as_deref(),
         why: args.why,
         flamegraph: args.flamegraph,
-        report_every: args.report_every,
+        report_every: (!args.quiet).then_some(args.report_every),
         budget: args.budget,
         measure_limits: args.measure_limits,
         out: &args.out,
