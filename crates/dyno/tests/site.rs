@@ -45,8 +45,11 @@ fn a_damaged_record_is_named_at_the_end_and_the_others_have_pages() {
     std::fs::write(records.join("machine/torn/samples.ndjson"), "{}\n").unwrap();
     let some = site(&records, &out);
     assert_eq!(some.status.code(), Some(1));
-    let told = String::from_utf8(some.stdout).unwrap();
-    assert!(told.contains("index.html: a site of 1 record"), "{told}");
+    let stdout = String::from_utf8(some.stdout).unwrap();
+    assert!(
+        stdout.contains("index.html: a site of 1 record"),
+        "{stdout}"
+    );
     let said = String::from_utf8(some.stderr).unwrap();
     let last = said.lines().last().unwrap();
     assert!(

@@ -61,9 +61,9 @@ fn endpoint_missing(endpoint: &str) -> Option<String> {
         let first = found.next().ok_or(std::io::ErrorKind::NotFound)?;
         TcpStream::connect_timeout(&first, CONNECT)
     });
-    let told =
+    let reason =
         |error| format!("no model answers at {endpoint}: {error}; --set endpoint=... names one");
-    connected.err().map(told)
+    connected.err().map(reason)
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn the_slowest_of_a_few_is_not_called_a_percentile() {
-        let told = |count: u64| {
+        let metrics_for = |count: u64| {
             let mut latencies = Latencies::new().expect("a histogram");
             for at in 1..=count {
                 latencies.record(at * 1_000_000).expect("a latency");
@@ -59,11 +59,11 @@ mod tests {
             insert(&mut metrics, "write", &latencies, 1e-3);
             metrics
         };
-        let hundred = told(100);
+        let hundred = metrics_for(100);
         assert!(hundred.contains_key("write-p99") && !hundred.contains_key("write-p999"));
-        assert!(told(1_000).contains_key("write-p999"));
+        assert!(metrics_for(1_000).contains_key("write-p999"));
         assert!((hundred["write-p90"] - 90.0).abs() < 0.1, "{hundred:?}");
-        assert!(told(0).is_empty());
+        assert!(metrics_for(0).is_empty());
     }
 
     #[test]

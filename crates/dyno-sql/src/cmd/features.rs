@@ -20,15 +20,15 @@ pub async fn run(args: FeaturesArgs, out: &mut dyn Write) -> Result<()> {
         made = make(&args) => made?,
         _ = tokio::signal::ctrl_c() => bail!("interrupted"),
     };
-    let told = if args.json {
+    let summary = if args.json {
         serde_json::to_string(&made)?
     } else {
         text(&args, &made)
     };
     if args.out == Path::new(STANDARD_OUTPUT) {
-        eprintln!("{told}");
+        eprintln!("{summary}");
     } else {
-        writeln!(out, "{told}")?;
+        writeln!(out, "{summary}")?;
     }
     Ok(())
 }

@@ -50,18 +50,18 @@ async fn queries(args: QueryArgs, out: Box<dyn Write + Send>) -> Result<()> {
 fn too_late(limit_s: Option<u64>) -> Result<oneshot::Receiver<u64>> {
     // Without a limit the sender is dropped at once. The receiver then returns an error, which the
     // pattern of the select does not match, so that branch is never taken.
-    let (over, told) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     if let Some(seconds) = limit_s {
         let wait = move || {
             thread::sleep(Duration::from_secs(seconds));
             // The receiver may have ended.
-            over.send(seconds).ok();
+            sender.send(seconds).ok();
         };
         thread::Builder::new()
             .name("time-limit".to_owned())
             .spawn(wait)?;
     }
-    Ok(told)
+    Ok(receiver)
 }
 
 async fn print(frame: DataFrame, args: &QueryArgs, out: &mut impl Write) -> Result<()> {

@@ -97,7 +97,7 @@ async fn serve(args: &ServeArgs, planners: Handle) -> Result<()> {
         .context("cannot write to stdout")?;
     drop(out);
     info!("serving {}", args.table.display());
-    told_to_stop().await?;
+    stop_signal().await?;
     info!("stopping: statements under way are ended");
     // An error means that no front listens any more, which is what is wanted.
     let _ = stop.send(true);
@@ -105,7 +105,7 @@ async fn serve(args: &ServeArgs, planners: Handle) -> Result<()> {
     Ok(())
 }
 
-async fn told_to_stop() -> Result<()> {
+async fn stop_signal() -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
     tokio::select! {

@@ -46,7 +46,7 @@ pub fn run(args: &ClaimsArgs) -> anyhow::Result<Exit> {
     match (args.json, documents.is_empty()) {
         (true, _) => terminal::print(&serde_json::to_string_pretty(&documents)?)?,
         (false, true) => {}
-        (false, false) => terminal::print(&told(&documents, args.write))?,
+        (false, false) => terminal::print(&as_text(&documents, args.write))?,
     }
     // With --write a figure that differed agrees now. One that may not be quoted cannot be mended
     // by writing, so it still fails.
@@ -66,7 +66,7 @@ pub fn run(args: &ClaimsArgs) -> anyhow::Result<Exit> {
 }
 
 /// A line for each claim that differs or may not be quoted, and how many there are.
-fn told(documents: &[Document], written: bool) -> String {
+fn as_text(documents: &[Document], written: bool) -> String {
     let mut lines = Vec::new();
     let mut differing = 0;
     for document in documents {

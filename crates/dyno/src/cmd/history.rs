@@ -30,12 +30,12 @@ fn add(args: &HistoryAddArgs) -> anyhow::Result<Exit> {
     let (dir, stored) = runs::open_at(&args.run)?;
     let line = history_line(&build_stored(&stored), &name(&dir)?, &args.metric);
     let (run, to) = (&line.run, args.to.display());
-    let told = if append_history(&args.to, &line)? {
+    let text = if append_history(&args.to, &line)? {
         format!("{to}: added {run} with {} figures", line.figures.len())
     } else {
         format!("{to}: has {run} already")
     };
-    terminal::print(&told)?;
+    terminal::print(&text)?;
     Ok(Exit::Done)
 }
 

@@ -55,9 +55,9 @@ mod tests {
             cases: vec!["rated".to_owned()],
             variants: BTreeMap::new(),
         };
-        let told = left_out.text(Size::Quick);
+        let text = left_out.text(Size::Quick);
         assert_eq!(
-            told.as_deref(),
+            text.as_deref(),
             Some("the quick size leaves out the case rated")
         );
         left_out.cases.push("skew-0".to_owned());

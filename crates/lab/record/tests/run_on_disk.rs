@@ -100,15 +100,15 @@ fn a_document_that_version_1_cites_by_its_path_is_cited_by_its_title() {
 #[test]
 fn a_program_of_a_changed_tree_cannot_be_found_again() {
     let (mut run, _) = example();
-    let told = |revision: &str, run: &mut Run| {
+    let untraceable = |revision: &str, run: &mut Run| {
         run.program.git_revision = revision.to_owned();
         run.program.untraceable()
     };
-    assert_eq!(told("59a74695818e", &mut run), None);
-    let changed = told("59a74695818e+", &mut run).unwrap();
+    assert_eq!(untraceable("59a74695818e", &mut run), None);
+    let changed = untraceable("59a74695818e+", &mut run).unwrap();
     assert!(changed.starts_with("changed tree: "), "{changed}");
-    assert!(told("unknown", &mut run).is_some());
-    let lost = told("9154a291c754", &mut run).unwrap();
+    assert!(untraceable("unknown", &mut run).is_some());
+    let lost = untraceable("9154a291c754", &mut run).unwrap();
     assert!(lost.starts_with("lost revision: "), "{lost}");
 }
 

@@ -201,13 +201,13 @@ fn mark(figure: &Figure) -> String {
 fn peer_text(report: &Report, plan: &CasePlan, best: Option<&str>) -> String {
     if let Some(peer) = best {
         let figure = report.figure(&plan.name, peer, &plan.metric);
-        let told = figure.map(|figure| quantity(figure.median, &figure.unit) + &mark(figure));
+        let text = figure.map(|figure| quantity(figure.median, &figure.unit) + &mark(figure));
         let doubt = if is_doubted(report, &plan.name, peer) {
             " (see findings)"
         } else {
             ""
         };
-        return format!("{peer} {}{doubt}", told.unwrap_or_default());
+        return format!("{peer} {}{doubt}", text.unwrap_or_default());
     }
     let missing: Vec<String> = plan
         .peers()

@@ -103,7 +103,7 @@ pub fn lint_score() -> LintScore {
         // Only the rule that the file names counts. Another rule that stumbles over the same file
         // would hide that the right one is blind.
         let hit = found.iter().flatten().any(|finding| finding.rule == rule);
-        (!hit).then(|| told(name, rule, &found))
+        (!hit).then(|| describe_miss(name, rule, &found))
     });
     let flagged = SOUND.iter().filter_map(|(name, text)| {
         let found = findings(name, text);
@@ -111,7 +111,7 @@ pub fn lint_score() -> LintScore {
         // A file that cannot be read counts as flagged, or a typing error in the corpus would raise
         // the score.
         let wrong = found.as_ref().map_or(true, |all| all.iter().any(is_error));
-        wrong.then(|| told(name, "no error", &found))
+        wrong.then(|| describe_miss(name, "no error", &found))
     });
     LintScore {
         planted: PLANTED.len(),
@@ -127,7 +127,7 @@ fn findings(name: &str, text: &str) -> Result<Vec<Finding>, String> {
     Ok(lint(&figures))
 }
 
-fn told(file: &str, expected: &str, found: &Result<Vec<Finding>, String>) -> Missed {
+fn describe_miss(file: &str, expected: &str, found: &Result<Vec<Finding>, String>) -> Missed {
     let found = match found {
         Ok(findings) if findings.is_empty() => "nothing".to_owned(),
         Ok(findings) => {

@@ -36,25 +36,25 @@ fn ratio_by_hand() {
 
 #[test]
 fn what_could_show_nothing_is_not_judged() {
-    let told = |n: usize, band: Option<&NoiseBand>| {
+    let verdict_and_reason = |n: usize, band: Option<&NoiseBand>| {
         let seen = compare(&blocks(vec![(3.0, 1.0); n]), Better::Higher, band).unwrap();
         (seen.verdict, seen.reason)
     };
     let band = quiet();
-    let (verdict, reason) = told(4, Some(&band));
+    let (verdict, reason) = verdict_and_reason(4, Some(&band));
     assert_eq!(verdict, Verdict::NotJudged);
     assert_eq!(reason, "n = 4, and a verdict needs 5");
-    let (verdict, reason) = told(12, None);
+    let (verdict, reason) = verdict_and_reason(12, None);
     assert_eq!(verdict, Verdict::NotJudged);
     assert_eq!(
         reason,
         "no control arm ran, so the noise of this case is not known"
     );
     let thin = noise_band(&blocks([(1.0, 1.0); 3])).unwrap();
-    let (verdict, reason) = told(12, Some(&thin));
+    let (verdict, reason) = verdict_and_reason(12, Some(&thin));
     assert_eq!(verdict, Verdict::NotJudged);
     assert_eq!(reason, "n = 3 in the control arm, and a verdict needs 5");
-    assert_eq!(told(5, Some(&band)).0, Verdict::Faster);
+    assert_eq!(verdict_and_reason(5, Some(&band)).0, Verdict::Faster);
 }
 
 #[test]

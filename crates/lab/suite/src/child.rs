@@ -89,8 +89,8 @@ impl Lines {
             }
             if piece.ends_with(b"\n") {
                 let line = String::from_utf8_lossy(&open);
-                if let Some(told) = line.strip_prefix(PROGRESS) {
-                    progress(told.trim_end());
+                if let Some(text) = line.strip_prefix(PROGRESS) {
+                    progress(text.trim_end());
                 }
                 open.clear();
             }
@@ -121,14 +121,14 @@ mod tests {
     #[test]
     fn lines_of_progress_are_told_whole_and_others_are_not() {
         let lines = Lines::default();
-        let told = RefCell::new(Vec::new());
-        let tell = |line: &str| told.borrow_mut().push(line.to_string());
+        let reported = RefCell::new(Vec::new());
+        let tell = |line: &str| reported.borrow_mut().push(line.to_string());
         for part in [&b"progress: a"[..], b"b\nnoise\nprog", b"ress: c\n\n"] {
             lines.add(part, Some(&tell));
         }
         lines.add(&[b'x'; 3 * LINE_MAX], Some(&tell));
         lines.add(b"\nprogress: d\n", Some(&tell));
-        assert_eq!(told.into_inner(), ["ab", "c", "d"]);
+        assert_eq!(reported.into_inner(), ["ab", "c", "d"]);
     }
 
     #[test]

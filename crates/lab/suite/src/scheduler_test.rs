@@ -209,10 +209,10 @@ fn run_planned(planned: Planned, script: &Script) -> Result<Ran, Error> {
     let record = RunDir::create(&run_dir, empty_run(&planned)).expect("a record");
     let mut executor = Mock::new(script);
     let (log, clock) = (Rc::clone(&executor.log), executor.clock.clone());
-    let told = Rc::clone(&log);
+    let seen = Rc::clone(&log);
     let mut observer = move |event: &Event<'_>| match event {
-        Event::CaseFailed { case, reason } => told.borrow_mut().push(format!("! {case}: {reason}")),
-        Event::Sampled { sample, .. } => told.borrow_mut().push(format!(
+        Event::CaseFailed { case, reason } => seen.borrow_mut().push(format!("! {case}: {reason}")),
+        Event::Sampled { sample, .. } => seen.borrow_mut().push(format!(
             "  kept {} {:?} {}.{} {:?}",
             sample.system, sample.arm, sample.block, sample.position, sample.outcome
         )),
@@ -221,11 +221,11 @@ fn run_planned(planned: Planned, script: &Script) -> Result<Ran, Error> {
             count,
             systems,
         } => {
-            told.borrow_mut()
+            seen.borrow_mut()
                 .push(format!("  {systems} agree on {count} in {case}"));
         }
-        Event::BudgetSpent { left, .. } => told.borrow_mut().push(format!("  budget: {left} left")),
-        Event::Stopped => told.borrow_mut().push("  stopped".to_string()),
+        Event::BudgetSpent { left, .. } => seen.borrow_mut().push(format!("  budget: {left} left")),
+        Event::Stopped => seen.borrow_mut().push("  stopped".to_string()),
         _ => {}
     };
     let summary = run(Setup {

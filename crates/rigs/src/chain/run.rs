@@ -82,7 +82,7 @@ pub(super) fn run(
         seconds,
         commits: seen.commits,
         delays: seen.percentiles(&dsn)?,
-        killed: kills.told(),
+        killed: kills.as_text(),
     })
 }
 
@@ -131,7 +131,7 @@ impl Kills {
         Ok(())
     }
 
-    fn told(&self) -> String {
+    fn as_text(&self) -> String {
         let [watch, producer, server] = self.done;
         format!("watch {watch}, producer {producer}, server {server} times")
     }

@@ -103,7 +103,7 @@ pub(crate) fn codec(params: &mut Params<'_>, _request: &Request) -> Result<Reply
             checksum: format!("{:032x}", facts.hash),
         }),
         metrics: metrics(&rates, &all, &lens),
-        facts: BTreeMap::from([("corpus".to_string(), corpus::told(&corpus))]),
+        facts: BTreeMap::from([("corpus".to_string(), corpus::describe(&corpus))]),
         windows: rates,
         ..Reply::default()
     })

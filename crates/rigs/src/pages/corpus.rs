@@ -36,7 +36,7 @@ pub(crate) fn corpus(params: &mut Params<'_>, request: &Request) -> Result<Reply
     for class in Class::ALL {
         match Corpus::make(class, pages, seed, &places) {
             Ok(corpus) => {
-                facts.insert(class.name().to_string(), told(&corpus));
+                facts.insert(class.name().to_string(), describe(&corpus));
                 write(&request.scratch, class.name(), corpus.pages())?;
                 if class.is_real() {
                     real.extend_from_slice(corpus.pages());
@@ -66,7 +66,7 @@ pub(crate) fn corpus(params: &mut Params<'_>, request: &Request) -> Result<Reply
 }
 
 /// Describes a corpus for the report.
-pub(super) fn told(corpus: &Corpus) -> String {
+pub(super) fn describe(corpus: &Corpus) -> String {
     let facts = corpus.facts();
     format!(
         "{} pages, {} equal ones left out, entropy {:.2} bits a byte, xxh3 {:032x}",

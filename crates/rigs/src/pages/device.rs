@@ -187,11 +187,14 @@ pub(crate) fn device(
     }
     // Counters before and after fio, so that filling and comparing do not count as served.
     let before = device.name().map(served).transpose()?;
-    let told = fio::run(&target, &pattern, Some(seconds), scratch)?;
+    let report = fio::run(&target, &pattern, Some(seconds), scratch)?;
     let (windows, window_s) = fio::windows(scratch, seconds)?;
     let mut facts = BTreeMap::from([("front".to_string(), device.front().to_string())]);
     if let (Some(before), Some(name)) = (before, device.name()) {
-        facts.insert("served".to_string(), reached(before, served(name)?, &told)?);
+        facts.insert(
+            "served".to_string(),
+            reached(before, served(name)?, &report)?,
+        );
     }
     if device.keeps_nothing() {
         // There is nothing to compare.
@@ -205,7 +208,7 @@ pub(crate) fn device(
             count: source.count(),
             checksum: format!("{:032x}", source.hash()),
         }),
-        metrics: fio::metrics(&told, &pattern)?,
+        metrics: fio::metrics(&report, &pattern)?,
         facts,
         windows,
         window_s: Some(window_s),
@@ -218,9 +221,9 @@ pub(crate) fn device(
 fn reached(
     (read_before, written_before): (u64, u64),
     (read_after, written_after): (u64, u64),
-    told: &Value,
+    report: &Value,
 ) -> Result<String, PagesError> {
-    let (read, written) = fio::moved(told);
+    let (read, written) = fio::moved(report);
     let (read_here, written_here) = (read_after - read_before, written_after - written_before);
     if read_here < read || written_here < written {
         return Err(PagesError::Wrong(format!(
@@ -325,11 +328,11 @@ mod tests {
 
     #[test]
     fn what_was_not_served_was_a_cache() {
-        let told =
+        let report =
             json!({ "jobs": [{ "read": { "io_bytes": 8192 }, "write": { "io_bytes": 4096 } }] });
-        let all = reached((100, 200), (100 + 8192, 200 + 5000), &told).expect("all came");
+        let all = reached((100, 200), (100 + 8192, 200 + 5000), &report).expect("all came");
         assert_eq!(all, "1.074 of fio's bytes");
-        let cached = reached((100, 200), (100 + 8191, 200 + 5000), &told);
+        let cached = reached((100, 200), (100 + 8191, 200 + 5000), &report);
         let said = cached.expect_err("one byte less").to_string();
         assert!(said.contains("only 8191 and 5000"), "{said}");
     }

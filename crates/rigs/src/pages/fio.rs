@@ -171,17 +171,17 @@ fn windows_in(log: &str, count: usize) -> Vec<f64> {
 }
 
 /// Bytes that fio read and wrote.
-pub(super) fn moved(told: &Value) -> (u64, u64) {
-    let of = |side: &str| told["jobs"][0][side]["io_bytes"].as_u64().unwrap_or(0);
+pub(super) fn moved(report: &Value) -> (u64, u64) {
+    let of = |side: &str| report["jobs"][0][side]["io_bytes"].as_u64().unwrap_or(0);
     (of("read"), of("write"))
 }
 
 /// Metrics of a run from fio's report: bandwidth, calls a second and latencies.
 pub(super) fn metrics(
-    told: &Value,
+    report: &Value,
     pattern: &Pattern,
 ) -> Result<BTreeMap<String, f64>, PagesError> {
-    let job = &told["jobs"][0];
+    let job = &report["jobs"][0];
     let of = |side: &str, name: &str| job[side][name].as_f64().unwrap_or(0.0);
     let iops = of("read", "iops") + of("write", "iops");
     // fio exits with 0 after doing nothing, such as on a device of no size. A rate of zero would
@@ -227,9 +227,9 @@ mod tests {
     #[test]
     fn both_sides_of_a_mixture_count() {
         let side = |iops: f64| json!({ "iops": iops, "bw_bytes": iops * 4096.0, "clat_ns": { "percentile": { "50.000000": 7000 } } });
-        let told = json!({ "jobs": [{ "read": side(70.0), "write": side(30.0) }] });
+        let report = json!({ "jobs": [{ "read": side(70.0), "write": side(30.0) }] });
         let mixed = pattern("p5").expect("known");
-        let metrics = metrics(&told, &mixed).expect("figures");
+        let metrics = metrics(&report, &mixed).expect("figures");
         assert_eq!(metrics["throughput"], 100.0);
         assert_eq!(metrics["latency-p50"], 7e-6);
     }

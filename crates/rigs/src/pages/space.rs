@@ -38,7 +38,7 @@ pub(crate) fn space(
     let system = PageSystem::open(peer, source.count(), tiers)?;
     store::fill(&system, &source, &mut Times::default())?;
     overwrite(&system, &source, churn)?;
-    let mut facts = BTreeMap::from([("corpus".to_string(), corpus::told(source.corpus()))]);
+    let mut facts = BTreeMap::from([("corpus".to_string(), corpus::describe(source.corpus()))]);
     if packed {
         store::note_unpacked(system.pack()?, &mut facts);
     }

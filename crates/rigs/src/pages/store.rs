@@ -87,7 +87,8 @@ pub(crate) fn store(
     if parsed.op != Op::Fill {
         fill(&system, &parsed.source, &mut Times::default())?;
     }
-    let mut facts = BTreeMap::from([("corpus".to_string(), corpus::told(parsed.source.corpus()))]);
+    let description = corpus::describe(parsed.source.corpus());
+    let mut facts = BTreeMap::from([("corpus".to_string(), description)]);
     match (parsed.tier, &system) {
         (Tier::Packed, system) => note_unpacked(system.pack()?, &mut facts),
         (Tier::Gathered, PageSystem::Store(store)) => drop(store.gather()),

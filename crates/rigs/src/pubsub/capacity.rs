@@ -59,7 +59,7 @@ pub(crate) fn capacity(
         let measured = probed.measure(&request.scratch)?;
         let verdict = judge(&measured, rate, quantile, bound_ms);
         search.tell(verdict.is_ok());
-        eprintln!("{PROGRESS}{}", told(rate, &verdict));
+        eprintln!("{PROGRESS}{}", probe_text(rate, &verdict));
         if verdict.is_ok() {
             best = Some((rate, probed, measured));
         }
@@ -111,7 +111,7 @@ fn judge(
     }
 }
 
-fn told(rate: f64, verdict: &Result<f64, String>) -> String {
+fn probe_text(rate: f64, verdict: &Result<f64, String>) -> String {
     match verdict {
         Ok(reached_ms) => format!("{rate:.0} msg/s holds, at {reached_ms:.1} ms"),
         Err(why) => format!("{rate:.0} msg/s does not hold: {why}"),
@@ -133,8 +133,14 @@ mod tests {
 
     #[test]
     fn what_is_told_of_a_probe() {
-        assert_eq!(told(5_000.0, &Ok(12.34)), "5000 msg/s holds, at 12.3 ms");
+        assert_eq!(
+            probe_text(5_000.0, &Ok(12.34)),
+            "5000 msg/s holds, at 12.3 ms"
+        );
         let why = Err("p99 is 80.0 ms".to_string());
-        assert_eq!(told(1e4, &why), "10000 msg/s does not hold: p99 is 80.0 ms");
+        assert_eq!(
+            probe_text(1e4, &why),
+            "10000 msg/s does not hold: p99 is 80.0 ms"
+        );
     }
 }

@@ -207,12 +207,12 @@ mod tests {
         let slow = [ms(500, 8), ms(1_503, 8), ms(999, 8), ms(300, 8)];
         let quick = (0..396).map(|at| ms(at * 5, 2));
         let metrics = watch.metrics(&slow.into_iter().chain(quick).collect::<Vec<_>>());
-        let told = |name: &str| metrics[name];
-        assert!((told("disk-sync-p50") - 1.0).abs() < 1e-9);
-        assert!((told("disk-sync-p99") - 9.0).abs() < 1e-9);
-        assert!((told("slow-beside-sync-percent") - 50.0).abs() < 1e-9);
-        assert!((told("slow-beside-segment-percent") - 25.0).abs() < 1e-9);
-        assert!((told("slow-beside-checkpoint-percent") - 25.0).abs() < 1e-9);
+        let metric = |name: &str| metrics[name];
+        assert!((metric("disk-sync-p50") - 1.0).abs() < 1e-9);
+        assert!((metric("disk-sync-p99") - 9.0).abs() < 1e-9);
+        assert!((metric("slow-beside-sync-percent") - 50.0).abs() < 1e-9);
+        assert!((metric("slow-beside-segment-percent") - 25.0).abs() < 1e-9);
+        assert!((metric("slow-beside-checkpoint-percent") - 25.0).abs() < 1e-9);
         assert!(watch.metrics(&[]).contains_key("disk-sync-p99"));
         assert!(DiskWatch::default().metrics(&slow).is_empty());
     }

@@ -68,7 +68,7 @@ pub(super) fn bottleneck(flow: &Flow, measured: &Measured, cores: usize) -> Opti
     }
     let seconds = flow_s(flowed);
     let (server, client) = (used.server_cpu_s? / seconds, used.client_cpu_s / seconds);
-    Some(told(server, client, cores))
+    Some(bottleneck_text(server, client, cores))
 }
 
 /// Seconds from the first message to the last acknowledgement or delivery, whichever came later.
@@ -78,7 +78,7 @@ fn flow_s(flowed: &Flowed) -> f64 {
 }
 
 /// The bottleneck by the cores that server and clients kept busy.
-fn told(server: f64, client: f64, cores: usize) -> String {
+fn bottleneck_text(server: f64, client: f64, cores: usize) -> String {
     let kind = match (server + client > BUSY * cores as f64, server > client) {
         (false, _) => "waiting for commits and locks",
         (true, true) => "processor, most of it the server's",
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_processor_that_is_busy_is_the_bottleneck() {
         let check = |server, client, expected: &str| {
-            let said = told(server, client, 2);
+            let said = bottleneck_text(server, client, 2);
             assert!(said.starts_with(expected), "{said}");
         };
         check(1.2, 0.7, "processor, most of it the server's (server 1.2");
@@ -121,11 +121,11 @@ mod tests {
         for _ in 0..1_000 {
             waits.record(5_000_000).expect("a latency");
         }
-        for (step, told) in [(0, 5), (100, 0)] {
+        for (step, count) in [(0, 5), (100, 0)] {
             let mut metrics = BTreeMap::new();
             let backlog = Backlog::seen(|look| look * step);
             end_to_end(&mut metrics, &backlog, 1_000.0, &waits);
-            assert_eq!(metrics.len(), told, "{metrics:?}");
+            assert_eq!(metrics.len(), count, "{metrics:?}");
         }
     }
 }

@@ -154,9 +154,10 @@ impl Stored {
             ("orders", self.orders, before.orders, Kind::NewOrder),
             ("payments", self.payments, before.payments, Kind::Payment),
         ] {
-            let (stored, told) = (now.saturating_sub(then), committed(kind));
-            if stored != told {
-                let text = format!("{told} {what} were committed, and the database has {stored}");
+            let (stored, acknowledged) = (now.saturating_sub(then), committed(kind));
+            if stored != acknowledged {
+                let text =
+                    format!("{acknowledged} {what} were committed, and the database has {stored}");
                 return Err(TpccError::Wrong(text));
             }
         }

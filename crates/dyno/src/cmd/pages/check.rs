@@ -40,7 +40,7 @@ pub fn run(args: &PagesCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
             "holds": outcome.holds(),
         }))?
     } else {
-        told(seed, &outcome)
+        as_text(seed, &outcome)
     };
     terminal::print(&text)?;
     Ok(if outcome.holds() {
@@ -57,7 +57,7 @@ pub fn job() -> anyhow::Result<Exit> {
 }
 
 fn windows_of(soak: &Soak) -> Vec<Value> {
-    let told = |window: &Window| {
+    let as_json = |window: &Window| {
         json!({
             "calls": window.calls,
             "p99_ns": window.p99_ns,
@@ -66,7 +66,7 @@ fn windows_of(soak: &Soak) -> Vec<Value> {
             "resident_bytes": window.resident_bytes,
         })
     };
-    soak.windows.iter().map(told).collect()
+    soak.windows.iter().map(as_json).collect()
 }
 
 fn drawn() -> u64 {
@@ -74,7 +74,7 @@ fn drawn() -> u64 {
     now.map_or(1, |since| since.as_millis() as u64 % 1_000_000)
 }
 
-fn told(seed: u64, outcome: &Outcome) -> String {
+fn as_text(seed: u64, outcome: &Outcome) -> String {
     let mut lines = vec![
         format!(
             "seed {seed}: {} steps beside the model, {} writes refused for want of space",

@@ -140,7 +140,7 @@ fn reset(store: &Store) -> anyhow::Result<Value> {
 
 /// Says which pages were met damaged since the last call.
 pub fn log_damage(store: &Store) {
-    for (page, what) in store.untold_damage() {
+    for (page, what) in store.unreported_damage() {
         error!("page {page} is damaged, and reading it is refused: {what}");
     }
 }

@@ -244,14 +244,14 @@ fn of_pages(all: &Value, out: &mut Group) {
         ),
     );
     let corrupt = &all["corrupt"];
-    let told = match (number(&corrupt["pages"]), number(&corrupt["entries"])) {
+    let text = match (number(&corrupt["pages"]), number(&corrupt["entries"])) {
         (0, 0) => "none".to_string(),
         (pages, entries) => format!(
             "{pages} pages met damaged, {entries} entries damaged now, {} reads refused; the log names them",
             number(&corrupt["reads"])
         ),
     };
-    out.line("damage", told);
+    out.line("damage", text);
 }
 
 fn of_use(all: &Value, out: &mut Group) {

@@ -55,7 +55,7 @@ pub fn run(args: &PubsubCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
     if args.json {
         terminal::print(&serde_json::to_string_pretty(&outcome)?)?;
     } else {
-        terminal::print(&told(&outcome, &dir))?;
+        terminal::print(&as_text(&outcome, &dir))?;
     }
     Ok(if outcome.holds { Exit::Done } else { Exit::No })
 }
@@ -101,7 +101,7 @@ fn drawn() -> u64 {
     now.map_or(1, |since| since.as_millis() as u64 % 1_000_000)
 }
 
-fn told(outcome: &Outcome, dir: &Path) -> String {
+fn as_text(outcome: &Outcome, dir: &Path) -> String {
     let verdict = &outcome.verdict;
     let blows: Vec<String> = outcome
         .faults

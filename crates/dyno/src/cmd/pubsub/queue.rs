@@ -40,17 +40,17 @@ pub fn run(args: &PubsubQueueArgs, stop: &Stop) -> anyhow::Result<Exit> {
         PubsubQueueCommand::Ack(args) => {
             let claimed = named(io::stdin().lock())?;
             let late = open(args)?.acknowledge(&claimed)?;
-            return told("acknowledged", &claimed, &late);
+            return print_settled("acknowledged", &claimed, &late);
         }
         PubsubQueueCommand::Nack(args) => {
             let claimed = named(io::stdin().lock())?;
             let late = open(&args.queue)?.give_back(&claimed, args.delay, &args.reason)?;
-            return told("given back", &claimed, &late);
+            return print_settled("given back", &claimed, &late);
         }
         PubsubQueueCommand::Extend(args) => {
             let claimed = named(io::stdin().lock())?;
             let late = open(&args.queue)?.extend(&claimed, args.visibility)?;
-            return told("extended", &claimed, &late);
+            return print_settled("extended", &claimed, &late);
         }
         PubsubQueueCommand::Dead(args) => dead(args)?,
     }
@@ -153,7 +153,7 @@ fn named(input: impl BufRead) -> anyhow::Result<Vec<Claimed>> {
 }
 
 /// Says how many messages were settled, and which were not: their claims had run out.
-fn told(what: &str, claimed: &[Claimed], late: &[i64]) -> anyhow::Result<Exit> {
+fn print_settled(what: &str, claimed: &[Claimed], late: &[i64]) -> anyhow::Result<Exit> {
     // Settling a message twice is not an error, but another worker may have it by now.
     let settled = claimed.len() - late.len();
     terminal::print(&format!("{settled} messages {what}"))?;

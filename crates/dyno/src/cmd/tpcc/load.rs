@@ -52,12 +52,12 @@ pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
     terminal::print(&if args.json {
         as_json(args, loaded, seconds, memory)?
     } else {
-        told(args, loaded, seconds, memory)
+        as_text(args, loaded, seconds, memory)
     })?;
     Ok(Exit::Done)
 }
 
-fn told(args: &TpccLoadArgs, loaded: Loaded, seconds: f64, memory: Option<f64>) -> String {
+fn as_text(args: &TpccLoadArgs, loaded: Loaded, seconds: f64, memory: Option<f64>) -> String {
     let warehouses = counted(u64::from(args.warehouses), "warehouse");
     if loaded.rows == 0 {
         return format!("{}: {warehouses} loaded already", args.on.on);

@@ -2,8 +2,8 @@
 
 mod check;
 mod load;
+mod output;
 mod run;
-mod told;
 
 use dyno_suite::Stop;
 

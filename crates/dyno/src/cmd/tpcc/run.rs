@@ -12,7 +12,7 @@ use dyno_tpcc::random::{Random, Skew};
 use dyno_txn_api::{Code, Error};
 
 use super::check::conditions;
-use super::told;
+use super::output;
 use crate::args::{FormArg, MixArg, TpccRunArgs};
 use crate::databases;
 use crate::exit::Exit;
@@ -28,7 +28,7 @@ pub fn run(args: &TpccRunArgs, stop: &Stop) -> anyhow::Result<Exit> {
     // A database that breaks a condition before the run would break it after the run too, and the
     // transactions would be blamed.
     if !before.is_empty() {
-        terminal::print(&told::wrong("before the run", &before))?;
+        terminal::print(&output::wrong("before the run", &before))?;
         return Ok(Exit::No);
     }
     let run = run_number(args, paid(&*db, &tables)?);
@@ -37,15 +37,15 @@ pub fn run(args: &TpccRunArgs, stop: &Stop) -> anyhow::Result<Exit> {
     // The figures are printed although they cover a part of the run, marked as incomplete, because
     // a run of an hour that ended after 59 minutes still tells something.
     if let Some(error) = &measured.cut_short {
-        terminal::print(&told::report(args, &measured)?)?;
+        terminal::print(&output::report(args, &measured)?)?;
         anyhow::bail!("{}, so the figures are incomplete: {error}", ended(error));
     }
     let after = conditions(&*db, &tables, &population.scale)?;
     if !after.is_empty() {
-        terminal::print(&told::wrong("after the run", &after))?;
+        terminal::print(&output::wrong("after the run", &after))?;
         return Ok(Exit::No);
     }
-    terminal::print(&told::report(args, &measured)?)?;
+    terminal::print(&output::report(args, &measured)?)?;
     Ok(Exit::Done)
 }
 

@@ -11,7 +11,7 @@ pub fn advice(error: &io::Error) -> String {
     let folder = Path::new("/lib/modules").join(release);
     let module = has_module(&folder.join("kernel/drivers/block"));
     let io_uring = fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
-    told(error.kind(), release, module, io_uring.trim() == "2")
+    advice_for(error.kind(), release, module, io_uring.trim() == "2")
 }
 
 fn has_module(drivers: &Path) -> bool {
@@ -20,7 +20,7 @@ fn has_module(drivers: &Path) -> bool {
         .any(|name| drivers.join(name).exists())
 }
 
-fn told(error: io::ErrorKind, release: &str, module: bool, no_io_uring: bool) -> String {
+fn advice_for(error: io::ErrorKind, release: &str, module: bool, no_io_uring: bool) -> String {
     if error == io::ErrorKind::PermissionDenied {
         return "it takes root".to_owned();
     }
@@ -85,7 +85,7 @@ mod tests {
                 "refuses",
             ),
         ] {
-            let said = told(error, release, module, no_io_uring);
+            let said = advice_for(error, release, module, no_io_uring);
             assert!(said.contains(word), "{said}");
         }
     }

@@ -51,7 +51,7 @@ pub fn machine(root: &Root, path: &Path, pause: &mut dyn FnMut()) -> Machine {
 
 fn facts(root: &Root, path: &Path) -> Vec<Fact> {
     let binding = |name, value: Option<String>| {
-        let value = told(value);
+        let value = or_not_available(value);
         let binding = Some(value.clone());
         Fact {
             name,
@@ -61,7 +61,7 @@ fn facts(root: &Root, path: &Path) -> Vec<Fact> {
     };
     let described = |name, value: Option<String>| Fact {
         name,
-        value: told(value),
+        value: or_not_available(value),
         binding: None,
     };
     let kernel = root.text("proc/sys/kernel/osrelease");
@@ -90,7 +90,7 @@ fn facts(root: &Root, path: &Path) -> Vec<Fact> {
         Fact {
             name: "kernel",
             binding: kernel.as_deref().map(series),
-            value: told(kernel),
+            value: or_not_available(kernel),
         },
         binding("os", system::os(root)),
         binding("virtualisation", Some(system::virtualisation(root))),
@@ -117,7 +117,7 @@ fn facts(root: &Root, path: &Path) -> Vec<Fact> {
     facts
 }
 
-fn told(value: Option<String>) -> String {
+fn or_not_available(value: Option<String>) -> String {
     value.unwrap_or_else(|| "not available: the kernel does not tell".to_owned())
 }
 

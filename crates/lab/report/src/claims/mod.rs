@@ -77,12 +77,12 @@ impl ClaimedRecords {
             let range = trimmed(text, claim.range);
             let written = &text[range.clone()];
             match self.resolve(&claim.binding, written) {
-                Ok(told) => checked.push(CheckedClaim {
+                Ok(resolved) => checked.push(CheckedClaim {
                     line,
                     written: written.to_owned(),
-                    now: told.now,
-                    of: told.of,
-                    unfit: told.unfit,
+                    now: resolved.now,
+                    of: resolved.of,
+                    unfit: resolved.unfit,
                     range,
                 }),
                 Err(reason) => broken.push(BrokenClaim { line, reason }),
@@ -95,7 +95,7 @@ impl ClaimedRecords {
         }
     }
 
-    fn resolve(&mut self, binding: &Binding, written: &str) -> Result<Told, String> {
+    fn resolve(&mut self, binding: &Binding, written: &str) -> Result<Resolved, String> {
         let report = self.report(&binding.record)?;
         let plan = report
             .cases
@@ -103,7 +103,7 @@ impl ClaimedRecords {
             .find(|case| case.plan.name == binding.case)
             .map(|case| &case.plan)
             .ok_or_else(|| format!("{} has no case {}", binding.record, binding.case))?;
-        Quoted::from_binding(report, plan, binding)?.tell(written)
+        Quoted::from_binding(report, plan, binding)?.resolve(written)
     }
 
     fn report(&mut self, record: &str) -> Result<&Report, String> {
@@ -138,7 +138,7 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     start..start + inner.trim().len()
 }
 
-struct Told {
+struct Resolved {
     now: String,
     of: String,
     unfit: Option<String>,
@@ -194,7 +194,7 @@ impl<'a> Quoted<'a> {
         })
     }
 
-    fn tell(&self, written: &str) -> Result<Told, String> {
+    fn resolve(&self, written: &str) -> Result<Resolved, String> {
         let now = match self.binding.show {
             Show::Row => self.row()?,
             Show::Verdict => {
@@ -209,7 +209,7 @@ impl<'a> Quoted<'a> {
                 as_written(written, value, kind).unwrap_or(own)
             }
         };
-        Ok(Told {
+        Ok(Resolved {
             now,
             of: self.name(),
             unfit: self.unfit(),
@@ -294,8 +294,8 @@ impl<'a> Quoted<'a> {
             return Some(format!("the ratio to {peer} is {state}: {}", ratio.reason));
         }
         let steady = self.figure.steady.as_ref()?;
-        let told = || format!("the rate is {}: {}", steady.verdict, steady.reason);
-        (!steady.is_steady()).then(told)
+        let reason = || format!("the rate is {}: {}", steady.verdict, steady.reason);
+        (!steady.is_steady()).then(reason)
     }
 
     /// The ratio that the claim shows, when it decides nothing, or its number is in doubt. A row

@@ -308,7 +308,7 @@ fn changes(series: &HistorySeries) -> Vec<SeriesChange> {
     let medians: Vec<f64> = series.points.iter().map(|point| point.median).collect();
     // A figure of a record is finite, because JSON holds no other.
     let found = change_points(&medians, SEED).unwrap_or_default();
-    let told = found.into_iter().map(|point| SeriesChange {
+    let changes = found.into_iter().map(|point| SeriesChange {
         at: point.at,
         before: point.before,
         after: point.after,
@@ -316,5 +316,5 @@ fn changes(series: &HistorySeries) -> Vec<SeriesChange> {
         is_better: (point.after > point.before) == (series.better == Better::Higher),
         p_value: point.p_value,
     });
-    told.collect()
+    changes.collect()
 }

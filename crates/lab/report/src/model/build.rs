@@ -76,8 +76,8 @@ pub fn build_stored(stored: &StoredRun) -> Report {
         case.latencies = latencies::of_case(stored, &case.plan);
         case.flames = flame::of_case(stored, &case.plan);
     }
-    let told = stored.warnings.iter().map(ToString::to_string);
-    report.warnings.extend(told);
+    let warnings = stored.warnings.iter().map(ToString::to_string);
+    report.warnings.extend(warnings);
     report.withdrawn = stored.withdrawn.clone();
     report
 }

@@ -20,7 +20,7 @@ pub(crate) fn rows(report: &Report) -> Vec<(String, String)> {
         ),
     ] {
         let text = match (Span::over(&spans), report.run.unread.get(name)) {
-            (Some(all), _) => told(&all, spans.len(), show),
+            (Some(all), _) => span_text(&all, spans.len(), show),
             (None, Some(reason)) => format!("not available: {reason}"),
             (None, None) => continue,
         };
@@ -34,7 +34,7 @@ fn spans(report: &Report, of: fn(&Sensed) -> Option<Span>) -> Vec<Span> {
     samples.filter_map(|sample| of(&sample.sensors)).collect()
 }
 
-fn told(all: &Span, samples: usize, show: fn(f64) -> String) -> String {
+fn span_text(all: &Span, samples: usize, show: fn(f64) -> String) -> String {
     let read = format!(
         "read before and after {}",
         counted(samples as u64, "sample")

@@ -102,12 +102,17 @@ fn judge(done: &[&Sample]) -> Steady {
     let windows: Vec<&[f64]> = runs.iter().map(Vec::as_slice).collect();
     let options = SteadyOptions::default();
     match trend(&windows, &options) {
-        Ok(seen) => told(&seen, &options, &windows, measured_s),
+        Ok(seen) => from_trend(&seen, &options, &windows, measured_s),
         Err(error) => Steady::not_judged(error.to_string(), Some(measured_s)),
     }
 }
 
-fn told(seen: &Trend, options: &SteadyOptions, windows: &[&[f64]], measured_s: f64) -> Steady {
+fn from_trend(
+    seen: &Trend,
+    options: &SteadyOptions,
+    windows: &[&[f64]],
+    measured_s: f64,
+) -> Steady {
     let percent = |share: f64| format!("{:.0}%", share.abs() * 100.0);
     let (verdict, reason, from) = match seen.judge(options) {
         Steadiness::Steady => {

@@ -359,7 +359,7 @@ fn fact_cell(name: &str, samples: &[Sample], case: &str, system: &str) -> Cell {
 
 /// Why the figures of a table are not steady, or not judged: a line for each reason.
 fn steady_notes(report: &Report, places: &[(&TableRow, String)]) -> Vec<String> {
-    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     for (row, system) in places {
         let figure = ranking_figure(report, &row.case, system);
         let Some(steady) = figure.and_then(Figure::unsteady) else {
@@ -368,13 +368,13 @@ fn steady_notes(report: &Report, places: &[(&TableRow, String)]) -> Vec<String> 
         let place = format!("{} on {system}", row.case);
         let text = steady.text();
         // Twenty rows with one reason make one line that names them.
-        match told.iter_mut().find(|(known, _)| *known == text) {
+        match notes.iter_mut().find(|(known, _)| *known == text) {
             Some((_, places)) => places.push(place),
-            None => told.push((text, vec![place])),
+            None => notes.push((text, vec![place])),
         }
     }
     let line = |(text, places): (String, Vec<String>)| format!("{text} ({})", places.join(", "));
-    told.into_iter().map(line).collect()
+    notes.into_iter().map(line).collect()
 }
 
 /// A seed's figure comes from another machine, so its note stands below the table.

@@ -113,7 +113,7 @@ fn of_peer(report: &Report, case: &CasePlan, system: &str) -> Reached {
         };
         return Reached::nothing(of, "no peer was measured in the same blocks");
     };
-    let told = || format!("{}: {}", ratio.verdict, ratio.reason);
+    let reason = || format!("{}: {}", ratio.verdict, ratio.reason);
     // A target may be judged where no winner is: a ratio of 1.00 meets one of 0.5. Too few blocks,
     // of the systems or of the control arm, stand in the way of both.
     let few = ratio.blocks < BLOCKS_MIN || ratio.band.is_none();
@@ -122,8 +122,8 @@ fn of_peer(report: &Report, case: &CasePlan, system: &str) -> Reached {
         of: peer.to_owned(),
         value: Some((ratio.ratio, ratio.low, ratio.high)),
         widest: ratio.widest,
-        obstacle: unusable.then(told),
-        doubt: ratio.is_doubted().then(told),
+        obstacle: unusable.then(reason),
+        doubt: ratio.is_doubted().then(reason),
     }
 }
 

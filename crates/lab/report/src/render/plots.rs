@@ -159,7 +159,7 @@ fn sweeps(report: &Report) -> Vec<Sweep> {
         .iter()
         .map(|cases| {
             let mut sweep = sweep(report, cases);
-            sweep.title.push_str(&told_apart(cases, &groups));
+            sweep.title.push_str(&differing_parameters(cases, &groups));
             sweep
         })
         .collect();
@@ -169,7 +169,7 @@ fn sweeps(report: &Report) -> Vec<Sweep> {
 
 /// The parameters in which a sweep differs from the others over the same axis; without them,
 /// several plots of a report would have one title.
-fn told_apart(cases: &[&CaseReport], groups: &[Vec<&CaseReport>]) -> String {
+fn differing_parameters(cases: &[&CaseReport], groups: &[Vec<&CaseReport>]) -> String {
     let plan = &cases[0].plan;
     let axis = |plan: &CasePlan| plan.axis.as_ref().map(|(name, _)| name.clone());
     let alike: Vec<&CasePlan> = groups
@@ -184,11 +184,11 @@ fn told_apart(cases: &[&CaseReport], groups: &[Vec<&CaseReport>]) -> String {
     };
     let own = plan.params.iter();
     let own = own.filter(|(name, _)| Some(*name) != axis(plan).as_ref() && differs(name));
-    let told: Vec<String> = own.map(|(name, value)| parameter(name, value)).collect();
-    if told.is_empty() {
+    let differing: Vec<String> = own.map(|(name, value)| parameter(name, value)).collect();
+    if differing.is_empty() {
         String::new()
     } else {
-        format!(" ({})", told.join(", "))
+        format!(" ({})", differing.join(", "))
     }
 }
 

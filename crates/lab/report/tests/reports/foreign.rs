@@ -20,12 +20,12 @@ fn read(name: &str) -> Figures {
 }
 
 /// (id, value, unit, n) of each figure, the value with four digits.
-fn told(figures: &Figures) -> Vec<String> {
-    let told = figures.figures.iter().map(|f| {
+fn figure_lines(figures: &Figures) -> Vec<String> {
+    let lines = figures.figures.iter().map(|f| {
         let n = f.n.map_or("?".to_owned(), |n| n.to_string());
         format!("{}: {:.4e} {}, n = {n}", f.id, f.value, f.unit)
     });
-    told.collect()
+    lines.collect()
 }
 
 /// The rules that find something, in the order of their findings.
@@ -45,7 +45,7 @@ fn every_file_is_read_and_says_what_it_cannot_tell() {
         assert!(!figures.figures.is_empty(), "{name}");
         assert!(figures.unknown.len() >= 3, "{name}");
         let findings = lint(&figures);
-        println!("{name}: {:#?}", told(&figures));
+        println!("{name}: {:#?}", figure_lines(&figures));
         let errors = findings.iter().filter(|f| f.severity == Severity::Error);
         let errors: Vec<_> = errors.filter(|f| f.rule != "count").collect();
         assert!(errors.is_empty(), "{name}: {errors:#?}");

@@ -146,9 +146,9 @@ fn the_newest_run_is_exported_to_bencher() {
     let last = lines.last_mut().unwrap();
     last.figures.retain(|figure| figure.case == "load-gz-2");
     let history = History::from_lines(lines, &HistoryFilter::default(), Vec::new());
-    let told: serde_json::Value = serde_json::from_str(&history.to_bencher().unwrap()).unwrap();
-    let benchmarks = told.as_object().unwrap();
-    assert_eq!(benchmarks.len(), 1, "{told}");
+    let exported: serde_json::Value = serde_json::from_str(&history.to_bencher().unwrap()).unwrap();
+    let benchmarks = exported.as_object().unwrap();
+    assert_eq!(benchmarks.len(), 1, "{exported}");
     let metric = &benchmarks["wspr/load-gz-2/dyno"]["throughput"];
     let number = |name: &str| metric[name].as_f64().unwrap();
     assert!(number("lower_value") <= number("value"));

@@ -118,8 +118,8 @@ pub(crate) fn serve(params: &mut Params<'_>, request: &Request) -> Result<Reply,
         .map(|server| server.address.to_string())
         .collect();
     let mut out = std::io::stdout().lock();
-    let told = writeln!(out, "listening at {}", at.join(",")).and_then(|()| out.flush());
-    told.map_err(|error| RigError::io("standard output", error))?;
+    let written = writeln!(out, "listening at {}", at.join(",")).and_then(|()| out.flush());
+    written.map_err(|error| RigError::io("standard output", error))?;
     // The threads serve; this one has nothing to do until the parent kills the process.
     loop {
         thread::park();

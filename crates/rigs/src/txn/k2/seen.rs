@@ -155,7 +155,7 @@ mod tests {
         let mut seen = Seen::new(Duration::from_secs(1)).expect("a histogram");
         seen.latencies.record(5_000).expect("a latency");
         (seen.committed, seen.seconds) = (900, 1.0);
-        for (rate, unsent, told) in [
+        for (rate, unsent, keeps_up) in [
             (None, 0, true),
             (Some(900.0), 0, true),
             (Some(960.0), 60, true),
@@ -167,9 +167,9 @@ mod tests {
             };
             seen.unsent = unsent;
             let metrics = seen.metrics(&params);
-            assert_eq!(metrics.contains_key("latency-p50"), told, "{rate:?}");
+            assert_eq!(metrics.contains_key("latency-p50"), keeps_up, "{rate:?}");
             assert_eq!(metrics["throughput"], 900.0);
-            assert_eq!(seen.rate_kept(900.0) == "kept up", told);
+            assert_eq!(seen.rate_kept(900.0) == "kept up", keeps_up);
         }
         seen.lag.record(5_000_000).expect("a lag");
         assert!(seen.generator_kept().contains("5.0 ms late"));

@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn clients_are_told_a_host_without_brackets_and_a_port_that_is_one() {
-        let told = |text| host_and_port(text).expect("a host and a port");
-        assert_eq!(told("log.example:9092"), ("log.example".to_owned(), 9092));
-        assert_eq!(told("[::1]:9092"), ("::1".to_owned(), 9092));
+        let parsed = |text| host_and_port(text).expect("a host and a port");
+        assert_eq!(parsed("log.example:9092"), ("log.example".to_owned(), 9092));
+        assert_eq!(parsed("[::1]:9092"), ("::1".to_owned(), 9092));
         for text in ["log.example", ":9092", "log.example:0", "unix:/run/log"] {
             let refused = host_and_port(text).expect_err("refused").to_string();
             assert!(refused.contains("write HOST:PORT"), "{refused}");

@@ -85,7 +85,7 @@ fn sim(args: &TxnCheckSimArgs, stop: &Stop) -> anyhow::Result<Exit> {
             "histories": files,
         }))?)?;
     } else {
-        terminal::print(&told(&ran, args.first_seed, seconds, &files))?;
+        terminal::print(&as_text(&ran, args.first_seed, seconds, &files))?;
     }
     Ok(if ran.broken_seeds.is_empty() {
         Exit::Done
@@ -94,7 +94,7 @@ fn sim(args: &TxnCheckSimArgs, stop: &Stop) -> anyhow::Result<Exit> {
     })
 }
 
-fn told(ran: &Many, from: u64, seconds: f64, files: &[PathBuf]) -> String {
+fn as_text(ran: &Many, from: u64, seconds: f64, files: &[PathBuf]) -> String {
     let mut lines = vec![format!(
         "{} seeds from {from} in {seconds:.1} s: {} transactions committed, {} failed, {} unknown; {} crashes, {} takeovers of oracles, {} messages lost",
         ran.seeds, ran.committed, ran.failed, ran.unknown, ran.crashes, ran.takeovers, ran.lost
@@ -154,7 +154,7 @@ fn kills(args: &TxnCheckKillArgs, stop: &Stop) -> anyhow::Result<Exit> {
             "history": outcome.history,
         }))?)?;
     } else {
-        terminal::print(&told_of_kills(&outcome, seed, seconds, &folder))?;
+        terminal::print(&kills_as_text(&outcome, seed, seconds, &folder))?;
     }
     Ok(if holds { Exit::Done } else { Exit::No })
 }
@@ -239,7 +239,7 @@ fn server(own: &Path, data: &Path) -> Command {
     command
 }
 
-fn told_of_kills(outcome: &kill::Outcome, seed: u64, seconds: f64, folder: &Path) -> String {
+fn kills_as_text(outcome: &kill::Outcome, seed: u64, seconds: f64, folder: &Path) -> String {
     let judgement = &outcome.judgement;
     let mut lines = vec![
         format!(

@@ -55,7 +55,7 @@ pub fn run(args: &TxnCheckRecoveryArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let text = if args.json {
         as_json(&found, in_time)?
     } else {
-        told(&found, in_time, &folder)
+        as_text(&found, in_time, &folder)
     };
     terminal::print(&text)?;
     Ok(if right && in_time {
@@ -84,7 +84,7 @@ fn as_json(found: &Recovered, in_time: bool) -> anyhow::Result<String> {
     }))?)
 }
 
-fn told(found: &Recovered, in_time: bool, folder: &Path) -> String {
+fn as_text(found: &Recovered, in_time: bool, folder: &Path) -> String {
     let mut lines = vec![format!(
         "{:.2} GB of log, {} transactions: listens again after {:.2} s ({:.0} MB/s); {} rows read and compared in {:.2} s",
         found.log_bytes as f64 / 1e9,

@@ -45,7 +45,7 @@ pub fn run(args: &TxnCheckSoakArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let text = if args.json {
         as_json(&soaked, seed)?
     } else {
-        told(&soaked, seed, &folder)
+        as_text(&soaked, seed, &folder)
     };
     terminal::print(&text)?;
     Ok(if holds { Exit::Done } else { Exit::No })
@@ -72,7 +72,7 @@ fn as_json(soaked: &Soaked, seed: u64) -> anyhow::Result<String> {
     }))?)
 }
 
-fn told(soaked: &Soaked, seed: u64, folder: &Path) -> String {
+fn as_text(soaked: &Soaked, seed: u64, folder: &Path) -> String {
     let judgement = &soaked.judgement;
     let mut lines = vec![format!(
         "seed {seed}, {:.0} s: {} transactions committed, {} failed, {} unknown; {} snapshots of all accounts",

@@ -26,11 +26,11 @@ pub fn report(args: &TpccRunArgs, measured: &Measured) -> anyhow::Result<String>
     if args.json {
         Ok(serde_json::to_string_pretty(&as_json(args, measured))?)
     } else {
-        Ok(told(args, measured))
+        Ok(as_text(args, measured))
     }
 }
 
-fn told(args: &TpccRunArgs, measured: &Measured) -> String {
+fn as_text(args: &TpccRunArgs, measured: &Measured) -> String {
     let mut table = terminal::table(&[
         "transaction",
         "committed",
