@@ -89,7 +89,7 @@ impl CodedRule {
         &self,
         plan: &Arc<dyn ExecutionPlan>,
         threads: usize,
-        told: bool,
+        has_dynamic_filter: bool,
     ) -> Option<CodedSelectExec> {
         plan.downcast_ref::<FilterExec>()?;
         let below = Below::from_plan(plan)?;
@@ -100,7 +100,7 @@ impl CodedRule {
             tested,
             exact,
         } = Conditions::from_filters(&below, &mut columns)?;
-        if told && !exact {
+        if has_dynamic_filter && !exact {
             return None;
         }
         let wanted = below.plain_columns()?.into_iter();
@@ -208,8 +208,10 @@ impl TreeNodeRewriter for Walk<'_> {
             new = self.rule.replace_below_sort(&plan).or_else(coded);
         }
         if new.is_none() && self.select {
-            let told = self.telling > 0;
-            let coded = self.rule.replace_filter(&plan, self.threads, told);
+            let has_dynamic_filter = self.telling > 0;
+            let coded = self
+                .rule
+                .replace_filter(&plan, self.threads, has_dynamic_filter);
             new = coded.map(|coded| Arc::new(coded) as _);
         }
         let transformed = new.map_or_else(|| Transformed::no(plan), Transformed::yes);

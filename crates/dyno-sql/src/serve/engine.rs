@@ -160,7 +160,7 @@ impl Engine {
         self.counts.statements.add(1);
         let started = Instant::now();
         let (sender, batches) = mpsc::channel(WAITING);
-        let (tell, told) = oneshot::channel();
+        let (tell, schema) = oneshot::channel();
         let mut limit = self.limit(question.time, question.cancelled.take());
         let engine = Arc::clone(self);
         let time = limit.time;
@@ -192,7 +192,7 @@ impl Engine {
             limit: limit.again(),
             counts: self.counts.clone(),
         };
-        let planned = limit.within(told).await;
+        let planned = limit.within(schema).await;
         match planned.inspect_err(|refusal| self.counts.refused(refusal.kind))? {
             Ok(schema) => Ok((schema, running)),
             // The statement ended before it had columns, and says why on the other channel.

@@ -229,12 +229,12 @@ fn what_was_left_out_is_said_with_its_first_spot() {
     let table = six_spots(folder.path());
     let out = folder.path().join("set.parquet");
     let output = dyno_sql(&["features", text(&table), "--out", text(&out)]);
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     let expected = format!("4 rows in the order of time in {}", out.display());
-    assert!(told.starts_with(&expected), "{told}");
+    assert!(stdout.starts_with(&expected), "{stdout}");
     let expected = "\n2 spots left out, because a grid is missing or is not a grid; the first is spot \
                     5, whose sender's grid is missing\n";
-    assert!(told.ends_with(expected), "{told}");
+    assert!(stdout.ends_with(expected), "{stdout}");
 }
 
 #[test]
@@ -326,11 +326,14 @@ fn a_table_without_indices_is_named() {
     ];
     let output = dyno_sql(&args);
     assert_eq!(output.status.code(), Some(2));
-    let told = said(&output);
-    assert!(told.contains("cannot read the solar indices of "), "{told}");
+    let stderr = said(&output);
     assert!(
-        told.contains("there is no table solar; there are: spots"),
-        "{told}"
+        stderr.contains("cannot read the solar indices of "),
+        "{stderr}"
+    );
+    assert!(
+        stderr.contains("there is no table solar; there are: spots"),
+        "{stderr}"
     );
     assert!(!out.exists());
 }
@@ -421,12 +424,12 @@ fn other_programs_compute_the_same_set() {
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", said(&output));
-        let told = String::from_utf8(output.stdout).unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
         let expected = format!(
             "{} rows are the same, {} spots have no place\n",
             made["rows"], made["left_out"]["rows"]
         );
-        assert_eq!(told, expected);
+        assert_eq!(stdout, expected);
     }
 }
 

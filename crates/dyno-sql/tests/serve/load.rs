@@ -39,8 +39,8 @@ fn a_statement_beside_a_load_sees_whole_archives() {
     tables::write(folder.path(), &[archive(0)], Form::default());
     let server = Server::start(folder.path(), &[]);
     let stop = Arc::new(AtomicBool::new(false));
-    let (path, told) = (folder.path().to_owned(), Arc::clone(&stop));
-    let loader = thread::spawn(move || load(&path, &told));
+    let (path, stopped) = (folder.path().to_owned(), Arc::clone(&stop));
+    let loader = thread::spawn(move || load(&path, &stopped));
     let (mut seen, mut different) = (0, 0);
     // A load that has committed all of its archives brings nothing new, so it ends this as well.
     while different < 15 && !loader.is_finished() {
@@ -69,8 +69,8 @@ fn a_server_that_is_killed_beside_a_load_loses_nothing() {
     tables::write(folder.path(), &[archive(0)], Form::default());
     let mut server = Server::start(folder.path(), &[]);
     let stop = Arc::new(AtomicBool::new(false));
-    let (path, told) = (folder.path().to_owned(), Arc::clone(&stop));
-    let loader = thread::spawn(move || load(&path, &told));
+    let (path, stopped) = (folder.path().to_owned(), Arc::clone(&stop));
+    let loader = thread::spawn(move || load(&path, &stopped));
     if has_psql() {
         for _ in 0..20 {
             ask(&server, "SELECT count(*) FROM spots").unwrap();

@@ -177,8 +177,8 @@ fn a_statement_is_cancelled_and_the_server_goes_on() {
         std::thread::sleep(Duration::from_millis(300));
         // psql turns the signal into a request to cancel, on a connection of its own.
         let pid = child.id().to_string();
-        let told = Command::new("kill").args(["-INT", &pid]).status().unwrap();
-        assert!(told.success());
+        let status = Command::new("kill").args(["-INT", &pid]).status().unwrap();
+        assert!(status.success());
         let started = Instant::now();
         child.wait().unwrap();
         let mut said = String::new();

@@ -53,8 +53,8 @@ impl Server {
     /// Tells the server to stop, and waits for its exit code.
     pub fn stop(&mut self) -> Option<i32> {
         let pid = self.child.id().to_string();
-        let told = Command::new("kill").args(["-TERM", &pid]).status();
-        assert!(told.unwrap().success());
+        let status = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(status.unwrap().success());
         self.child.wait().unwrap().code()
     }
 }

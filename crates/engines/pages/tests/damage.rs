@@ -111,9 +111,9 @@ fn a_changed_bit_of_any_entry_is_never_another_page() {
             }
         }
         assert!(store.corrupt_reads() > PAGES && store.corrupt_pages() == PAGES);
-        let told = store.untold_damage();
-        assert_eq!(told.len() as u64, PAGES);
-        assert!(store.untold_damage().is_empty(), "each is told once");
+        let reported = store.unreported_damage();
+        assert_eq!(reported.len() as u64, PAGES);
+        assert!(store.unreported_damage().is_empty(), "each is told once");
     }
 }
 

@@ -52,13 +52,13 @@ impl Listening {
         }
         let failed = || Error::statement("wait to be told of an append");
         let mut notifications = client.notifications();
-        let told = notifications.timeout_iter(wait).next().map_err(failed())?;
-        if told.is_some() {
+        let notification = notifications.timeout_iter(wait).next().map_err(failed())?;
+        if notification.is_some() {
             // The others that came with it are about appends that the caller is about to read. If
             // they stayed they would end its next wait at once, for nothing.
             let mut rest = notifications.iter();
             while rest.next().map_err(failed())?.is_some() {}
         }
-        Ok(told.is_some())
+        Ok(notification.is_some())
     }
 }

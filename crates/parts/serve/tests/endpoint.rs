@@ -80,8 +80,8 @@ fn metrics_are_for_those_with_the_token_and_health_for_all() {
         get(endpoint.address(), "/healthz", ""),
         (503, "not well\n".to_owned())
     );
-    let told = (503, "the server is lost\n".to_owned());
-    assert_eq!(get(endpoint.address(), "/healthz", &bearer), told);
+    let unhealthy = (503, "the server is lost\n".to_owned());
+    assert_eq!(get(endpoint.address(), "/healthz", &bearer), unhealthy);
     assert_eq!(get(endpoint.address(), "/other", &bearer).0, 404);
 }
 

@@ -41,7 +41,7 @@ use super::refusal::Refusal;
 const PAUSE: Duration = Duration::from_millis(100);
 /// Connections above the limit that are open only to be told so, or to cancel a statement. Further
 /// ones are closed without a word.
-const TOLD: usize = 64;
+const OVER_LIMIT_MAX: usize = 64;
 
 /// What all connections share.
 pub struct Shared {
@@ -93,7 +93,7 @@ impl Connection {
     fn open(shared: Arc<Shared>, peer: SocketAddr) -> Option<Self> {
         let before = shared.open.fetch_add(1, Ordering::AcqRel);
         let admitted = before < shared.most_connections;
-        let told = before < shared.most_connections.saturating_add(TOLD);
+        let accepted = before < shared.most_connections.saturating_add(OVER_LIMIT_MAX);
         shared.engine.counts().connections.add(1);
         if !admitted {
             shared.engine.counts().turned_away.add(1);
@@ -106,7 +106,7 @@ impl Connection {
             registered: Registered::default(),
         };
         // Dropping the connection takes it off the counts again.
-        told.then_some(connection)
+        accepted.then_some(connection)
     }
 
     /// A signal for a statement that starts now: only later requests to cancel reach it.

@@ -103,7 +103,7 @@ impl ServerParameterProvider for Parameters {
     where
         C: ClientInfo,
     {
-        let mut told = DefaultServerParameterProvider::default().server_parameters(client)?;
+        let mut parameters = DefaultServerParameterProvider::default().server_parameters(client)?;
         // Clients choose by the version which questions they ask of the catalogue.
         for (name, value) in [
             ("server_version", VERSION),
@@ -111,8 +111,8 @@ impl ServerParameterProvider for Parameters {
             ("default_transaction_read_only", "on"),
             ("TimeZone", "UTC"),
         ] {
-            told.insert(name.to_owned(), value.to_owned());
+            parameters.insert(name.to_owned(), value.to_owned());
         }
-        Some(told)
+        Some(parameters)
     }
 }

@@ -245,16 +245,16 @@ impl Endpoint {
             return Ok(body);
         }
         // An error while the error is read would hide the status, which says more.
-        let said = self.text(body).unwrap_or_default();
-        let told = serde_json::from_str::<Value>(&said).ok();
-        let told = told.as_ref().and_then(|told| {
-            let of = |path: &str| told.pointer(path).and_then(Value::as_str);
+        let text = self.text(body).unwrap_or_default();
+        let parsed = serde_json::from_str::<Value>(&text).ok();
+        let message = parsed.as_ref().and_then(|parsed| {
+            let of = |path: &str| parsed.pointer(path).and_then(Value::as_str);
             of("/error/message").or_else(|| of("/message"))
         });
         Err(AskError::Refused {
             server: self.server.clone(),
             status: head.status.as_u16(),
-            said: self.shown(told.unwrap_or(&said)),
+            said: self.shown(message.unwrap_or(&text)),
         })
     }
 

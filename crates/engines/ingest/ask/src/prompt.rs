@@ -45,10 +45,10 @@ pub(crate) fn opening(question: &Question<'_>) -> Vec<Message> {
 
 /// The messages that follow a statement that could not be run.
 pub(crate) fn mending(sql: &str, reason: &str) -> [Message; 2] {
-    let said = format!("```sql\n{sql}\n```");
-    let told = format!("That cannot be run: {reason}\nWrite it again, in a ```sql fence.");
+    let statement = format!("```sql\n{sql}\n```");
+    let correction = format!("That cannot be run: {reason}\nWrite it again, in a ```sql fence.");
     [
-        Message::new(Role::Assistant, said),
-        Message::new(Role::User, told),
+        Message::new(Role::Assistant, statement),
+        Message::new(Role::User, correction),
     ]
 }

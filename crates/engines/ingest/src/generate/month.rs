@@ -119,7 +119,7 @@ struct MonthWriter<'a> {
     lines: u64,
     rows: u64,
     /// Rows that have been reported to `progress`.
-    told: u64,
+    reported: u64,
     /// The row counts at which a gzip member ends.
     boundaries: VecDeque<u64>,
 }
@@ -151,8 +151,8 @@ impl MonthWriter<'_> {
             return Ok(());
         }
         self.drain(self.text.len())?;
-        let news = self.rows - self.told;
-        self.told = self.rows;
+        let news = self.rows - self.reported;
+        self.reported = self.rows;
         match (self.progress)(news) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Error::Stopped),
@@ -191,7 +191,7 @@ impl MonthWriter<'_> {
         }
         // The month is complete, so the answer is ignored; a stop request is noticed before the
         // next one.
-        let _ = (self.progress)(self.rows - self.told);
+        let _ = (self.progress)(self.rows - self.reported);
         Ok(MonthDone {
             path: self.path.to_owned(),
             bytes: self.bytes,
@@ -224,7 +224,7 @@ pub(super) fn write(
         bytes: 0,
         lines: 0,
         rows: 0,
-        told: 0,
+        reported: 0,
         boundaries: member_boundaries(plan),
     };
     visit(plan, |spot| writer.row(spot))?;

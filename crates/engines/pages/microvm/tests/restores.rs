@@ -64,8 +64,8 @@ fn twenty_clones_are_served_at_once_from_one_store() {
     }
     assert_eq!(pager.figures().placed, 20 * PAGES);
     // What one machine writes is not seen by another.
-    assert_eq!(guests[0].told("write 3 9"), "written");
-    assert_eq!(guests[1].told("touch 3 4 5 6 7 8"), "touched");
+    assert_eq!(guests[0].ask("write 3 9"), "written");
+    assert_eq!(guests[1].ask("touch 3 4 5 6 7 8"), "touched");
 }
 
 #[test]
@@ -78,10 +78,10 @@ fn what_a_first_restore_touched_is_there_before_a_second_one_asks() {
     let order = "touch 500 3 4 5 6 7 8 9 10 11 12 13 700 701 42 0 1 2 719";
     let touches = order.split(' ').count() - 1;
     let mut first = scene.guest();
-    assert_eq!(first.told(order), "touched");
+    assert_eq!(first.ask(order), "touched");
     // A machine that comes while the first one is recorded is served without a working set.
     let mut beside = scene.guest();
-    assert_eq!(beside.told("touch 7 600"), "touched");
+    assert_eq!(beside.ask("touch 7 600"), "touched");
     first.kill();
     eventually("the working set", || {
         pager.working_set_pages() == Some(touches)
@@ -95,7 +95,7 @@ fn what_a_first_restore_touched_is_there_before_a_second_one_asks() {
     eventually("pages ahead", || {
         pager.figures().prefetched == touches as u64
     });
-    assert_eq!(second.told(order), "touched");
+    assert_eq!(second.ask(order), "touched");
     assert_eq!(pager.figures().faults, 0);
     whole(&mut second);
     drop((second, pager));
@@ -108,7 +108,7 @@ fn what_a_first_restore_touched_is_there_before_a_second_one_asks() {
     let pager = scene.pager(options);
     assert_eq!(pager.working_set_pages(), None);
     let mut third = scene.guest();
-    assert_eq!(third.told(order), "touched");
+    assert_eq!(third.ask(order), "touched");
     third.kill();
     eventually("the working set", || pager.working_set_pages().is_some());
     assert_eq!(fs::read(&path).expect("a file"), right);
@@ -122,9 +122,9 @@ fn pages_that_a_machine_gave_up_are_zeros_whether_they_were_touched_or_not() {
     guest.tell("churn 0 60");
     assert_eq!(guest.heard(), "halfway");
     assert_eq!(guest.heard(), "0 wrong");
-    assert_eq!(guest.told("write 0 60"), "written");
-    assert_eq!(guest.told("give-up 0 60"), "given up");
-    assert_eq!(guest.told("zeros 0 60"), "60 zeros");
+    assert_eq!(guest.ask("write 0 60"), "written");
+    assert_eq!(guest.ask("give-up 0 60"), "given up");
+    assert_eq!(guest.ask("zeros 0 60"), "60 zeros");
     assert!(pager.figures().removed >= 660, "{:?}", pager.figures());
 }
 
@@ -134,8 +134,8 @@ fn a_pager_that_is_killed_leaves_machines_waiting_and_the_next_one_serves_them()
     let mut pager = scene.pager_process();
     let mut guests = [scene.guest(), scene.guest()];
     for guest in &mut guests {
-        assert_eq!(guest.told("touch 1 3 5 7 9"), "touched");
-        assert_eq!(guest.told("give-up 0 10"), "given up");
+        assert_eq!(guest.ask("touch 1 3 5 7 9"), "touched");
+        assert_eq!(guest.ask("give-up 0 10"), "given up");
     }
     for part in [10..250, 250..490, 490..PAGES] {
         for guest in &mut guests {
@@ -149,7 +149,7 @@ fn a_pager_that_is_killed_leaves_machines_waiting_and_the_next_one_serves_them()
         assert_eq!(guests[1].heard(), "0 wrong");
     }
     for guest in &mut guests {
-        assert_eq!(guest.told("zeros 0 10"), "10 zeros");
+        assert_eq!(guest.ask("zeros 0 10"), "10 zeros");
     }
     // The end of a machine that was taken over is noticed without its connection.
     assert_eq!(scene.held().len(), 5);
@@ -173,7 +173,7 @@ fn a_pager_that_stops_leaves_machines_to_the_next_one() {
     let Some(scene) = Scene::new() else { return };
     let pager = scene.pager(scene.options());
     let mut guest = scene.guest();
-    assert_eq!(guest.told("touch 1 3 5"), "touched");
+    assert_eq!(guest.ask("touch 1 3 5"), "touched");
     assert_eq!(pager.stop(), 1);
     drop(pager);
     guest.tell(&format!("compare 0 {PAGES}"));
@@ -214,7 +214,7 @@ fn a_damaged_page_ends_the_machine_that_touches_it_and_no_other() {
     guest.tell(&format!("touch 4 {DAMAGED} 6"));
     assert_eq!(guest.heard(), "the process has ended");
     assert_eq!(guest.wait().signal(), Some(7), "SIGBUS");
-    assert_eq!(other.told("touch 3 4 6 7"), "touched");
+    assert_eq!(other.ask("touch 3 4 6 7"), "touched");
     assert_eq!(pager.figures().poisoned, 1);
 }
 

@@ -145,8 +145,8 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Resul
         done.store(1, Relaxed);
         let mut wrong = Vec::new();
         for thread in threads {
-            let told = thread.join().map_err(|_| CheckError::Panicked)?;
-            wrong.extend(told?);
+            let found = thread.join().map_err(|_| CheckError::Panicked)?;
+            wrong.extend(found?);
         }
         measured.map(|()| wrong)
     })?;

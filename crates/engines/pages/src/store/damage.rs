@@ -23,7 +23,7 @@ pub struct DamageLog {
 struct Known {
     /// Each page with the reason, which is taken out when it is reported.
     pages: BTreeMap<u64, Option<Damage>>,
-    untold: usize,
+    unreported: usize,
 }
 
 impl DamageLog {
@@ -43,7 +43,7 @@ impl Store {
         let mut known = self.damage.known();
         if known.pages.len() < MOST_KNOWN && !known.pages.contains_key(page) {
             known.pages.insert(*page, Some(what.clone()));
-            known.untold += 1;
+            known.unreported += 1;
         }
     }
 
@@ -68,14 +68,14 @@ impl Store {
     }
 
     /// Damaged pages that were met since the last call, each reported once, for a log.
-    pub fn untold_damage(&self) -> Vec<(u64, Damage)> {
+    pub fn unreported_damage(&self) -> Vec<(u64, Damage)> {
         let mut known = self.damage.known();
-        if known.untold == 0 {
+        if known.unreported == 0 {
             return Vec::new();
         }
-        known.untold = 0;
-        let untold = known.pages.iter_mut();
-        untold
+        known.unreported = 0;
+        let unreported = known.pages.iter_mut();
+        unreported
             .filter_map(|(&page, what)| what.take().map(|what| (page, what)))
             .collect()
     }

@@ -132,8 +132,8 @@ impl KafkaServer {
         };
         let counts = Counts::new(&options.registry)?;
         let store = Store::new(&options.dsn);
-        let told = options.advertise.clone();
-        let (host, port) = told.unwrap_or_else(|| (address.ip().to_string(), address.port()));
+        let advertised = options.advertise.clone();
+        let (host, port) = advertised.unwrap_or_else(|| (address.ip().to_string(), address.port()));
         // From before the request on, so that the lease ends here before it ends for others.
         let leased_until = Instant::now() + options.lease;
         // Clients are told of this server as soon as it is entered, which is before it accepts. It

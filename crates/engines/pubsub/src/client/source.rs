@@ -274,8 +274,8 @@ impl Direct {
         };
         let read_at = asked_at + NOTICE_WAIT;
         let wait = until.min(read_at).saturating_duration_since(Instant::now());
-        let told = self.with_reading(|connection| connection.wait_for_notice(wait))?;
-        if told || Instant::now() >= read_at {
+        let notified = self.with_reading(|connection| connection.wait_for_notice(wait))?;
+        if notified || Instant::now() >= read_at {
             return Ok(true);
         }
         self.awaited = Some((positions, asked_at));

@@ -192,8 +192,8 @@ fn partitions_are_shared_and_given_up_without_a_pause() {
     });
     let mut one = Consumer::open(&server.dsn, &name, "g", options("one", 1200)).unwrap();
     let changes = Arc::new(Mutex::new(Vec::new()));
-    let told = changes.clone();
-    one.on_change(move |change| told.lock().unwrap().push(change));
+    let recorded = changes.clone();
+    one.on_change(move |change| recorded.lock().unwrap().push(change));
     assert_eq!(one.assigned().len(), 4);
     send(&server, &name, 0..100);
     assert_eq!(poll_all(&mut one, 100).len(), 100);

@@ -319,7 +319,7 @@ fn other_records_under_a_used_name_are_told_from_those_that_were_sent() {
     assert_eq!(leave_out(&open(), "1"), Err("bad-argument"));
     // One in the middle is: the next mark tells.
     let producer = open();
-    let told = (0..40).map(|number: u64| {
+    let results = (0..40).map(|number: u64| {
         let value = if number == 5 {
             "other".to_owned()
         } else {
@@ -327,7 +327,7 @@ fn other_records_under_a_used_name_are_told_from_those_that_were_sent() {
         };
         leave_out(&producer, &value)
     });
-    assert_eq!(told.take_while(Result::is_ok).count(), 7);
+    assert_eq!(results.take_while(Result::is_ok).count(), 7);
     // What was sent by a version that stored no chain is taken for the same, and begins one.
     let mut connection = server.connect();
     let forget = format!("DELETE FROM pubsub.chains WHERE topic_id = {topic_id}");

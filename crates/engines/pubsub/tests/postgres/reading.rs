@@ -308,12 +308,12 @@ fn who_waits_at_the_end_is_told_of_the_next_append() {
     let (mut connection, mut waiting) = (server.connect(), server.connect());
     let waiting = waiting.client();
     let ask = "SELECT pubsub.await($1, 0, $2)";
-    let told = |client: &mut Client, offset: i64| -> bool {
+    let awaits = |client: &mut Client, offset: i64| -> bool {
         let answer = client.query_one(ask, &[&topic_id, &offset]);
         answer.unwrap().get(0)
     };
-    assert!(told(waiting, 0), "the log is empty");
-    assert!(told(waiting, 0), "two wait as well as one");
+    assert!(awaits(waiting, 0), "the log is empty");
+    assert!(awaits(waiting, 0), "two wait as well as one");
     let mut append = || {
         base(
             connection
@@ -322,13 +322,13 @@ fn who_waits_at_the_end_is_told_of_the_next_append() {
         )
     };
     append();
-    assert!(!told(waiting, 0), "there is a record already");
+    assert!(!awaits(waiting, 0), "there is a record already");
     waiting
         .batch_execute(&format!("LISTEN pubsub_{topic_id}_0"))
         .unwrap();
     // Nobody waits at offset 1.
     append();
-    assert!(told(waiting, 2));
+    assert!(awaits(waiting, 2));
     let mut notifications = waiting.notifications();
     assert!(
         notifications.iter().next().unwrap().is_none(),
@@ -336,8 +336,11 @@ fn who_waits_at_the_end_is_told_of_the_next_append() {
     );
     append();
     let wait = std::time::Duration::from_secs(60);
-    let told_of = notifications.timeout_iter(wait).next().unwrap();
-    assert_eq!(told_of.unwrap().channel(), format!("pubsub_{topic_id}_0"));
+    let notification = notifications.timeout_iter(wait).next().unwrap();
+    assert_eq!(
+        notification.unwrap().channel(),
+        format!("pubsub_{topic_id}_0")
+    );
 }
 
 #[test]

@@ -277,11 +277,11 @@ fn latency_ms(history: &History, from_ns: u64, pace: Duration) -> f64 {
     }
     let pace_ns = pace.as_nanos() as i64;
     let mut all = Vec::new();
-    for told in clients.values() {
-        let begins = (0..).zip(told.iter());
+    for transactions in clients.values() {
+        let begins = (0..).zip(transactions.iter());
         let first_due_ns = begins.map(|(at, done)| done.begin_ns as i64 - at * pace_ns);
         let first_due_ns = first_due_ns.min().unwrap_or_default();
-        for (at, done) in (0..).zip(told) {
+        for (at, done) in (0..).zip(transactions) {
             if let (Outcome::Ok, Some(end_ns)) = (done.outcome, done.end_ns) {
                 all.push((end_ns as i64 - (first_due_ns + at * pace_ns)) as f64 / 1e6);
             }

@@ -317,7 +317,7 @@ impl Coordinator {
                 self.state = State::Over;
                 Some(Event::Ended(result))
             }
-            Message::Told { fate, .. } if self.state == State::Committing => {
+            Message::FateAnswer { fate, .. } if self.state == State::Committing => {
                 let result = match fate {
                     // The request to commit was lost, or is not decided yet. Repeating it is
                     // harmless.

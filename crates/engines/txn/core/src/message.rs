@@ -118,7 +118,7 @@ pub enum Message {
     /// aborted by this.
     Ask { timestamp: Timestamp },
     /// The answer to `Ask`: what became of the transaction.
-    Told { timestamp: Timestamp, fate: Fate },
+    FateAnswer { timestamp: Timestamp, fate: Fate },
     /// Record holder to partition: apply these writes of a one-shot, and vote.
     Prepare {
         head: Head,
@@ -196,7 +196,7 @@ wire_enum!(Txn: Message {
     7 Ended { timestamp, result },
     8 Heartbeat { timestamp },
     9 Ask { timestamp },
-    10 Told { timestamp, fate },
+    10 FateAnswer { timestamp, fate },
     11 Prepare { head, deadline_ns, writes },
     12 Confirm { head, writes },
     13 Vote { timestamp, result },
@@ -241,7 +241,7 @@ impl Message {
         match self {
             Message::Executed { timestamp, .. }
             | Message::Ended { timestamp, .. }
-            | Message::Told { timestamp, .. } => Some(*timestamp),
+            | Message::FateAnswer { timestamp, .. } => Some(*timestamp),
             _ => None,
         }
     }

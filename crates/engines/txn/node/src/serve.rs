@@ -258,17 +258,17 @@ fn listen(
 /// Refuses an address that stands for all addresses of this machine, because other processes and
 /// clients are told it: on another machine it would lead each of them to itself.
 fn check_reachable(listens: &Address, share: &Share) -> Result<()> {
-    let told = match &share.advertise {
+    let advertised = match &share.advertise {
         Some(advertise) => advertise.parse().map_err(from_net)?,
         None => listens.clone(),
     };
-    let Address::Tcp { host, .. } = &told else {
+    let Address::Tcp { host, .. } = &advertised else {
         return Ok(());
     };
     match host.parse::<IpAddr>() {
         Ok(ip) if ip.is_unspecified() => Err(bad_argument(format!(
-            "{told}: others would be told this address and cannot reach this process by it: name \
-             the address by which they can (`advertise`)"
+            "{advertised}: others would be told this address and cannot reach this process by it: \
+             name the address by which they can (`advertise`)"
         ))),
         _ => Ok(()),
     }

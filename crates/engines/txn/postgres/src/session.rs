@@ -69,7 +69,7 @@ impl Session {
     pub fn command(&mut self, sql: &str, until: Instant, during: During) -> Result<()> {
         let client = &self.client;
         let done = within(&self.runtime, until, client.batch_execute(sql));
-        self.told(done, during)
+        self.translate(done, during)
     }
 
     /// Sends a command, if there is one, and all statements after it. Returns the rows of each
@@ -108,7 +108,7 @@ impl Session {
             rows.collect::<std::result::Result<Vec<_>, postgres::Error>>()
         };
         let done = within(&self.runtime, until, all);
-        self.told(done, during)
+        self.translate(done, during)
     }
 
     fn prepare(&mut self, calls: &[Call], until: Instant) -> Result<()> {
@@ -120,7 +120,7 @@ impl Session {
                 let preparing = self.client.prepare(&call.sql);
                 let done = within(&self.runtime, until, preparing);
                 // Preparing has no effect on data, so nothing is unknown if it fails.
-                let statement = self.told(done, During::Transaction)?;
+                let statement = self.translate(done, During::Transaction)?;
                 self.prepared.insert(Arc::clone(&call.sql), statement);
             }
         }
@@ -128,7 +128,7 @@ impl Session {
     }
 
     /// Translates the result of a request. A missing one means that the deadline has passed.
-    fn told<T>(
+    fn translate<T>(
         &mut self,
         done: Option<std::result::Result<T, postgres::Error>>,
         during: During,

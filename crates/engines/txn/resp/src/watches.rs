@@ -165,7 +165,7 @@ mod tests {
     }
 
     /// What the next batch of connection 1 is told of its key `k`, which was absent.
-    fn told(watches: &Watches) -> u64 {
+    fn version_of_k(watches: &Watches) -> u64 {
         let mut watched = vec![(b"k".to_vec(), 0)];
         watches.apply(1, &mut watched);
         watched[0].1
@@ -192,24 +192,24 @@ mod tests {
         ] {
             let mut watches = watching(&[]);
             watches.submitted(2, &[Unit::Exec(command(line))], none());
-            assert_eq!(told(&watches) == CHANGED, changes, "{line}");
+            assert_eq!(version_of_k(&watches) == CHANGED, changes, "{line}");
             // What the client does itself, its own batch sees.
             let mut watches = watching(&[]);
             watches.submitted(1, &command(line), none());
-            assert_eq!(told(&watches), 0, "{line}");
+            assert_eq!(version_of_k(&watches), 0, "{line}");
         }
     }
 
     #[test]
     fn what_was_under_way_counts_even_if_its_connection_is_gone() {
-        assert_eq!(told(&watching(&[(2, command("set k 1"))])), CHANGED);
+        assert_eq!(version_of_k(&watching(&[(2, command("set k 1"))])), CHANGED);
         let mut watches = Watches::default();
         watches.closed(2, &command("set k 1"));
         watches.submitted(1, &[Unit::Watch(encoded("watch k"))], none());
-        assert_eq!(told(&watches), CHANGED);
+        assert_eq!(version_of_k(&watches), CHANGED);
         watches.settle(2, &[]);
         watches.submitted(1, &[Unit::Watch(encoded("watch k"))], none());
-        assert_eq!(told(&watches), 0, "it was answered before");
+        assert_eq!(version_of_k(&watches), 0, "it was answered before");
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
         let mut watches = watching(&[]);
         watches.settle(1, &[(b"k".to_vec(), 0)]);
         watches.submitted(2, &command("set k 1"), none());
-        assert_eq!(told(&watches), CHANGED);
+        assert_eq!(version_of_k(&watches), CHANGED);
         watches.settle(1, &[(b"k".to_vec(), 7)]);
         assert!(watches.by_key.is_empty() && watches.by_connection.is_empty());
         let mut watches = watching(&[]);

@@ -149,17 +149,17 @@ fn a_server_killed_under_its_clients_is_connected_to_again() {
     }
     kill(server);
     for client in &mut clients {
-        let mut told = 0;
+        let mut failed = 0;
         let end = loop {
             match client.wait(Duration::from_secs(20), |answer| {
                 assert!(answer.result.is_err());
-                told += 1;
+                failed += 1;
             }) {
                 Ok(count) => assert!(count > 0, "the end must be noticed"),
                 Err(end) => break end,
             }
         };
-        assert_eq!(told, 1);
+        assert_eq!(failed, 1);
         let known = matches!(end, NetError::Closed { .. } | NetError::Io { .. });
         assert!(known, "{end}");
     }

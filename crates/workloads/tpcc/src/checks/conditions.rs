@@ -10,7 +10,7 @@ use crate::scale::Scale;
 use crate::schema::Tables;
 
 /// How many violations of a condition are described; the others are only counted.
-const TOLD_MAX: usize = 20;
+const DESCRIBED_MAX: usize = 20;
 
 /// A consistency condition that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub fn consistency(db: &dyn Database, tables: &Tables, scale: &Scale) -> Result<
 #[derive(Default)]
 struct Found {
     violations: Vec<Violation>,
-    told: BTreeMap<u8, usize>,
+    counts: BTreeMap<u8, usize>,
 }
 
 impl Found {
@@ -63,9 +63,9 @@ impl Found {
         if one == other {
             return;
         }
-        let told = self.told.entry(condition).or_default();
-        *told += 1;
-        if *told <= TOLD_MAX {
+        let count = self.counts.entry(condition).or_default();
+        *count += 1;
+        if *count <= DESCRIBED_MAX {
             let text = format!("{at:?}: {name} is {one}, {other_name} {other}");
             self.violations.push(Violation { condition, text });
         }

@@ -124,9 +124,9 @@ fn one_server_tells_the_other_where_there_is_a_coordinator() {
     let archives = shards.scene.archives("some", 20_000, 1, 0.0);
     load(&archives, &shards.address, &of_pair());
     check_table(&shards.second, "wspr.bronze", &archives);
-    let told = "SELECT count() FROM system.zookeeper WHERE path = '/clickhouse/task_queue/ddl'";
+    let query = "SELECT count() FROM system.zookeeper WHERE path = '/clickhouse/task_queue/ddl'";
     assert_eq!(
-        ask(&shards.second, told),
+        ask(&shards.second, query),
         "2",
         "two statements, for both servers"
     );

@@ -135,7 +135,7 @@ impl Process {
     }
 
     /// Sends an order and returns the answer.
-    pub fn told(&mut self, order: &str) -> String {
+    pub fn ask(&mut self, order: &str) -> String {
         self.tell(order);
         self.heard()
     }

@@ -157,10 +157,10 @@ fn a_member_that_comes_or_goes_has_all_others_join_again() {
     let (leader, other, generation) = scene.two();
     let third = scene.name();
     let joining = scene.join(&third, &["range"]);
-    let told = scene
+    let result = scene
         .group
         .heartbeat(dynamic(&leader), generation, scene.now);
-    assert_eq!(told, Err(ErrorCode::REBALANCE_IN_PROGRESS));
+    assert_eq!(result, Err(ErrorCode::REBALANCE_IN_PROGRESS));
     let first = scene.join(&leader, &["range"]);
     let second = scene.join(&other, &["range"]);
     let generations = [joining, first, second].map(|awaited| joined(awaited).generation);
@@ -185,14 +185,14 @@ fn a_silent_member_is_removed_and_one_that_speaks_is_not() {
             .group
             .heartbeat(dynamic(&leader), generation, scene.now);
     }
-    let told = scene
+    let result = scene
         .group
         .heartbeat(dynamic(&leader), generation, scene.now);
-    assert_eq!(told, Err(ErrorCode::REBALANCE_IN_PROGRESS));
-    let told = scene
+    assert_eq!(result, Err(ErrorCode::REBALANCE_IN_PROGRESS));
+    let result = scene
         .group
         .heartbeat(dynamic(&other), generation, scene.now);
-    assert_eq!(told, Err(ErrorCode::UNKNOWN_MEMBER_ID));
+    assert_eq!(result, Err(ErrorCode::UNKNOWN_MEMBER_ID));
     let alone = joined(scene.join(&leader, &["range"]));
     assert_eq!(alone.members.len(), 1);
 }
@@ -274,11 +274,11 @@ fn an_answer_that_got_lost_is_given_again() {
 #[test]
 fn without_a_lease_nothing_is_coordinated() {
     let coordinator = Coordinator::new(1);
-    let told = coordinator.heartbeat("g", dynamic("m"), 1);
-    assert_eq!(told, Err(ErrorCode::NOT_COORDINATOR));
+    let result = coordinator.heartbeat("g", dynamic("m"), 1);
+    assert_eq!(result, Err(ErrorCode::NOT_COORDINATOR));
     coordinator.lease_until(Instant::now() + SESSION);
-    let told = coordinator.heartbeat("g", dynamic("m"), 1);
-    assert_eq!(told, Err(ErrorCode::UNKNOWN_MEMBER_ID));
+    let result = coordinator.heartbeat("g", dynamic("m"), 1);
+    assert_eq!(result, Err(ErrorCode::UNKNOWN_MEMBER_ID));
     // A group that nothing is in takes no memory.
     assert!(coordinator.is_empty("g"));
 }
@@ -331,10 +331,10 @@ fn a_static_member_that_is_restarted_keeps_its_share_and_disturbs_nobody() {
             member: &restarted.0,
             instance: Some(restarted.1),
         };
-        let told = scene.group.heartbeat(before, generation, scene.now);
-        assert_eq!(told, Err(ErrorCode::FENCED_INSTANCE_ID));
-        let told = scene.group.may_commit(before, generation, scene.now);
-        assert_eq!(told, Err(ErrorCode::FENCED_INSTANCE_ID));
+        let result = scene.group.heartbeat(before, generation, scene.now);
+        assert_eq!(result, Err(ErrorCode::FENCED_INSTANCE_ID));
+        let result = scene.group.may_commit(before, generation, scene.now);
+        assert_eq!(result, Err(ErrorCode::FENCED_INSTANCE_ID));
     }
 }
 
@@ -360,8 +360,8 @@ fn a_static_member_that_stays_away_keeps_its_share_until_its_session_is_over() {
         member: &other.0,
         instance: Some(other.1),
     };
-    let told = scene.group.heartbeat(late, generation, scene.now);
-    assert_eq!(told, Err(ErrorCode::UNKNOWN_MEMBER_ID));
+    let result = scene.group.heartbeat(late, generation, scene.now);
+    assert_eq!(result, Err(ErrorCode::UNKNOWN_MEMBER_ID));
 }
 
 #[test]
@@ -390,8 +390,8 @@ fn an_administrator_removes_a_static_member_by_its_lasting_name() {
         member: "",
         instance: Some(instance),
     };
-    let told = scene.group.leave(by_instance("nobody"), scene.now);
-    assert_eq!(told, Err(ErrorCode::UNKNOWN_MEMBER_ID));
+    let result = scene.group.leave(by_instance("nobody"), scene.now);
+    assert_eq!(result, Err(ErrorCode::UNKNOWN_MEMBER_ID));
     assert_eq!(scene.group.leave(by_instance(other.1), scene.now), Ok(()));
     let rejoins = scene.join_as(&leader.0, Some(leader.1), &["range"]);
     assert_eq!(joined(rejoins).members.len(), 1);

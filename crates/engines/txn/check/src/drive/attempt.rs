@@ -29,7 +29,7 @@ pub fn attempt(
     options: &Options,
     clock: &dyn Fn() -> u64,
 ) -> (Transaction, Option<Error>) {
-    let mut told = Transaction {
+    let mut recorded = Transaction {
         id: planned.by,
         process: 0,
         begin_ns: clock(),
@@ -41,23 +41,23 @@ pub fn attempt(
         ops: planned.intended(),
     };
     let result = match (way, one_shot(tables, planned)) {
-        (Way::Call, _) => call(db, tables, planned, options, &mut told),
+        (Way::Call, _) => call(db, tables, planned, options, &mut recorded),
         (Way::Operations, Some((operations, ops))) => {
             let sent = db.execute(Request::Operations(operations), options);
-            sent.map(|committed| answered(committed, ops, &mut told))
+            sent.map(|committed| answered(committed, ops, &mut recorded))
         }
-        _ => interactive(db, tables, planned, options, &mut told),
+        _ => interactive(db, tables, planned, options, &mut recorded),
     };
     let error = result.err();
-    told.outcome = match &error {
+    recorded.outcome = match &error {
         None => Outcome::Ok,
         Some(error) if error.retry() == Retry::Unknown => Outcome::Unknown,
         Some(_) => Outcome::Fail,
     };
     // A transaction of unknown outcome has no end: it may still take effect, after any moment named
     // here.
-    told.end_ns = (told.outcome != Outcome::Unknown).then(clock);
-    (told, error)
+    recorded.end_ns = (recorded.outcome != Outcome::Unknown).then(clock);
+    (recorded, error)
 }
 
 fn interactive(
@@ -65,19 +65,19 @@ fn interactive(
     tables: Tables,
     planned: &PlannedTransaction,
     options: &Options,
-    told: &mut Transaction,
+    recorded: &mut Transaction,
 ) -> Result<()> {
     let mut transaction = db.begin(options)?;
     let mut session = Session::new(&mut *transaction, tables, planned.by);
     let worked = planned.run(&mut session);
-    told.ops = session.into_ops();
+    recorded.ops = session.into_ops();
     // The timestamp is noted before the commit, so that it is known even if the answer to the
     // commit is lost.
-    told.timestamp = transaction.timestamp();
+    recorded.timestamp = transaction.timestamp();
     match worked {
         Ok(()) => {
             if let Some(timestamp) = transaction.commit()? {
-                told.timestamp = Some(timestamp);
+                recorded.timestamp = Some(timestamp);
             }
             Ok(())
         }
@@ -94,7 +94,7 @@ fn call(
     tables: Tables,
     planned: &PlannedTransaction,
     options: &Options,
-    told: &mut Transaction,
+    recorded: &mut Transaction,
 ) -> Result<()> {
     let first = planned.intended().first().and_then(Op::written);
     let request = Request::Call {
@@ -103,8 +103,8 @@ fn call(
         home: first.map(|key| tables.key(key)),
     };
     let committed = db.execute(request, options)?;
-    told.timestamp = committed.timestamp;
-    told.ops = workload::returned(&committed.returned)?;
+    recorded.timestamp = committed.timestamp;
+    recorded.ops = workload::returned(&committed.returned)?;
     Ok(())
 }
 
@@ -146,10 +146,10 @@ pub(crate) fn one_shot(
 }
 
 /// Fills the values that were read into the history.
-pub(crate) fn answered(committed: Committed, ops: Vec<Op>, told: &mut Transaction) {
-    told.timestamp = committed.timestamp;
-    told.ops = ops;
-    for (op, answer) in told.ops.iter_mut().zip(committed.answers) {
+pub(crate) fn answered(committed: Committed, ops: Vec<Op>, recorded: &mut Transaction) {
+    recorded.timestamp = committed.timestamp;
+    recorded.ops = ops;
+    for (op, answer) in recorded.ops.iter_mut().zip(committed.answers) {
         if let (Op::Read { key, value }, Answer::Value(bytes)) = (op, answer) {
             let key: Key = *key;
             *value = bytes.map(|bytes| workload::value(key.table, &bytes));

@@ -202,7 +202,7 @@ impl Drive {
             let planned = self.plan.shape.plan(self.plan.mix, &mut random, self.id());
             let way = self.plan.ways[random.below(self.plan.ways.len())];
             let clock = || self.now_ns();
-            let (mut told, error) = attempt(
+            let (mut recorded, error) = attempt(
                 db.as_database(),
                 tables,
                 &planned,
@@ -210,8 +210,8 @@ impl Drive {
                 &self.plan.options,
                 &clock,
             );
-            told.process = number;
-            done.push(told);
+            recorded.process = number;
+            done.push(recorded);
             // After an error that is not safe to retry the connection may be dead, for example
             // because the server was killed.
             if let Some(error) = error {
@@ -236,7 +236,7 @@ impl Drive {
         loop {
             let planned = planned(self.id());
             let clock = || self.now_ns();
-            let (told, error) = attempt(
+            let (recorded, error) = attempt(
                 db,
                 tables,
                 &planned,
@@ -244,8 +244,8 @@ impl Drive {
                 &self.plan.options,
                 &clock,
             );
-            let ok = told.outcome == Outcome::Ok;
-            self.history.transactions.push(told);
+            let ok = recorded.outcome == Outcome::Ok;
+            self.history.transactions.push(recorded);
             match error {
                 Some(error) if Instant::now() > until => {
                     let text = format!("after {patience:?} still: {}", error.text());

@@ -25,7 +25,7 @@ pub(super) struct Session {
     doing: Doing,
     planned: PlannedTransaction,
     way: Way,
-    told: Option<Transaction>,
+    recorded: Option<Transaction>,
     /// Counts what the session waits for, so that late timers and late answers are recognised.
     turn: u64,
     /// The outcome of its last transaction.
@@ -62,7 +62,7 @@ impl Session {
                 steps: Vec::new(),
             },
             way: Way::Interactive,
-            told: None,
+            recorded: None,
             turn: 0,
             last: None,
         }
@@ -91,7 +91,7 @@ impl Cluster {
         };
         let begin_ns = self.world.now_ns();
         let doing = &mut self.sessions[session];
-        doing.told = Some(Transaction {
+        doing.recorded = Some(Transaction {
             id: planned.by,
             process: session as u32,
             begin_ns,
@@ -121,8 +121,8 @@ impl Cluster {
         let now = self.mono(self.node_of(session));
         let chosen = self.chosen;
         let doing = &mut self.sessions[session];
-        if let Some(told) = &mut doing.told {
-            told.timestamp = Some(timestamp);
+        if let Some(recorded) = &mut doing.recorded {
+            recorded.timestamp = Some(timestamp);
         }
         if doing.way != Way::Interactive {
             return self.send_one_shot(session, Some(timestamp));
@@ -158,8 +158,8 @@ impl Cluster {
             let worked = doing.planned.run(&mut noted);
             let ops = noted.into_ops();
             let missing = known.missing;
-            if let Some(told) = &mut doing.told {
-                told.ops = ops;
+            if let Some(recorded) = &mut doing.recorded {
+                recorded.ops = ops;
             }
             // An abandoned transaction never sends its commit, so it is known to fail. Its intents
             // stay until recovery removes them.
@@ -281,7 +281,10 @@ impl Cluster {
             return;
         };
         let doing = &mut self.sessions[session];
-        let timestamp = doing.told.as_ref().and_then(|told| told.timestamp);
+        let timestamp = doing
+            .recorded
+            .as_ref()
+            .and_then(|recorded| recorded.timestamp);
         match (&mut doing.doing, message) {
             (Doing::OneShot { ops, .. }, Message::Done { ticket, result })
                 if ticket == doing.turn =>
@@ -291,7 +294,7 @@ impl Cluster {
             }
             (
                 Doing::OneShot { asks: 1.., .. },
-                Message::Told {
+                Message::FateAnswer {
                     timestamp: of,
                     fate,
                 },
@@ -321,13 +324,13 @@ impl Cluster {
     fn on_one_shot_done(&mut self, session: usize, ops: Vec<Op>, result: Result<Committed>) {
         let way = self.sessions[session].way;
         let outcome = outcome(&result);
-        if let (Ok(committed), Some(told)) = (result, &mut self.sessions[session].told) {
-            told.timestamp = committed.timestamp;
+        if let (Ok(committed), Some(recorded)) = (result, &mut self.sessions[session].recorded) {
+            recorded.timestamp = committed.timestamp;
             if way == Way::Operations {
-                answered(committed, ops, told);
+                answered(committed, ops, recorded);
             } else {
                 match workload::returned(&committed.returned) {
-                    Ok(ops) => told.ops = ops,
+                    Ok(ops) => recorded.ops = ops,
                     Err(error) => self.complain(error.to_string()),
                 }
             }
@@ -343,7 +346,10 @@ impl Cluster {
         if doing.turn != turn {
             return;
         }
-        let timestamp = doing.told.as_ref().and_then(|told| told.timestamp);
+        let timestamp = doing
+            .recorded
+            .as_ref()
+            .and_then(|recorded| recorded.timestamp);
         match (&mut doing.doing, timestamp) {
             (Doing::Interactive(running), _) => {
                 let mut sends = Vec::new();
@@ -374,10 +380,10 @@ impl Cluster {
         doing.doing = Doing::Nothing;
         doing.turn += 1;
         doing.last = Some(outcome);
-        if let Some(mut told) = doing.told.take() {
-            told.outcome = outcome;
-            told.end_ns = (outcome != Outcome::Unknown).then_some(now);
-            self.history.transactions.push(told);
+        if let Some(mut recorded) = doing.recorded.take() {
+            recorded.outcome = outcome;
+            recorded.end_ns = (outcome != Outcome::Unknown).then_some(now);
+            self.history.transactions.push(recorded);
         }
         let pause = self.chosen.pause_ns;
         let after = pause / 2 + doing.random.between(0, pause);

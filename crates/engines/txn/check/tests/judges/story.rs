@@ -14,7 +14,7 @@ const ROWS: usize = 4;
 pub fn random(seed: u64, transactions: u64) -> History {
     let mut random = Random::new(seed);
     let mut rows = Rows::new();
-    let mut told = Vec::new();
+    let mut history = Vec::new();
     for id in 1..=transactions {
         let outcome = match random.below(10) {
             0 => Outcome::Fail,
@@ -31,7 +31,7 @@ pub fn random(seed: u64, transactions: u64) -> History {
         }
         // Its place in the order lies between its beginning and its end, and neighbours overlap.
         let middle = id * 100;
-        told.push(Transaction {
+        history.push(Transaction {
             id,
             process: id as u32,
             begin_ns: middle - random.below(90) as u64,
@@ -42,7 +42,7 @@ pub fn random(seed: u64, transactions: u64) -> History {
         });
     }
     let end = (transactions + 10) * 100;
-    told.push(Transaction {
+    history.push(Transaction {
         id: transactions + 1,
         process: 0,
         begin_ns: end,
@@ -51,8 +51,10 @@ pub fn random(seed: u64, transactions: u64) -> History {
         timestamp: Some(end),
         ops: everything(&rows),
     });
-    told.sort_by_key(|t| (t.begin_ns, t.id));
-    History { transactions: told }
+    history.sort_by_key(|t| (t.begin_ns, t.id));
+    History {
+        transactions: history,
+    }
 }
 
 fn read(key: Key, rows: &Rows) -> Op {

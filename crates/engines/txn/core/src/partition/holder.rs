@@ -410,7 +410,7 @@ impl Partition {
         self.send_after(
             self.pending.appended,
             from,
-            Message::Told { timestamp, fate },
+            Message::FateAnswer { timestamp, fate },
         );
     }
 

@@ -193,9 +193,9 @@ proptest! {
         for read in reads {
             both.store.note_read(slot, both.now + read);
         }
-        let mut told = Vec::new();
-        both.store.forget_before(both.now, usize::MAX, |hash, read| told.push((hash, read)));
-        prop_assert_eq!(told, vec![(both.store.hash(TABLE, &[3]), newest)]);
+        let mut forgotten = Vec::new();
+        both.store.forget_before(both.now, usize::MAX, |hash, read| forgotten.push((hash, read)));
+        prop_assert_eq!(forgotten, vec![(both.store.hash(TABLE, &[3]), newest)]);
         prop_assert_eq!(both.store.bytes(), empty);
     }
 }

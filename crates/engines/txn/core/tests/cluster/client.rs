@@ -290,7 +290,7 @@ impl Client {
                 let mine = match &message {
                     Message::Executed { timestamp: of, .. }
                     | Message::Ended { timestamp: of, .. }
-                    | Message::Told { timestamp: of, .. } => *of == timestamp,
+                    | Message::FateAnswer { timestamp: of, .. } => *of == timestamp,
                     _ => false,
                 };
                 let mut sends = Vec::new();

@@ -153,10 +153,10 @@ fn a_commit_that_counts_fewer_writes_than_came_is_refused() {
 fn who_is_asked_for_before_it_committed_cannot_commit_any_more() {
     let mut one = One::new(|_| {});
     let timestamp = one.timestamp();
-    let told = one.say(Message::Ask { timestamp }).pop();
+    let answer = one.say(Message::Ask { timestamp }).pop();
     assert_eq!(
-        told,
-        Some(Message::Told {
+        answer,
+        Some(Message::FateAnswer {
             timestamp,
             fate: Fate::Aborted
         })
