@@ -13,7 +13,7 @@ use dyno_sql::args::tpch::TpchCommand;
 use dyno_sql::args::{Cli, Command};
 use dyno_sql::cmd;
 use dyno_sql::cmd::tpch::Verdict;
-use dyno_sql::said;
+use dyno_sql::error_text;
 
 /// Keeps memory that a query has given back, which a process whose queries take gigabytes asks for
 /// again; glibc's returns it to the kernel, to have it zeroed and mapped anew page by page. It asks
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         // A reader such as `head` closes the pipe when it has seen enough; that is not a failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("dyno-sql: {}", said::explain(&error));
+            eprintln!("dyno-sql: {}", error_text::explain(&error));
             ExitCode::from(FAILED)
         }
     }

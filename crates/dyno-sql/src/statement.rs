@@ -7,7 +7,7 @@ use datafusion::prelude::{DataFrame, SQLOptions, SessionContext};
 use datafusion::sql::parser::{DFParser, Statement};
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 
-use crate::said::plain;
+use crate::error_text::plain;
 use crate::session::CATALOG;
 
 /// Splits `sql` into statements.

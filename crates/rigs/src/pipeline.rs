@@ -153,8 +153,8 @@ fn unpack(program: &'static str, from: &Path, to: &Path) -> Result<(), RigError>
     if ended.status.success() {
         Ok(())
     } else {
-        let said = String::from_utf8_lossy(&ended.stderr);
-        Err(failed(format!("{}: {}", from.display(), said.trim())))
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        Err(failed(format!("{}: {}", from.display(), stderr.trim())))
     }
 }
 

@@ -49,9 +49,9 @@ pub(crate) fn printed<T: DeserializeOwned>(mut command: Command) -> Result<T, Ri
         .output()
         .map_err(|e| RigError::io(command.get_program(), e))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+        let stderr = String::from_utf8_lossy(&output.stderr).trim().to_string();
         return Err(RigError::Sql(format!(
-            "dyno-sql failed, {}: {said}",
+            "dyno-sql failed, {}: {stderr}",
             output.status
         )));
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use datafusion::common::{DataFusionError, SchemaError};
 
-use crate::said::plain;
+use crate::error_text::plain;
 
 /// What kind of refusal it is, on which a client decides what to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl Refusal {
 
     /// A table that cannot be opened, or another failure that is not the client's.
     pub fn failed(error: &anyhow::Error) -> Self {
-        Self::new(Kind::Failed, crate::said::explain(error))
+        Self::new(Kind::Failed, crate::error_text::explain(error))
     }
 }
 

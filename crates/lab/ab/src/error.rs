@@ -4,14 +4,14 @@
 #[derive(Debug, thiserror::Error)]
 pub enum AbError {
     /// A command did not end with exit status 0.
-    #[error("`{command}` {how}{said}")]
+    #[error("`{command}` {how}{stderr_end}")]
     Command {
         /// The command, as it was given to the shell.
         command: String,
         /// How it ended: its exit status, its signal, or the time limit.
         how: String,
         /// A line break and the end of what it wrote to standard error, or nothing.
-        said: String,
+        stderr_end: String,
     },
     /// The lab could not run a command.
     #[error(transparent)]

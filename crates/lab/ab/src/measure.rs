@@ -221,10 +221,10 @@ fn shell(
     };
     let stderr = child.stderr.text();
     let lines: Vec<&str> = stderr.trim_end().lines().rev().take(LINES_MAX).collect();
-    let said = lines.iter().rev().map(|line| format!("\n{line}")).collect();
+    let stderr_end = lines.iter().rev().map(|line| format!("\n{line}")).collect();
     Err(AbError::Command {
         command: text.to_owned(),
         how,
-        said,
+        stderr_end,
     })
 }

@@ -96,12 +96,12 @@ impl Beside {
             Err(error) => error.to_string(),
             Ok(child) => {
                 let stderr = child.stderr.text();
-                let said = match stderr.trim() {
+                let message = match stderr.trim() {
                     "" => String::new(),
-                    said => format!(": {said}"),
+                    message => format!(": {message}"),
                 };
                 format!(
-                    "it ended with {} after {:.1} s, before the sample beside it did{said}",
+                    "it ended with {} after {:.1} s, before the sample beside it did{message}",
                     child.exit, child.wall_s
                 )
             }

@@ -125,10 +125,10 @@ fn step(peer: &Peer, command: &mut Command) -> Result<(), Error> {
         return Ok(());
     }
     // Python's venv module complains on stdout.
-    let said = [output.stdout, output.stderr].concat();
+    let printed = [output.stdout, output.stderr].concat();
     Err(fail(format!(
         "{program} failed: {}",
-        String::from_utf8_lossy(&said).trim()
+        String::from_utf8_lossy(&printed).trim()
     )))
 }
 

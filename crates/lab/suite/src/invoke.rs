@@ -125,7 +125,7 @@ pub(crate) fn judge(ended: &Ended, time_limit_s: f64) -> (Option<Reply>, Outcome
             Outcome::Hung(format!(
                 "killed after {:.1} s; its limit is {time_limit_s} s{}",
                 ended.wall_s,
-                said(&ended.stderr)
+                stderr_end(&ended.stderr)
             )),
         ),
         Exit::Stopped => failed("stopped by the user".to_string()),
@@ -133,7 +133,7 @@ pub(crate) fn judge(ended: &Ended, time_limit_s: f64) -> (Option<Reply>, Outcome
             "ended by signal {signal}{}{}",
             // The kernel ends a process this way when memory runs out, and nothing else does here.
             if signal == 9 { " (out of memory?)" } else { "" },
-            said(&ended.stderr)
+            stderr_end(&ended.stderr)
         )),
         // A child that says that all went well must also have answered; an empty or torn reply
         // fails the sample and not the run.
@@ -141,13 +141,16 @@ pub(crate) fn judge(ended: &Ended, time_limit_s: f64) -> (Option<Reply>, Outcome
             Ok(reply) => (Some(reply), Outcome::Done),
             Err(reason) => failed(reason),
         },
-        Exit::Code(code) => failed(format!("ended with code {code}{}", said(&ended.stderr))),
+        Exit::Code(code) => failed(format!(
+            "ended with code {code}{}",
+            stderr_end(&ended.stderr)
+        )),
     }
 }
 
 /// The end of what a child complained about, for a message; of a panic, its reason and not the
 /// trace that follows.
-fn said(stderr: &str) -> String {
+fn stderr_end(stderr: &str) -> String {
     const SHOWN_BYTES: usize = 600;
     let text = stderr.trim();
     let panic = text.find(" panicked at ").map(|at| &text[at + 1..]);
@@ -217,11 +220,11 @@ mod tests {
         let text =
             "loading\nthread 'main' panicked at src/x.rs:1:2:\nindex out of bounds\nstack:\n";
         assert_eq!(
-            said(text),
+            stderr_end(text),
             ": panicked at src/x.rs:1:2: index out of bounds"
         );
-        assert_eq!(said("it broke\n"), ": it broke");
-        assert_eq!(said(" "), "");
+        assert_eq!(stderr_end("it broke\n"), ": it broke");
+        assert_eq!(stderr_end(" "), "");
     }
 
     #[test]

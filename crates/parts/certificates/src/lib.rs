@@ -83,8 +83,8 @@ impl Certificates {
         if output.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        Err(format!("openssl {line}: {}", said.trim()))
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        Err(format!("openssl {line}: {}", stderr.trim()))
     }
 }
 

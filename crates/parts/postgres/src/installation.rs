@@ -188,10 +188,10 @@ impl Installation {
             asked.map_err(|error| unusable(format!("'postgres' does not run: {error}")))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let version = Version::parse(&text).ok_or_else(|| {
-            let said = String::from_utf8_lossy(&output.stderr);
+            let stderr = String::from_utf8_lossy(&output.stderr);
             unusable(format!(
                 "'postgres --version' said {:?}",
-                format!("{text}{said}").trim()
+                format!("{text}{stderr}").trim()
             ))
         })?;
         let built = Command::new(bin.join("pg_config"))

@@ -37,25 +37,25 @@ pub(super) fn failed(what: &'static str, reason: impl std::fmt::Display) -> RigE
     }
 }
 
-/// This program with `words` as its arguments. Its stderr goes to the file `said`.
-fn command(words: &[&str], said: &Path) -> Result<Command, RigError> {
-    let file = File::options().create(true).append(true).open(said);
-    let file = file.map_err(|e| RigError::io(said, e))?;
+/// This program with `words` as its arguments. Its stderr goes to the file `log`.
+fn command(words: &[&str], log: &Path) -> Result<Command, RigError> {
+    let file = File::options().create(true).append(true).open(log);
+    let file = file.map_err(|e| RigError::io(log, e))?;
     let mut command = Command::new(this_program()?);
     command.args(words).stdout(Stdio::null()).stderr(file);
     Ok(command)
 }
 
 /// The last line that a command wrote to its stderr file.
-fn last_word(said: &Path) -> String {
-    let text = fs::read_to_string(said).unwrap_or_default();
+fn last_word(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
     text.lines().last().unwrap_or("nothing").to_owned()
 }
 
 /// The process of `dyno ingest watch`, with what is needed to start it again.
 pub(super) struct Watch {
     words: Vec<String>,
-    said: PathBuf,
+    log: PathBuf,
     running: Killed,
     restarts: u32,
 }
@@ -79,18 +79,18 @@ impl Watch {
             &format!("{}ms", params.batch_wait.as_millis()),
         ]
         .map(str::to_owned);
-        let said = scratch.join("watch.log");
-        let running = spawn_watch(&words, &said)?;
+        let log = scratch.join("watch.log");
+        let running = spawn_watch(&words, &log)?;
         Ok(Watch {
             words: words.into(),
-            said,
+            log,
             running,
             restarts: 0,
         })
     }
 
     pub(super) fn kill(&mut self) -> Result<(), RigError> {
-        self.running = spawn_watch(&self.words, &self.said)?;
+        self.running = spawn_watch(&self.words, &self.log)?;
         Ok(())
     }
 
@@ -100,18 +100,18 @@ impl Watch {
         if let Ok(Some(status)) = self.running.0.try_wait() {
             self.restarts += 1;
             if self.restarts > RESTARTS_MOST {
-                let last = last_word(&self.said);
+                let last = last_word(&self.log);
                 return Err(failed("dyno ingest watch", format!("{status}: {last}")));
             }
-            self.running = spawn_watch(&self.words, &self.said)?;
+            self.running = spawn_watch(&self.words, &self.log)?;
         }
         Ok(())
     }
 }
 
-fn spawn_watch(words: &[String], said: &Path) -> Result<Killed, RigError> {
+fn spawn_watch(words: &[String], log: &Path) -> Result<Killed, RigError> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let spawned = command(&words, said)?.stdin(Stdio::null()).spawn();
+    let spawned = command(&words, log)?.stdin(Stdio::null()).spawn();
     spawned
         .map(Killed)
         .map_err(|e| failed("dyno ingest watch", e))
@@ -123,7 +123,7 @@ pub(super) struct Producer {
     rate: Option<f64>,
     began: Instant,
     dsn: String,
-    said: PathBuf,
+    log: PathBuf,
     running: Option<(Killed, JoinHandle<()>)>,
     restarts: u32,
 }
@@ -139,7 +139,7 @@ impl Producer {
             rate: params.rate,
             began: Instant::now(),
             dsn: dsn.to_owned(),
-            said: scratch.join("produce.log"),
+            log: scratch.join("produce.log"),
             running: None,
             restarts: 0,
         };
@@ -151,7 +151,7 @@ impl Producer {
         let words = [
             "pubsub", "produce", TOPIC, "--resume", PRODUCER, "--dsn", &self.dsn,
         ];
-        let spawned = command(&words, &self.said)?.stdin(Stdio::piped()).spawn();
+        let spawned = command(&words, &self.log)?.stdin(Stdio::piped()).spawn();
         let mut child = spawned.map_err(|e| failed("dyno pubsub produce", e))?;
         let pipe = child.stdin.take();
         let (files, rate, began) = (self.files.clone(), self.rate, self.began);
@@ -194,7 +194,7 @@ impl Producer {
             Ok(Some(status)) => {
                 self.restarts += 1;
                 if self.restarts > RESTARTS_MOST {
-                    let last = last_word(&self.said);
+                    let last = last_word(&self.log);
                     return Err(failed("dyno pubsub produce", format!("{status}: {last}")));
                 }
                 self.spawn()?;

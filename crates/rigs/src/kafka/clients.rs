@@ -72,8 +72,8 @@ impl Tools {
     pub fn end_offsets(&self, topic: &str) -> Result<u64, KafkaError> {
         let mut command = self.tool("GetOffsetShell")?;
         command.args(["--topic", topic]);
-        let said = ran("GetOffsetShell", command)?;
-        summed_offsets(&said).ok_or_else(|| not_figures("GetOffsetShell", &said))
+        let text = ran("GetOffsetShell", command)?;
+        summed_offsets(&text).ok_or_else(|| not_figures("GetOffsetShell", &text))
     }
 
     /// Runs so many producers at once, each with `warmup` and then `each` records.
@@ -95,9 +95,11 @@ impl Tools {
             command.args(["--command-property", "acks=all", "enable.idempotence=true"]);
             Ok(command)
         });
-        let said = self.at_once(PRODUCER, commands.collect::<Result<_, ProcessError>>()?)?;
-        let read = |said: &Said| produced(said).ok_or_else(|| not_figures(PRODUCER, &said.text));
-        said.iter().map(read).collect()
+        let printed = self.at_once(PRODUCER, commands.collect::<Result<_, ProcessError>>()?)?;
+        let read = |printed: &Printed| {
+            produced(printed).ok_or_else(|| not_figures(PRODUCER, &printed.text))
+        };
+        printed.iter().map(read).collect()
     }
 
     /// Runs a reader for each of so many groups at once; each is to read `records`.
@@ -114,9 +116,11 @@ impl Tools {
             command.args(["--timeout", SILENCE_MS, "--hide-header"]);
             Ok(command)
         });
-        let said = self.at_once(CONSUMER, commands.collect::<Result<_, ProcessError>>()?)?;
-        let read = |said: &Said| consumed(said).ok_or_else(|| not_figures(CONSUMER, &said.text));
-        said.iter().map(read).collect()
+        let printed = self.at_once(CONSUMER, commands.collect::<Result<_, ProcessError>>()?)?;
+        let read = |printed: &Printed| {
+            consumed(printed).ok_or_else(|| not_figures(CONSUMER, &printed.text))
+        };
+        printed.iter().map(read).collect()
     }
 
     fn tool(&self, class: &str) -> Result<Command, ProcessError> {
@@ -130,7 +134,7 @@ impl Tools {
     }
 
     /// Runs clients side by side until all have ended, and returns what each printed.
-    fn at_once(&self, name: &str, commands: Vec<Command>) -> Result<Vec<Said>, ProcessError> {
+    fn at_once(&self, name: &str, commands: Vec<Command>) -> Result<Vec<Printed>, ProcessError> {
         let mut running = Vec::new();
         for command in commands {
             running.push(Running::start(name, command)?);
@@ -143,7 +147,7 @@ impl Tools {
 }
 
 /// What a client printed, and when it printed the last line of it.
-struct Said {
+struct Printed {
     text: String,
     ended: Instant,
 }
@@ -151,7 +155,7 @@ struct Said {
 /// A client, and the threads that read its output. Dropping it kills the client.
 struct Running {
     child: Child,
-    out: Option<thread::JoinHandle<Said>>,
+    out: Option<thread::JoinHandle<Printed>>,
     errors: Option<thread::JoinHandle<String>>,
 }
 
@@ -172,7 +176,7 @@ impl Running {
                     text.push_str(&line);
                     text.push('\n');
                 }
-                Said { text, ended }
+                Printed { text, ended }
             })
         });
         let errors = child.stderr.take().map(|mut errors| {
@@ -186,22 +190,22 @@ impl Running {
         Ok(Running { child, out, errors })
     }
 
-    fn end(mut self, name: &str) -> Result<Said, ProcessError> {
+    fn end(mut self, name: &str) -> Result<Printed, ProcessError> {
         let failed = |reason: String| ProcessError::program(name, reason);
         let status = self.child.wait();
         let status = status.map_err(|error| failed(error.to_string()))?;
         let errors = self.errors.take().and_then(|thread| thread.join().ok());
-        let said = self.out.take().and_then(|thread| thread.join().ok());
-        let said = said.ok_or_else(|| failed("its output was not read".to_owned()))?;
+        let printed = self.out.take().and_then(|thread| thread.join().ok());
+        let printed = printed.ok_or_else(|| failed("its output was not read".to_owned()))?;
         if !status.success() {
             let errors = errors.unwrap_or_default();
             return Err(failed(format!(
                 "{status}: {}{}",
                 errors.trim(),
-                said.text.trim()
+                printed.text.trim()
             )));
         }
-        Ok(said)
+        Ok(printed)
     }
 }
 
@@ -218,14 +222,14 @@ pub(super) fn ran(name: &str, command: Command) -> Result<String, ProcessError> 
     Ok(Running::start(name, command)?.end(name)?.text)
 }
 
-fn not_figures(client: &'static str, said: &str) -> KafkaError {
-    let said = said.lines().last().unwrap_or("nothing").to_owned();
-    KafkaError::NotFigures { client, said }
+fn not_figures(client: &'static str, text: &str) -> KafkaError {
+    let last_line = text.lines().last().unwrap_or("nothing").to_owned();
+    KafkaError::NotFigures { client, last_line }
 }
 
 /// The sum of lines `TOPIC:PARTITION:OFFSET`; `None` without any, or if one has another form.
-fn summed_offsets(said: &str) -> Option<u64> {
-    let offsets = said
+fn summed_offsets(text: &str) -> Option<u64> {
+    let offsets = text
         .lines()
         .map(|line| line.rsplit(':').next()?.parse().ok());
     let offsets: Vec<u64> = offsets.collect::<Option<_>>()?;
@@ -234,8 +238,8 @@ fn summed_offsets(said: &str) -> Option<u64> {
 
 /// Reads the two lines at the end of a producer's output: all its records, and those after the
 /// first `--warmup-records`. Without these there is only the first line.
-fn produced(said: &Said) -> Option<Produced> {
-    let totals: Vec<&str> = said
+fn produced(printed: &Printed) -> Option<Produced> {
+    let totals: Vec<&str> = printed
         .text
         .lines()
         .filter(|line| line.contains(" 99.9th."))
@@ -263,14 +267,14 @@ fn produced(said: &Said) -> Option<Produced> {
             quantile("99th")?,
             quantile("99.9th")?,
         ],
-        ended: said.ended,
+        ended: printed.ended,
     })
 }
 
 /// Reads the line of a consumer: start, end, MB, MB/s, records, records/s, milliseconds of sharing
 /// out partitions, milliseconds of reading, and two rates.
-fn consumed(said: &Said) -> Option<Consumed> {
-    let line = said
+fn consumed(printed: &Printed) -> Option<Consumed> {
+    let line = printed
         .text
         .lines()
         .rfind(|line| line.matches(", ").count() == 9)?;
@@ -280,7 +284,7 @@ fn consumed(said: &Said) -> Option<Consumed> {
         records: fields[4].parse().ok()?,
         joining_s: seconds(fields[6])?,
         seconds: seconds(fields[7]).filter(|seconds| *seconds > 0.0)?,
-        ended: said.ended,
+        ended: printed.ended,
     })
 }
 
@@ -288,8 +292,8 @@ fn consumed(said: &Said) -> Option<Consumed> {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> Said {
-        Said {
+    fn printed(text: &str) -> Printed {
+        Printed {
             text: text.to_owned(),
             ended: Instant::now(),
         }
@@ -303,25 +307,28 @@ mod tests {
             2865 ms 50th, 106220 ms 95th, 119303 ms 99th, 119341 ms 99.9th.\n\
             40000 steady state records sent, 8000.0 records/sec (0.33 MB/sec), 13632.00 ms avg latency, 119348.00 ms max \
             latency, 3299 ms 50th, 118297 ms 95th, 119314 ms 99th, 119344 ms 99.9th.\n";
-        let read = produced(&said(text)).expect("figures");
+        let read = produced(&printed(text)).expect("figures");
         assert_eq!((read.sent, read.timed, read.seconds), (60_000, 40_000, 5.0));
         assert_eq!(
             read.latencies_ms,
             [3_299.0, 118_297.0, 119_314.0, 119_344.0]
         );
-        assert_eq!(produced(&said("1 records sent, 0.3 records/sec\n")), None);
+        assert_eq!(
+            produced(&printed("1 records sent, 0.3 records/sec\n")),
+            None
+        );
     }
 
     #[test]
     fn a_consumers_time_is_that_of_reading() {
         let line = "2026-11-25 23:57:55:281, 2026-11-25 23:58:04:323, 195.3125, 21.6006, 200000, \
             22119.0002, 5742, 3300, 59.1856, 60606.0606\n";
-        let read = consumed(&said(line)).expect("figures");
+        let read = consumed(&printed(line)).expect("figures");
         assert_eq!(
             (read.records, read.seconds, read.joining_s),
             (200_000, 3.3, 5.742)
         );
-        assert_eq!(consumed(&said("WARNING: Exiting before\n")), None);
+        assert_eq!(consumed(&printed("WARNING: Exiting before\n")), None);
     }
 
     #[test]

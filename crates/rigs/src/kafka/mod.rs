@@ -46,12 +46,12 @@ pub enum KafkaError {
     #[error(transparent)]
     Process(#[from] ProcessError),
     /// A client printed something else than its figures.
-    #[error("{client} printed no figures: {said}")]
+    #[error("{client} printed no figures: {last_line}")]
     NotFigures {
         /// The name of the client.
         client: &'static str,
-        /// The last that it said.
-        said: String,
+        /// The last line that it printed.
+        last_line: String,
     },
     /// The log has other records than were acknowledged, or readers got others.
     #[error("{0}")]

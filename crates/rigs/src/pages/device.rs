@@ -152,8 +152,8 @@ fn sizes(pages: u64) -> [String; 2] {
 
 /// Bytes that the process behind our device has read and written for it so far.
 fn served(name: &str) -> Result<(u64, u64), PagesError> {
-    let said = own(&["pages", "status", "--name", name, "--json"])?;
-    let status: Value = serde_json::from_str(&said)
+    let text = own(&["pages", "status", "--name", name, "--json"])?;
+    let status: Value = serde_json::from_str(&text)
         .map_err(|e| PagesError::Wrong(format!("dyno pages status: {e}")))?;
     let of = |name: &str| {
         let count = status[name].as_u64();

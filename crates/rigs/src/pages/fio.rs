@@ -126,7 +126,7 @@ pub(super) fn run(
     let output = command
         .output()
         .map_err(|e| PagesError::system("fio (Debian: fio)", e))?;
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr);
         return Err(PagesError::Wrong(format!(
@@ -136,7 +136,7 @@ pub(super) fn run(
         )));
     }
     // fio may print notes before the JSON object.
-    let json = said.find('{').map_or("", |at| &said[at..]);
+    let json = stdout.find('{').map_or("", |at| &stdout[at..]);
     serde_json::from_str(json).map_err(|e| PagesError::Wrong(format!("fio's account: {e}")))
 }
 

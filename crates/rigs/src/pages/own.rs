@@ -90,6 +90,6 @@ pub(super) fn own(arguments: &[&str]) -> Result<String, PagesError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(PagesError::Refused(said.trim().to_string()))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(PagesError::Refused(stderr.trim().to_string()))
 }

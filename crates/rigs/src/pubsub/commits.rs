@@ -178,13 +178,18 @@ fn by_pgbench(
         .arg(dsn.text())
         .output()
         .map_err(|e| FlowError::Way(format!("pgbench does not run: {e}")))?;
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     let progress = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         return Err(FlowError::Way(format!("pgbench: {}", progress.trim())));
     }
-    let missing = || FlowError::Way(format!("pgbench named no rate and count: {}", said.trim()));
-    let (rate, count) = rate_and_count_in(&said).ok_or_else(missing)?;
+    let missing = || {
+        FlowError::Way(format!(
+            "pgbench named no rate and count: {}",
+            stdout.trim()
+        ))
+    };
+    let (rate, count) = rate_and_count_in(&stdout).ok_or_else(missing)?;
     let mut windows = windows_in(&progress);
     // The last line may cover only a fraction of a second.
     windows.truncate(seconds as usize);

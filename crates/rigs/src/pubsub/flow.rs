@@ -293,9 +293,9 @@ impl Flow {
                     Err(error) => Err(FlowError::Way(error.to_string())),
                 };
                 result.map_err(|error| {
-                    let said = error.to_string();
+                    let message = error.to_string();
                     shared.fail(error);
-                    said
+                    message
                 })
             }
         })?;

@@ -65,10 +65,10 @@ impl Load {
         let child = process::spawn("redis-benchmark", command)?;
         let output = child.wait_with_output();
         let output = output.map_err(ProcessError::io("redis-benchmark"))?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        let found = figures(&said).filter(|_| output.status.success());
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let found = figures(&stdout).filter(|_| output.status.success());
         let mut found = found.ok_or_else(|| {
-            let last = said.lines().last().unwrap_or("nothing");
+            let last = stdout.lines().last().unwrap_or("nothing");
             RespError::NotFigures(last.to_owned())
         })?;
         let seconds = self.requests as f64 / found[0].1;
@@ -128,8 +128,8 @@ fn key(name: &str, number: u64) -> String {
 }
 
 /// The figures in the last line: a name, requests a second, and milliseconds, each in quotes.
-fn figures(said: &str) -> Option<Vec<(String, f64)>> {
-    let line = said.lines().rfind(|line| line.starts_with('"'))?;
+fn figures(stdout: &str) -> Option<Vec<(String, f64)>> {
+    let line = stdout.lines().rfind(|line| line.starts_with('"'))?;
     let fields: Vec<&str> = line
         .split(',')
         .map(|field| field.trim_matches('"'))

@@ -133,10 +133,10 @@ fn redis(scratch: &Path, port: u16, sync: Option<&str>) -> Command {
 
 /// The first line that a program prints about its version.
 pub(super) fn version(program: &str) -> String {
-    let said = Command::new(program).arg("--version").output();
-    let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let said = said.unwrap_or_default();
-    said.lines().next().unwrap_or(program).to_owned()
+    let output = Command::new(program).arg("--version").output();
+    let stdout = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let stdout = stdout.unwrap_or_default();
+    stdout.lines().next().unwrap_or(program).to_owned()
 }
 
 #[cfg(test)]

@@ -284,11 +284,11 @@ fn unavailable(what: impl std::fmt::Display) -> Error {
 fn spawn(mut command: Command, log: &Path, ports: &[u16]) -> Result<Child> {
     let program = command.get_program().to_string_lossy().into_owned();
     let failed = |error: io::Error| unavailable(format!("{program}: {error}"));
-    let said = File::create(log).map_err(failed)?;
+    let stderr = File::create(log).map_err(failed)?;
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(said)
+        .stderr(stderr)
         .spawn()
         .map_err(failed)?;
     match wait(&mut child, log, ports) {
@@ -308,8 +308,8 @@ fn wait(child: &mut Child, log: &Path, ports: &[u16]) -> Result<()> {
         if let Ok(Some(status)) = child.try_wait() {
             // The last line of its log is the reason in most cases, such as a directory that is in
             // use.
-            let said = fs::read_to_string(log).unwrap_or_default();
-            let last = said.lines().last().unwrap_or_default();
+            let text = fs::read_to_string(log).unwrap_or_default();
+            let last = text.lines().last().unwrap_or_default();
             return Err(unavailable(format!("a server ended with {status}: {last}")));
         }
         if Instant::now() > until {

@@ -71,8 +71,13 @@ fn git(words: &[&str], dir: &Path, revision: Option<&str>) -> anyhow::Result<()>
         .output()
         .context("cannot start git")?;
     if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr);
-        bail!("git {} {}: {}", words.join(" "), dir.display(), said.trim());
+        let stderr = String::from_utf8_lossy(&done.stderr);
+        bail!(
+            "git {} {}: {}",
+            words.join(" "),
+            dir.display(),
+            stderr.trim()
+        );
     }
     Ok(())
 }

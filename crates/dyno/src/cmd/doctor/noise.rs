@@ -88,8 +88,8 @@ fn once(flags: &[&str]) -> anyhow::Result<f64> {
         .output()
         .context("cannot start this program again")?;
     let seconds = start.elapsed().as_secs_f64();
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "dyno {line}: {}", said.trim());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "dyno {line}: {}", stderr.trim());
     Ok(seconds)
 }
 

@@ -67,10 +67,10 @@ fn query(args: &AskArgs, statement: &str) -> anyhow::Result<(Rows, bool)> {
     command.args(["--memory", &args.memory.to_string(), "--"]);
     command.arg(&args.table).arg(statement);
     let output = command.output().context("cannot start the SQL engine")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    anyhow::ensure!(output.status.success(), "{}", said.trim());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.success(), "{}", stderr.trim());
     let rows = Rows::from_csv(&output.stdout)?;
-    Ok((rows, said.contains("more rows than")))
+    Ok((rows, stderr.contains("more rows than")))
 }
 
 fn as_text(answer: &Answer, max_rows: u32, more: bool) -> String {

@@ -196,8 +196,8 @@ fn tool(program: &str, device: &Path) -> anyhow::Result<()> {
         .arg(device)
         .output()
         .with_context(|| format!("cannot start {program}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{program}: {}", said.trim());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program}: {}", stderr.trim());
     Ok(())
 }
 

@@ -126,8 +126,8 @@ fn wait_for_answer(store_dir: &StoreDir, daemon: &mut Child) -> anyhow::Result<(
             return Ok(());
         }
         if let Some(status) = daemon.try_wait()? {
-            let said = std::fs::read_to_string(store_dir.log()).unwrap_or_default();
-            bail!("the daemon ended ({status}): {}", said.trim());
+            let text = std::fs::read_to_string(store_dir.log()).unwrap_or_default();
+            bail!("the daemon ended ({status}): {}", text.trim());
         }
         thread::sleep(TICK);
     }

@@ -49,14 +49,14 @@ pub fn run(args: &PubsubProduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     // lines.
     let _ = producer.flush();
     receipts.settle();
-    terminal::print(&said(args, &receipts, began.elapsed()))?;
+    terminal::print(&summary(args, &receipts, began.elapsed()))?;
     if let Some((line, error)) = receipts.first_refused {
         let unsent = match ended {
             Ok(End::Asked { last_line }) => format!(", and lines after {last_line} were not sent"),
             _ => String::new(),
         };
-        let said = format!("line {line} is not acknowledged{unsent}");
-        return Err(anyhow::Error::new(error).context(said));
+        let message = format!("line {line} is not acknowledged{unsent}");
+        return Err(anyhow::Error::new(error).context(message));
     }
     match ended? {
         End::OfInput => Ok(Exit::Done),
@@ -238,7 +238,7 @@ fn read(args: &PubsubProduceArgs, line: &[u8]) -> Result<Outgoing, String> {
     })
 }
 
-fn said(args: &PubsubProduceArgs, receipts: &Receipts, took: Duration) -> String {
+fn summary(args: &PubsubProduceArgs, receipts: &Receipts, took: Duration) -> String {
     let (acknowledged, refused) = (receipts.acknowledged, receipts.refused);
     if args.json {
         let partitions = receipts.partitions.iter().map(|(partition, (records, last))| {

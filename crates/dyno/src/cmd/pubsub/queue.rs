@@ -102,8 +102,9 @@ fn send(args: &PubsubQueueSendArgs, stop: &Stop) -> anyhow::Result<()> {
             // came.
             queue.send(together, args.delay).map_err(|error| {
                 let first = sent + 1;
-                let said = format!("lines before {first} are sent; of the others nothing is known");
-                anyhow::Error::new(error).context(said)
+                let message =
+                    format!("lines before {first} are sent; of the others nothing is known");
+                anyhow::Error::new(error).context(message)
             })?;
             sent += together.len();
         }

@@ -41,8 +41,8 @@ pub fn run(args: &TxnShellArgs, stop: &Stop) -> anyhow::Result<Exit> {
             break;
         }
         match command(&*db, &mut open, &line) {
-            Ok(said) if said.is_empty() => {}
-            Ok(said) => terminal::print(&said)?,
+            Ok(text) if text.is_empty() => {}
+            Ok(text) => terminal::print(&text)?,
             Err(error) => {
                 failed = true;
                 if prompt {

@@ -254,7 +254,7 @@ impl Endpoint {
         Err(AskError::Refused {
             server: self.server.clone(),
             status: head.status.as_u16(),
-            said: self.shown(message.unwrap_or(&text)),
+            message: self.shown(message.unwrap_or(&text)),
         })
     }
 

@@ -20,14 +20,14 @@ pub enum AskError {
         reason: String,
     },
     /// The server answered with an error.
-    #[error("the endpoint {server} answered with status {status}: {said}")]
+    #[error("the endpoint {server} answered with status {status}: {message}")]
     Refused {
         /// Host and port of the server.
         server: String,
         /// The HTTP status of the answer.
         status: u16,
         /// The beginning of its message.
-        said: String,
+        message: String,
     },
     /// The answer does not follow the interface.
     #[error("the endpoint {server} does not speak the OpenAI interface: {reason}")]
@@ -38,10 +38,10 @@ pub enum AskError {
         reason: String,
     },
     /// The model wrote no statement.
-    #[error("the model wrote no SQL, but: {said}")]
+    #[error("the model wrote no SQL, but: {answer}")]
     NoSql {
         /// The beginning of its answer.
-        said: String,
+        answer: String,
     },
     /// The statement could not be run, nor could those that the model wrote when it was told so.
     #[error("the statement of the model cannot be run ({tries} tried): {reason}\n{sql}")]

@@ -72,8 +72,8 @@ pub fn ask(
         let completion = endpoint.complete(&request)?;
         usage.add(completion.usage);
         let Some(sql) = statement::statement_in(&completion.text) else {
-            let said = shown(&completion.text);
-            return Err(AskError::NoSql { said });
+            let answer = shown(&completion.text);
+            return Err(AskError::NoSql { answer });
         };
         match run(&sql) {
             Ok(rows) => {

@@ -149,7 +149,7 @@ impl Client {
         if exception.code == 0 {
             return Err(Failure::NotClickHouse(head.status.as_u16(), shown(&text)));
         }
-        Err(Failure::Said(exception))
+        Err(Failure::Exception(exception))
     }
 }
 
@@ -164,7 +164,7 @@ fn late_exception(text: &str) -> bool {
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The server returned an exception.
-    Said(Exception),
+    Exception(Exception),
     /// The request was sent and its answer lost, so it may have been carried out.
     Lost(String),
     /// The server never got the request, and a retry would not help.
@@ -180,7 +180,7 @@ impl Failure {
         let server = client.server.clone();
         let action = action.to_owned();
         match self {
-            Failure::Said(exception) => exception.into_error(&server, &client.user, &action),
+            Failure::Exception(exception) => exception.into_error(&server, &client.user, &action),
             Failure::Lost(reason) => Error::Unreachable {
                 server,
                 action,

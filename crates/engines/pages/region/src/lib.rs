@@ -126,7 +126,7 @@ impl Region {
         let (faults, access) = Userfault::open()?;
         faults.register(area.start(), area.bytes())?;
         let (orders, end) = std::io::pipe().map_err(RegionError::system("make a pipe"))?;
-        let (said, done) = channel();
+        let (answers, done) = channel();
         let counters = Arc::new(Counters::default());
         let aside = Area::new(PAGE_BYTES)?;
         faults.register(aside.start(), aside.bytes())?;
@@ -136,7 +136,7 @@ impl Region {
             faults,
             resident_pages,
             Arc::clone(&counters),
-            said,
+            answers,
         );
         let pager = std::thread::Builder::new()
             .name("region-pager".to_owned())

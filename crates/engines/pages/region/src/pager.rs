@@ -53,7 +53,7 @@ pub struct Pager {
     resident: VecDeque<u64>,
     most_resident: u64,
     counters: Arc<Counters>,
-    said: Sender<Result<(), StoreError>>,
+    answers: Sender<Result<(), StoreError>>,
     page: Box<Page>,
 }
 
@@ -85,7 +85,7 @@ impl Pager {
         faults: Userfault,
         most_resident: u64,
         counters: Arc<Counters>,
-        said: Sender<Result<(), StoreError>>,
+        answers: Sender<Result<(), StoreError>>,
     ) -> Self {
         let pages = area.bytes() / PAGE_BYTES;
         Self {
@@ -96,7 +96,7 @@ impl Pager {
             faults,
             most_resident,
             counters,
-            said,
+            answers,
             page: Box::new([0; PAGE_BYTES]),
         }
     }
@@ -131,7 +131,7 @@ impl Pager {
                 let stored = self.store_all(handle)?;
                 // The region waits for the answer; if it was dropped instead, there is nothing to
                 // tell.
-                let _ = self.said.send(stored);
+                let _ = self.answers.send(stored);
             }
         }
     }

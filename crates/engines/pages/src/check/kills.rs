@@ -138,7 +138,7 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Resul
         ..with_file(back.as_raw_fd())
     };
     let file = kept(&Store::create(settings)?)?;
-    let mut said: HashMap<u64, u64> = HashMap::new();
+    let mut reported: HashMap<u64, u64> = HashMap::new();
     let mut next_round = 1;
     for kill in 0..plan.kills {
         if stop() || !outcome.holds() {
@@ -146,19 +146,23 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Resul
         }
         // A different life time each time kills the process at a different moment of its rounds.
         let life = plan.life + Duration::from_millis(37) * kill;
-        outcome.acknowledged += run_and_kill(plan, (&file, &back), next_round, life, &mut said)?;
+        outcome.acknowledged +=
+            run_and_kill(plan, (&file, &back), next_round, life, &mut reported)?;
         outcome.kills += 1;
         // Rounds that the dead process began but did not report must not come again, or its last
         // pages could not be told from those of the next process.
-        next_round = said.values().max().map_or(next_round, |round| round + 2);
-        judge((&file, &back), &said, outcome)?;
+        next_round = reported
+            .values()
+            .max()
+            .map_or(next_round, |round| round + 2);
+        judge((&file, &back), &reported, outcome)?;
     }
     Ok(())
 }
 
 fn judge(
     (file, back): (&OwnedFd, &File),
-    said: &HashMap<u64, u64>,
+    reported: &HashMap<u64, u64>,
     outcome: &mut Outcome,
 ) -> Result<(), CheckError> {
     let ours = file
@@ -177,7 +181,7 @@ fn judge(
     }
     let mut handle = store.handle()?;
     let mut bytes = [0; PAGE_BYTES];
-    for (&page, &round) in said {
+    for (&page, &round) in reported {
         if let Err(error) = handle.read(page, &mut bytes) {
             wrong(error.to_string());
             continue;
@@ -201,7 +205,7 @@ fn run_and_kill(
     (file, back): (&OwnedFd, &File),
     round: u64,
     life: Duration,
-    said: &mut HashMap<u64, u64>,
+    reported: &mut HashMap<u64, u64>,
 ) -> Result<u64, CheckError> {
     let failed = |e: std::io::Error| CheckError::Job(e.to_string());
     let theirs = file.try_clone().map_err(failed)?;
@@ -246,7 +250,7 @@ fn run_and_kill(
                 "it said something else: {record:?}"
             )));
         }
-        let last = said.entry(word(0)).or_default();
+        let last = reported.entry(word(0)).or_default();
         *last = word(8).max(*last);
     }
     Ok(records.len() as u64)

@@ -80,10 +80,10 @@ pub enum ContentError {
         found: u32,
     },
     /// The content is not what was sent.
-    #[error("its checksum says {said:016x} and its bytes have {found:016x}")]
+    #[error("its checksum says {stated:016x} and its bytes have {found:016x}")]
     Checksum {
         /// The checksum that the content ends with.
-        said: u64,
+        stated: u64,
         /// The checksum of the bytes before it.
         found: u64,
     },
@@ -125,9 +125,9 @@ pub fn read(content: &[u8]) -> Result<Content, ContentError> {
         return Err(ContentError::Magic { found });
     }
     let (body, checksum) = content.split_at(content.len() - CHECKSUM_BYTES);
-    let (said, found) = (u64_of(checksum), fnv1a(body));
-    if said != found {
-        return Err(ContentError::Checksum { said, found });
+    let (stated, found) = (u64_of(checksum), fnv1a(body));
+    if stated != found {
+        return Err(ContentError::Checksum { stated, found });
     }
     Ok(Content {
         fingerprint: Fingerprint {
@@ -136,7 +136,7 @@ pub fn read(content: &[u8]) -> Result<Content, ContentError> {
                 partition: u32_at(8),
                 sequence: u64_of(&content[12..20]),
             },
-            checksum: said,
+            checksum: stated,
         },
         due_us: u64_of(&content[20..28]) as i64,
     })

@@ -29,7 +29,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// A line that the program sends while it runs the job.
 #[derive(Serialize, Deserialize)]
-enum Said {
+enum JobMessage {
     /// Rows and bytes so far.
     At(u64, u64),
     Done(Report),
@@ -73,10 +73,10 @@ pub fn run_in(mut program: Command, job: &Job, progress: &Progress) -> Result<Re
         .wait()
         .map_err(|e| failed("cannot be waited for", e))?;
     match last {
-        Ok(Some(Said::Done(report))) => Ok(report),
-        Ok(Some(Said::Stopped)) => Err(Error::Stopped),
-        Ok(Some(Said::Failed(reason))) => Err(Error::Child(reason)),
-        Ok(Some(Said::At(..)) | None) => Err(Error::Child(format!(
+        Ok(Some(JobMessage::Done(report))) => Ok(report),
+        Ok(Some(JobMessage::Stopped)) => Err(Error::Stopped),
+        Ok(Some(JobMessage::Failed(reason))) => Err(Error::Child(reason)),
+        Ok(Some(JobMessage::At(..)) | None) => Err(Error::Child(format!(
             "dyno-sql ended before the job did: {status}"
         ))),
         Err(error) => Err(failed("does not answer", error)),
@@ -84,7 +84,7 @@ pub fn run_in(mut program: Command, job: &Job, progress: &Progress) -> Result<Re
 }
 
 /// Sends the job and reads lines until the last one. `None` if the program ended without it.
-fn converse(socket: &UnixStream, job: &Job, progress: &Progress) -> io::Result<Option<Said>> {
+fn converse(socket: &UnixStream, job: &Job, progress: &Progress) -> io::Result<Option<JobMessage>> {
     // A program that ended at once has said why on standard error, which tells more than that the
     // job did not reach it.
     let _ = send(socket, job);
@@ -95,7 +95,7 @@ fn converse(socket: &UnixStream, job: &Job, progress: &Progress) -> io::Result<O
             line => line?,
         };
         match serde_json::from_str(&line)? {
-            Said::At(rows, bytes) => progress.set(rows, bytes),
+            JobMessage::At(rows, bytes) => progress.set(rows, bytes),
             last => return Ok(Some(last)),
         }
     }
@@ -136,15 +136,15 @@ pub fn serve(run: impl Fn(&Job, &Progress) -> Result<Report, Error> + Sync) -> i
         let job = scope.spawn(|| run(&job, &progress));
         while !job.is_finished() {
             // If it fails, the socket has ended, and that has stopped the job already.
-            let _ = send(&socket, &Said::At(progress.rows(), progress.bytes()));
+            let _ = send(&socket, &JobMessage::At(progress.rows(), progress.bytes()));
             thread::park_timeout(TICK);
         }
         let last = match job.join() {
-            Ok(Ok(report)) => Said::Done(report),
-            Ok(Err(Error::Stopped)) => Said::Stopped,
-            Ok(Err(error)) => Said::Failed(error.to_string()),
+            Ok(Ok(report)) => JobMessage::Done(report),
+            Ok(Err(Error::Stopped)) => JobMessage::Stopped,
+            Ok(Err(error)) => JobMessage::Failed(error.to_string()),
             // A panic has printed its reason on standard error, which the caller passes on.
-            Err(_) => Said::Failed("the writer ended unexpectedly".to_owned()),
+            Err(_) => JobMessage::Failed("the writer ended unexpectedly".to_owned()),
         };
         let sent = send(&socket, &last);
         // Ends the thread that reads to the end of the socket, so that the scope can end.

@@ -140,19 +140,19 @@ enum Step {
 /// What a transaction answered, as far as all engines must agree: the codes of errors, but not
 /// their texts.
 #[derive(Debug, PartialEq)]
-enum Said {
+enum Outcome {
     Answers(Vec<Answer>),
     /// One error stands for a whole batch, and the engine chooses which one. So this has the codes
     /// of all operations that may fail.
     Refused(Vec<&'static str>),
 }
 
-impl Said {
+impl Outcome {
     /// Whether an engine's answer equals the model's, or is one of several that the engine may
     /// choose.
-    fn is_one_of(&self, wanted: &Said) -> bool {
+    fn is_one_of(&self, wanted: &Outcome) -> bool {
         match (self, wanted) {
-            (Said::Refused(codes), Said::Refused(wanted)) => {
+            (Outcome::Refused(codes), Outcome::Refused(wanted)) => {
                 codes.iter().all(|code| wanted.contains(code))
             }
             (found, wanted) => found == wanted,
@@ -229,9 +229,9 @@ fn ours_of(
     tables: &[TableId],
     batches: &[Vec<Step>],
     commit: bool,
-) -> Vec<Said> {
+) -> Vec<Outcome> {
     let run = || transaction(db, tables, batches, (commit, [run_at_once, run_last]));
-    let given_up = Said::Refused(vec![Code::Aborted.name()]);
+    let given_up = Outcome::Refused(vec![Code::Aborted.name()]);
     let mut found = run();
     // More often than that is not a stall, but an engine that aborts without a reason.
     for _again in 0..GIVEN_UP_MOST {
@@ -248,13 +248,13 @@ fn transaction(
     tables: &[TableId],
     batches: &[Vec<Step>],
     (commit, [run, run_last]): (bool, [Run; 2]),
-) -> Vec<Said> {
-    let mut said = Vec::new();
+) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
     let mut transaction = match db.begin(&Options::default()) {
         Ok(transaction) => transaction,
         Err(error) => {
-            said.push(Said::Refused(vec![error.code()]));
-            return said;
+            outcomes.push(Outcome::Refused(vec![error.code()]));
+            return outcomes;
         }
     };
     for (at, batch) in batches.iter().enumerate() {
@@ -267,10 +267,10 @@ fn transaction(
         // After a failure the transaction can only be rolled back. The engine chooses which later
         // call says so, so no later call is made.
         match run(&mut *transaction, &operations) {
-            Ok(answers) => said.push(Said::Answers(answers)),
+            Ok(answers) => outcomes.push(Outcome::Answers(answers)),
             Err(codes) => {
-                said.push(Said::Refused(codes));
-                return said;
+                outcomes.push(Outcome::Refused(codes));
+                return outcomes;
             }
         }
     }
@@ -279,11 +279,11 @@ fn transaction(
     } else {
         transaction.rollback()
     };
-    said.push(match ended {
-        Ok(()) => Said::Answers(Vec::new()),
-        Err(error) => Said::Refused(vec![error.code()]),
+    outcomes.push(match ended {
+        Ok(()) => Outcome::Answers(Vec::new()),
+        Err(error) => Outcome::Refused(vec![error.code()]),
     });
-    said
+    outcomes
 }
 
 /// Fetches the pages after the first and joins their rows, because the engine chooses where pages

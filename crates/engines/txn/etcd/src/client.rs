@@ -134,24 +134,24 @@ enum Meaning {
 }
 
 fn meaning(failure: &Failure) -> Meaning {
-    let (code, said) = match failure {
+    let (code, message) = match failure {
         Failure::NotConnected(_) => return Meaning::NotConnected,
         Failure::Lost(_) => return Meaning::Lost,
         Failure::Status { code, message } => (*code, message),
     };
     match code {
-        code::INVALID_ARGUMENT if said.contains("too many operations") => {
+        code::INVALID_ARGUMENT if message.contains("too many operations") => {
             Meaning::Refused(Code::TooLarge)
         }
-        code::INVALID_ARGUMENT if said.contains("request is too large") => {
+        code::INVALID_ARGUMENT if message.contains("request is too large") => {
             Meaning::Refused(Code::TooLarge)
         }
         code::OUT_OF_RANGE => Meaning::Refused(Code::TooOld),
         code::INVALID_ARGUMENT => Meaning::Refused(Code::BadArgument),
-        code::RESOURCE_EXHAUSTED if said.contains("space exceeded") => {
+        code::RESOURCE_EXHAUSTED if message.contains("space exceeded") => {
             Meaning::Refused(Code::MemoryFull)
         }
-        code::RESOURCE_EXHAUSTED if said.contains("too many requests") => {
+        code::RESOURCE_EXHAUSTED if message.contains("too many requests") => {
             Meaning::Refused(Code::Overloaded)
         }
         code::PERMISSION_DENIED | code::UNAUTHENTICATED => Meaning::Refused(Code::Denied),

@@ -58,9 +58,9 @@ fn poll(port: &mut Port, body: &[u8], spin: Duration) -> Result<Option<Result<()
         request: 0,
     };
     port.send(head, &[body]).map_err(unavailable)?;
-    let mut said = None;
+    let mut answer = None;
     let take = |frame: FrameRef<'_>, _: &mut Outbound| {
-        said = match frame.head.verb {
+        answer = match frame.head.verb {
             BACKUP_STATE => Some(decode_answer(frame.body)),
             REFUSED => Some(Some(Err(decode_refusal(frame.body)))),
             _ => return ControlFlow::Continue(()),
@@ -70,10 +70,10 @@ fn poll(port: &mut Port, body: &[u8], spin: Duration) -> Result<Option<Result<()
     match port.wait(spin, ANSWER_WAIT, take) {
         Ok(_) => {}
         // What the server said before the connection ended counts.
-        Err(_) if said.is_some() => {}
+        Err(_) if answer.is_some() => {}
         Err(closed) => return Err(from_net(closed.into_error("the server"))),
     }
-    said.ok_or_else(|| unavailable("the server did not say how far the backup is"))
+    answer.ok_or_else(|| unavailable("the server did not say how far the backup is"))
 }
 
 /// A number that no other client uses. Two clients in the same nanosecond would share one backup.

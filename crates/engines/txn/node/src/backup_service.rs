@@ -153,13 +153,13 @@ pub(crate) fn answer(service: Option<&BackupService>, body: &[u8]) -> Vec<u8> {
         let text = "this server makes no backups: it was started without a folder for them";
         Err(Error::new(Code::NotSupported, text))
     };
-    let said = match service.map_or_else(none, |service| service.request(body)) {
+    let refusal = match service.map_or_else(none, |service| service.request(body)) {
         Ok(None) => return vec![UNDER_WAY],
         Ok(Some(Ok(()))) => return vec![DONE],
         Ok(Some(Err(error))) | Err(error) => error,
     };
     let mut out = vec![FAILED];
-    out.extend_from_slice(&encode_refusal(&said));
+    out.extend_from_slice(&encode_refusal(&refusal));
     out
 }
 

@@ -24,8 +24,8 @@ pub(super) const READER: Reader = Reader {
 fn read(source: &Source<'_>, figures: &mut Figures) -> Result<(), String> {
     let library = text(&source.json, "/context/library_build_type");
     if let Some(kind) = library.filter(|kind| *kind != "release") {
-        let said = format!("How much the benchmark library, which was built as {kind}, adds.");
-        figures.unknown.push(said);
+        let unknown = format!("How much the benchmark library, which was built as {kind}, adds.");
+        figures.unknown.push(unknown);
     }
     let mut runs: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
     for run in list(&source.json, "/benchmarks")? {

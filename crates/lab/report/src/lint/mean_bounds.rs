@@ -69,18 +69,18 @@ fn disagrees(figure: &QuotedFigure, points: &[(f64, f64)]) -> Option<Finding> {
     let value = named.zip(convert(figure.value, &figure.unit, "s"));
     let median = figure.latency_p50_s.map(|median| (50.0, median));
     let stated = [value, median].into_iter().flatten();
-    let differs = |(p, said): &(f64, f64)| {
+    let differs = |(p, quoted): &(f64, f64)| {
         let at = points.iter().find(|(other, _)| other == p)?.1;
-        (off_by(*said, at) > ROUNDED).then_some((*p, *said, at))
+        (off_by(*quoted, at) > ROUNDED).then_some((*p, *quoted, at))
     };
-    let (percentile, said, at) = stated.filter_map(|point| differs(&point)).next()?;
+    let (percentile, quoted, at) = stated.filter_map(|point| differs(&point)).next()?;
     Some(Finding::new(
         "two-medians",
         Severity::Error,
         &figure.id,
         format!(
             "p{percentile} is {} in the row and {} in its table",
-            quantity(said, "s"),
+            quantity(quoted, "s"),
             quantity(at, "s")
         ),
         "At most one of them is the percentile of this test.",

@@ -22,7 +22,7 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
         .filter_map(|figure| {
             let pages = figure.pages.as_deref()?.to_lowercase();
             let case = figure.case.to_lowercase();
-            let (severity, said) = match pages.as_str() {
+            let (severity, problem) = match pages.as_str() {
                 // A case that says so in its name deceives no reader.
                 held if SAME.contains(&held) && SAME.iter().any(|word| case.contains(word)) => {
                     return None;
@@ -35,7 +35,7 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
                 rule: "same-filled",
                 severity,
                 subject: figure.id.clone(),
-                seen: format!("{} {said}", quantity(figure.value, &figure.unit)),
+                seen: format!("{} {problem}", quantity(figure.value, &figure.unit)),
                 why: "A store of compressed pages keeps a same-filled page as one number, so \
                       nothing is compressed or decompressed."
                     .to_owned(),

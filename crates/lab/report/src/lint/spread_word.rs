@@ -51,8 +51,8 @@ fn measures(samples: &[f64]) -> [(&'static str, f64); 8] {
 }
 
 fn judge(word: &SpreadWord) -> Option<Finding> {
-    let said = word.word.to_lowercase();
-    let (_, name) = WORDS.iter().find(|(one, _)| *one == said)?;
+    let lowercase = word.word.to_lowercase();
+    let (_, name) = WORDS.iter().find(|(one, _)| *one == lowercase)?;
     // A variance has the square of the unit, so no percentage is one.
     let name = match (*name, word.unit.as_str()) {
         ("standard deviation", "%") => "deviation %",

@@ -211,7 +211,7 @@ fn quoted(report: &Report, figure: &Figure, samples: &[Sample]) -> Option<Quoted
         .filter(|_| !percentiles(report, &figure.case, &figure.system).is_empty());
     quoted.offered_rate = case.offered_rate;
     quoted.generator_lag_s = seconds("generator-lag-p99");
-    quoted.generator_kept_up = fact("generator").map(|said| said == KEPT_SCHEDULE);
+    quoted.generator_kept_up = fact("generator").map(|text| text == KEPT_SCHEDULE);
     quoted.windows_s = steady.map(|s| s.measured_s.unwrap_or(0.0));
     let drifting = steady.filter(|s| s.verdict == NOT_STEADY);
     quoted.drift = drifting.and_then(|s| s.change);

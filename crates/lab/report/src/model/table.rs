@@ -72,9 +72,9 @@ fn title(table: &Table, samples: &[Sample]) -> String {
         let facts = facts.filter_map(|sample| sample.facts.get(name).map(String::as_str));
         // A half of a pair that runs without the thing says `none`, and the heading is about the
         // thing.
-        let said = one_value(facts.filter(|fact| *fact != "none"));
-        let said = said.unwrap_or_else(|| format!("a {name} that no sample names"));
-        title = format!("{before}{said}{after}");
+        let value = one_value(facts.filter(|fact| *fact != "none"));
+        let value = value.unwrap_or_else(|| format!("a {name} that no sample names"));
+        title = format!("{before}{value}{after}");
     }
     title
 }

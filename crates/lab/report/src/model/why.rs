@@ -115,9 +115,9 @@ fn answer(case: &CasePlan, samples: &[Sample], trials: &[Trial]) -> (Option<Stri
     let mut proven: Vec<&Trial> = trials.iter().filter(|trial| trial.proves).collect();
     proven.sort_by(|a, b| distance(b).total_cmp(&distance(a)));
     if let Some(strongest) = proven.first() {
-        let said: Vec<String> = proven.iter().map(|trial| effect(trial)).collect();
+        let effects: Vec<String> = proven.iter().map(|trial| effect(trial)).collect();
         let resource = strongest.resource.clone();
-        let text = format!("{resource}: {}", said.join("; "));
+        let text = format!("{resource}: {}", effects.join("; "));
         return (Some(resource), text);
     }
     let judged: Vec<&Trial> = trials

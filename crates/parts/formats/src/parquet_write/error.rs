@@ -33,7 +33,7 @@ pub enum Error {
     },
     /// An option sets the same thing twice for one column.
     #[error("{given:?} says {what} twice")]
-    SaidTwice {
+    GivenTwice {
         /// The text that was given.
         given: String,
         /// "the compression" or "the encoding".

@@ -196,7 +196,7 @@ impl FromStr for ColumnOptions {
 
     fn from_str(given: &str) -> Result<ColumnOptions> {
         let (mut compression, mut encoding) = (None, None);
-        let twice = |what| Error::SaidTwice {
+        let twice = |what| Error::GivenTwice {
             given: given.to_owned(),
             what,
         };

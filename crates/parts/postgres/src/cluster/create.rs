@@ -131,8 +131,8 @@ pub(crate) fn run(mut command: Command) -> Result<(), PgError> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let mut lines: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let mut lines: Vec<&str> = stderr.lines().filter(|line| !line.is_empty()).collect();
     lines.drain(..lines.len().saturating_sub(8));
     Err(PgError::Program {
         program,

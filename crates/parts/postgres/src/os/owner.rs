@@ -143,8 +143,8 @@ impl Owner {
 fn id(args: &[&str]) -> io::Result<String> {
     let output = Command::new("id").args(args).env("LC_ALL", "C").output()?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(io::Error::other(said));
+        let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(io::Error::other(stderr));
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

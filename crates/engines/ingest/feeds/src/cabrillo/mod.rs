@@ -153,7 +153,7 @@ struct Logs {
     unended: u32,
 }
 
-enum Said<'a> {
+enum Parsed<'a> {
     Blank,
     Header {
         tag: String,
@@ -170,12 +170,12 @@ impl Reader for Logs {
     fn line(&mut self, line: &[u8], rows: &mut Rows) -> Result<Line, Refusal> {
         self.line += 1;
         let (raw, encoding) = decoded(line);
-        let said = self.said(&raw);
-        if let Said::Header { tag, value } = &said {
+        let parsed = self.parse(&raw);
+        if let Parsed::Header { tag, value } = &parsed {
             self.note(tag, value);
         }
         // The line is pushed after the header was noted, so that a header row has its own value.
-        self.push(&said, &raw, encoding, rows);
+        self.push(&parsed, &raw, encoding, rows);
         Ok(Line::Rows)
     }
 
@@ -190,17 +190,17 @@ impl Reader for Logs {
 }
 
 impl Logs {
-    fn said<'a>(&mut self, raw: &'a str) -> Said<'a> {
+    fn parse<'a>(&mut self, raw: &'a str) -> Parsed<'a> {
         if raw.trim().is_empty() {
-            return Said::Blank;
+            return Parsed::Blank;
         }
         if let Some((tag, rest, remarks)) = words::contact(raw) {
             let qso = qso::parse(rest, remarks, &mut self.year);
-            return Said::Contact { tag, qso };
+            return Parsed::Contact { tag, qso };
         }
         match words::header(raw) {
-            Some((tag, value)) => Said::Header { tag, value },
-            None => Said::Other,
+            Some((tag, value)) => Parsed::Header { tag, value },
+            None => Parsed::Other,
         }
     }
 
@@ -227,21 +227,21 @@ impl Logs {
         }
     }
 
-    fn push(&self, said: &Said<'_>, raw: &str, encoding: &str, rows: &mut Rows) {
-        let (kind, tag, value) = match said {
-            Said::Blank => ("blank", None, None),
-            Said::Header { tag, value } => ("header", Some(tag.as_str()), Some(*value)),
-            Said::Contact { tag: "QSO", .. } => ("qso", Some("QSO"), None),
-            Said::Contact { tag, .. } => ("x-qso", Some(*tag), None),
-            Said::Other => ("other", None, None),
+    fn push(&self, parsed: &Parsed<'_>, raw: &str, encoding: &str, rows: &mut Rows) {
+        let (kind, tag, value) = match parsed {
+            Parsed::Blank => ("blank", None, None),
+            Parsed::Header { tag, value } => ("header", Some(tag.as_str()), Some(*value)),
+            Parsed::Contact { tag: "QSO", .. } => ("qso", Some("QSO"), None),
+            Parsed::Contact { tag, .. } => ("x-qso", Some(*tag), None),
+            Parsed::Other => ("other", None, None),
         };
-        let (qso, error) = match said {
-            Said::Contact { qso: Ok(qso), .. } => (Some(qso), None),
-            Said::Contact {
+        let (qso, error) = match parsed {
+            Parsed::Contact { qso: Ok(qso), .. } => (Some(qso), None),
+            Parsed::Contact {
                 qso: Err(error), ..
             } => (None, Some(error.as_str())),
-            Said::Other => (None, Some("it has no tag with a colon behind it")),
-            Said::Blank | Said::Header { .. } => (None, None),
+            Parsed::Other => (None, Some("it has no tag with a colon behind it")),
+            Parsed::Blank | Parsed::Header { .. } => (None, None),
         };
         let text = |of: fn(&Qso) -> &String| -> Cell<'_> { qso.map(|qso| of(qso).as_str()).into() };
         let remarks = qso.and_then(|qso| qso.remarks.as_deref());

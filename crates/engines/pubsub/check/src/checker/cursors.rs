@@ -16,7 +16,7 @@ struct Progress {
     checked: i64,
     /// The highest generation that was accepted, and when the answer to that commit came.
     generation: i64,
-    said_us: i64,
+    answered_us: i64,
 }
 
 pub fn check(evidence: &Evidence<'_>, deliveries: &Deliveries, findings: &mut Findings) {
@@ -54,7 +54,7 @@ pub fn check(evidence: &Evidence<'_>, deliveries: &Deliveries, findings: &mut Fi
 
 struct Accepted {
     commit: Commit,
-    said_us: i64,
+    answered_us: i64,
 }
 
 /// The accepted commits in the order in which they were asked for.
@@ -65,7 +65,7 @@ fn accepted(evidence: &Evidence<'_>) -> Vec<Accepted> {
         .filter_map(|event| match event.what {
             What::Commit(commit) if commit.accepted => Some(Accepted {
                 commit,
-                said_us: event.at_us,
+                answered_us: event.at_us,
             }),
             _ => None,
         })
@@ -113,7 +113,7 @@ fn fenced(accepted: &Accepted, so_far: &mut Progress, findings: &mut Findings) {
     let commit = &accepted.commit;
     // A commit may be under way while a later generation commits. Only one that was asked for after
     // the later one was answered is known to have come second.
-    if commit.generation < so_far.generation && commit.asked_us > so_far.said_us {
+    if commit.generation < so_far.generation && commit.asked_us > so_far.answered_us {
         let later = so_far.generation;
         findings.add(Rule::GenerationFenced, || {
             format!(
@@ -125,7 +125,7 @@ fn fenced(accepted: &Accepted, so_far: &mut Progress, findings: &mut Findings) {
     }
     if commit.generation > so_far.generation {
         so_far.generation = commit.generation;
-        so_far.said_us = accepted.said_us;
+        so_far.answered_us = accepted.answered_us;
     }
 }
 

@@ -177,27 +177,27 @@ fn promises_kept(
     stored: &HashMap<Identity, (u32, i64)>,
     findings: &mut Findings,
 ) {
-    for (identity, said) in sends.promises() {
+    for (identity, promised) in sends.promises() {
         let reader = &reading.reader;
         match stored.get(&identity) {
             // A repetition that came very late is acknowledged without an offset, because the
             // server does not know it any more.
-            Some((_, offset)) if *offset == said || said < 0 => {}
+            Some((_, offset)) if *offset == promised || promised < 0 => {}
             Some((partition, offset)) => findings.add(Rule::StoredWhereSaid, || {
                 format!(
-                    "{identity} was acknowledged at offset {said}, and is at offset {offset} of \
-                     partition {partition} (read by {reader})"
+                    "{identity} was acknowledged at offset {promised}, and is at offset {offset} \
+                     of partition {partition} (read by {reader})"
                 )
             }),
             None => {
                 let log = reading.partitions.get(identity.partition as usize);
                 // Below the first offset retention may have removed it. Without an offset nothing
                 // excuses its absence.
-                if log.is_some_and(|log| said < 0 || said >= log.first_offset) {
+                if log.is_some_and(|log| promised < 0 || promised >= log.first_offset) {
                     findings.add(Rule::AcknowledgedIsStored, || {
                         format!(
-                            "{identity} was acknowledged at offset {said}, and is not in the log \
-                             (read by {reader})"
+                            "{identity} was acknowledged at offset {promised}, and is not in the \
+                             log (read by {reader})"
                         )
                     });
                 }

@@ -131,9 +131,9 @@ fn known(
         Some((_, Fate::Failed)) => findings.add(Rule::FailedIsAbsent, || {
             format!("queue message {id} is {identity}, which its producer was told had failed")
         }),
-        Some((_, Fate::Acknowledged(said))) if said != id => {
+        Some((_, Fate::Acknowledged(acknowledged))) if acknowledged != id => {
             findings.add(Rule::StoredWhereSaid, || {
-                format!("{identity} was acknowledged as queue message {said}, and is {id}")
+                format!("{identity} was acknowledged as queue message {acknowledged}, and is {id}")
             });
         }
         Some(_) => {}

@@ -148,6 +148,6 @@ fn run(command: &mut Command, action: &'static str, path: &Path) -> Result<(), B
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(failed(said))
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(failed(message))
 }

@@ -92,12 +92,12 @@ pub(super) struct Member {
 impl Member {
     /// About how many bytes it holds.
     pub(super) fn bytes(&self) -> usize {
-        let said = self
+        let protocols = self
             .protocols
             .iter()
-            .map(|(name, said)| name.len() + said.len());
+            .map(|(name, metadata)| name.len() + metadata.len());
         let instance = self.instance.as_ref().map_or(0, String::len);
-        size_of::<Member>() + instance + said.sum::<usize>() + self.assignment.len()
+        size_of::<Member>() + instance + protocols.sum::<usize>() + self.assignment.len()
     }
 
     pub(super) fn knows(&self, protocol: &str) -> bool {

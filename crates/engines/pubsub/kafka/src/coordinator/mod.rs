@@ -133,13 +133,17 @@ impl Coordinator {
     pub fn join(&self, group: &str, join: Join, reply: Reply<JoinAnswer>) {
         let refused = |error, member| Err(NotJoined { error, member });
         let within = (SESSIONS.0..=SESSIONS.1).contains(&join.session);
-        let said: usize = join.protocols.iter().map(|(_, said)| said.len()).sum();
+        let metadata_bytes: usize = join
+            .protocols
+            .iter()
+            .map(|(_, metadata)| metadata.len())
+            .sum();
         if !within {
             return reply.send(refused(ErrorCode::INVALID_SESSION_TIMEOUT, join.member));
         }
         // Members that join at the same moment are not counted for each other here. The bound
         // protects memory, and may be passed by what a few requests can hold.
-        if self.bytes() + said > MOST_BYTES {
+        if self.bytes() + metadata_bytes > MOST_BYTES {
             return reply.send(refused(ErrorCode::COORDINATOR_NOT_AVAILABLE, join.member));
         }
         let mut waiting = Some((join, reply));

@@ -77,13 +77,13 @@ impl RequestHandler<'_> {
             }
             BACKUP => {
                 let service = self.pass.shared.backup_service.get();
-                let said = answer(service.map(|service| &**service), frame.body);
+                let state = answer(service.map(|service| &**service), frame.body);
                 let head = Head {
                     verb: BACKUP_STATE,
                     ..frame.head
                 };
                 // A full outbox: this client does not read, and will ask again.
-                let _ = out.send(head, &[&said]);
+                let _ = out.send(head, &[&state]);
                 Ok(())
             }
             MAP_ASK => {

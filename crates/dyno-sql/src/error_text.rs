@@ -22,8 +22,8 @@ pub fn explain(error: &anyhow::Error) -> String {
 
 /// A library's message without what only its makers can use.
 pub fn plain(message: &str) -> String {
-    if let Some(said) = call(message) {
-        return said;
+    if let Some(text) = call(message) {
+        return text;
     }
     let mut text = message.to_owned();
     while let Some(at) = text.find(ADVERT) {
