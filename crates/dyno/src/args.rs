@@ -36,7 +36,7 @@ use dyno_record::Size;
 use crate::units::{bytes, duration, setting, time_above_zero};
 
 pub use ab::AbArgs;
-pub use bench::BenchArgs;
+pub use bench::{BenchArgs, CapacityArgs};
 pub use beside::{BesideArgs, BesideLoad};
 pub use compare::{CompareArgs, GateArgs, ReproduceArgs};
 pub use database::OnArgs;

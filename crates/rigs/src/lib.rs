@@ -6,6 +6,7 @@
 #[macro_use]
 extern crate dyno_messages;
 
+mod capacity;
 mod chain;
 mod clickhouse;
 mod error;

@@ -53,6 +53,7 @@ const WORKLOADS: &[Workload] = &[
     workload("txn-transport", |p, r, _| txn::transport(p, r)),
     workload("txn-calls-server", |p, r, _| txn::calls_server(p, r)),
     workload("txn-k2", txn::k2),
+    workload("txn-k2-capacity", txn::k2_capacity),
     workload("tpcc-run", tpcc::run),
     workload("pages-corpus", |p, r, _| pages::corpus(p, r)),
     workload("pages-codec", |p, r, _| pages::codec(p, r)),

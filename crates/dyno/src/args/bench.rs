@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 
 use super::PeersFrom;
-use crate::units::duration;
+use crate::units::{duration, setting};
 
 /// How often each system is measured, beside which peers, and where the run goes.
 #[derive(Debug, Clone, ClapArgs)]
@@ -32,4 +32,37 @@ pub struct BenchArgs {
     /// Print each report as JSON instead of the headline
     #[arg(long)]
     pub json: bool,
+}
+
+/// A quantile and what it may be at most.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    pub quantile: String,
+    pub at_most: Duration,
+}
+
+fn bound(text: &str) -> Result<Bound, String> {
+    let (quantile, at_most) = setting(text)
+        .map_err(|_| format!("`{text}` is not of the form QUANTILE=TIME, such as p99=50ms"))?;
+    if !["p50", "p90", "p95", "p99", "p999"].contains(&quantile.as_str()) {
+        return Err(format!(
+            "`{quantile}` is not one of p50, p90, p95, p99, p999"
+        ));
+    }
+    Ok(Bound {
+        quantile,
+        at_most: duration(&at_most)?,
+    })
+}
+
+/// The search for the highest rate that is answered in time.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct CapacityArgs {
+    /// Find the highest rate that keeps a bound on latency, such as p99=50ms
+    #[arg(long, value_name = "QUANTILE=TIME", value_parser = bound)]
+    pub capacity: Option<Bound>,
+    /// With --capacity, try each rate for TIME
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5s",
+        requires = "capacity")]
+    pub probe: Duration,
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
-use super::BenchArgs;
-use crate::units::{bytes, count, duration, setting};
+use super::{BenchArgs, CapacityArgs};
+use crate::units::{bytes, count, duration};
 
 /// Which readers get a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -16,28 +16,12 @@ pub enum BenchMode {
     Queue,
 }
 
-/// A quantile and what it may be at most.
-#[derive(Debug, Clone)]
-pub struct Bound {
-    pub quantile: String,
-    pub at_most: Duration,
-}
-
-fn bound(text: &str) -> Result<Bound, String> {
-    let (quantile, at_most) = setting(text)
-        .map_err(|_| format!("`{text}` is not of the form QUANTILE=TIME, such as p99=50ms"))?;
-    if !["p50", "p95", "p99", "p999"].contains(&quantile.as_str()) {
-        return Err(format!("`{quantile}` is not one of p50, p95, p99, p999"));
-    }
-    Ok(Bound {
-        quantile,
-        at_most: duration(&at_most)?,
-    })
-}
-
 #[derive(Debug, ClapArgs)]
 #[command(
     mut_arg("report_every", |arg| arg.alias("report").default_value("5s")),
+    mut_arg("capacity", |arg| {
+        arg.conflicts_with_all(["messages", "duration", "throttle_writes", "window"])
+    }),
     after_help = "Examples:
   dyno pubsub bench --peers
   dyno pubsub bench --partitions 4 --writers 10 --consumer-groups 5 --throttle-writes 5000
@@ -108,14 +92,8 @@ pub struct PubsubBenchArgs {
     /// Let each writer have N batches without acknowledgement
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub window: u64,
-    /// Find the highest rate that keeps a bound on end-to-end latency, such as p99=50ms
-    #[arg(long, value_name = "QUANTILE=TIME", value_parser = bound,
-        conflicts_with_all = ["messages", "duration", "throttle_writes", "window"])]
-    pub capacity: Option<Bound>,
-    /// With --capacity, try each rate for TIME
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5s",
-        requires = "capacity")]
-    pub probe: Duration,
+    #[command(flatten)]
+    pub search: CapacityArgs,
     /// Use N servers; with 2 or 3, commits wait for one synchronous standby
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u64).range(1..=3))]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, ValueEnum};
 use dyno_txn_node::Durability;
 
-use super::BenchArgs;
 use super::tpcc::FormArg;
+use super::{BenchArgs, CapacityArgs};
 use crate::units::{bytes, count, duration};
 
 /// The transport between clients and server.
@@ -48,17 +48,21 @@ fn theta(text: &str) -> Result<u64, String> {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:
+#[command(
+    mut_arg("capacity", |arg| arg.conflicts_with_all(["rate", "duration"])),
+    after_help = "Examples:
   dyno txn bench --peers
   dyno txn bench --form interactive --transport tcp --durability memory --depth 1 # as K2's own
   dyno txn bench --writes 2 --partitions 8 --depth 256
   dyno txn bench --keys 1M --theta 0.99 --either --form interactive --clients 64 --depth 1
   dyno txn bench --rate 20000 --depth 1024   # latencies count from the intended start
+  dyno txn bench --capacity p99=10ms --peers # the highest rate that keeps this bound
 
 Like K2's, a transaction writes rows of 512 bytes under keys out of 2^31 and reads them again; \
 every answer is verified. With --keys N it reads and writes rows that exist. Each invocation \
 starts a server of its own. A verdict about a rate needs 20 s of measured time in each invocation: \
-add --duration 20s.")]
+add --duration 20s."
+)]
 pub struct TxnBenchArgs {
     /// Reach the server by TRANSPORT
     #[arg(
@@ -117,6 +121,8 @@ pub struct TxnBenchArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u64).range(1..=1_024))]
     pub partitions: u64,
+    #[command(flatten)]
+    pub search: CapacityArgs,
     #[command(flatten)]
     pub bench: BenchArgs,
 }

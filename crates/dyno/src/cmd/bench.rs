@@ -9,7 +9,7 @@ use dyno_record::Size;
 use dyno_suite::{Definition, Stop};
 use serde_json::{Value, json};
 
-use crate::args::BenchArgs;
+use crate::args::{BenchArgs, CapacityArgs};
 use crate::exit::Exit;
 use crate::session::{Print, Session};
 
@@ -18,6 +18,26 @@ fn given(arguments: impl Iterator<Item = String>) -> String {
     let words = arguments.map(|word| dyno_report::shell_word(&word));
     let words: Vec<String> = std::iter::once("dyno".to_owned()).chain(words).collect();
     words.join(" ")
+}
+
+/// The parameters of a search for the highest rate. Without a bound they are those of no search.
+pub fn search_params(args: &CapacityArgs, first_rate: u64) -> Value {
+    match &args.capacity {
+        None => json!({}),
+        Some(bound) => json!({
+            "quantile": bound.quantile,
+            "bound-ms": bound.at_most.as_secs_f64() * 1e3,
+            "probe-s": args.probe.as_secs_f64(),
+            "first-rate": first_rate,
+        }),
+    }
+}
+
+/// Adds the keys of one object to another one.
+pub fn merge(into: &mut Value, from: Value) {
+    if let (Value::Object(into), Value::Object(from)) = (into, from) {
+        into.extend(from);
+    }
 }
 
 /// Runs the same command again with the password in the environment instead of among its arguments,

@@ -5,5 +5,5 @@ mod k2;
 mod servers;
 
 pub(crate) use calls::{rpc, serve as calls_server, transport};
-pub(crate) use k2::k2;
+pub(crate) use k2::{capacity as k2_capacity, k2};
 pub use servers::{DynoProcesses, DynoServer, EtcdNodes};

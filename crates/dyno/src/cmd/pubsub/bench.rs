@@ -16,7 +16,10 @@ pub fn run(args: &PubsubBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
         return bench::with_password(password);
     }
     let settings = BenchSettings::from_args(args);
-    if args.duration.is_none() && args.capacity.is_none() && settings.messages != args.messages {
+    if args.duration.is_none()
+        && args.search.capacity.is_none()
+        && settings.messages != args.messages
+    {
         eprintln!(
             "dyno: {} messages are measured, not {}: whole batches of {}, one for each writer at least",
             settings.messages, args.messages, settings.write_batch
@@ -91,7 +94,7 @@ fn dsn(args: &PubsubBenchArgs) -> Option<String> {
 /// The suite of one case.
 fn suite(args: &PubsubBenchArgs, settings: &BenchSettings) -> anyhow::Result<Value> {
     let rate = args.throttle_writes;
-    let load = match &args.capacity {
+    let load = match &args.search.capacity {
         Some(_) => Load::capacity(args),
         None if rate > 0 => Load::rated(args, settings),
         None => Load::free(args, settings),
@@ -144,7 +147,7 @@ fn suite(args: &PubsubBenchArgs, settings: &BenchSettings) -> anyhow::Result<Val
         },
         "analysis": ANALYSIS,
     });
-    merge(&mut flow, load.keys);
+    bench::merge(&mut flow, load.keys);
     Ok(json!({
         "title": title,
         "purpose": "One flow with the parameters of `dyno pubsub bench`.",
@@ -153,13 +156,6 @@ fn suite(args: &PubsubBenchArgs, settings: &BenchSettings) -> anyhow::Result<Val
         "case": [flow],
         "table": tables(args, &case),
     }))
-}
-
-/// Adds the keys of one object to another one.
-fn merge(into: &mut Value, from: Value) {
-    if let (Value::Object(into), Value::Object(from)) = (into, from) {
-        into.extend(from);
-    }
 }
 
 /// What is measured, and how much of it.
@@ -226,22 +222,15 @@ impl Load {
 
     /// The highest rate that holds.
     fn capacity(args: &PubsubBenchArgs) -> Load {
-        let (quantile, bound_ms) = args.capacity.as_ref().map_or(("p99", 0.0), |bound| {
-            (bound.quantile.as_str(), bound.at_most.as_secs_f64() * 1e3)
-        });
-        let (mode, first) = match args.mode {
+        let (mode, first_rate) = match args.mode {
             BenchMode::Pubsub => ("pubsub", 5_000),
             BenchMode::Queue => ("queue", 1_000),
         };
+        let mut params = bench::search_params(&args.search, first_rate);
+        params["mode"] = json!(mode);
         Load {
             workload: "pubsub-capacity",
-            params: json!({
-                "mode": mode,
-                "quantile": quantile,
-                "bound-ms": bound_ms,
-                "probe-s": args.probe.as_secs_f64(),
-                "first-rate": first,
-            }),
+            params,
             metric: "capacity",
             unit: "msg/s",
             better: "higher",
@@ -263,7 +252,7 @@ fn params(args: &PubsubBenchArgs, settings: &BenchSettings, load: &Load) -> anyh
         "read-batch": settings.read_batch,
         "report-ms": args.bench.report_every.as_millis() as u64,
     });
-    merge(&mut params, load.params.clone());
+    bench::merge(&mut params, load.params.clone());
     if args.mode == BenchMode::Pubsub {
         let log = json!({
             "way": args.way,
@@ -272,7 +261,7 @@ fn params(args: &PubsubBenchArgs, settings: &BenchSettings, load: &Load) -> anyh
             "window": args.window,
             "cursors": settings.cursors,
         });
-        merge(&mut params, log);
+        bench::merge(&mut params, log);
     } else {
         params["linger-ms"] = json!(args.linger.as_millis() as u64);
     }
@@ -309,7 +298,7 @@ fn tables(args: &PubsubBenchArgs, case: &str) -> Value {
         table("Rates", "flow", &RATES),
         table("Latencies", "flow", &LATENCIES),
     ];
-    if args.capacity.is_some() {
+    if args.search.capacity.is_some() {
         tables.push(table("Capacity", "highest rate that holds", &CAPACITY));
     }
     json!(tables)

@@ -9,8 +9,10 @@
 //! | `postgres` | the same by a function in PostgreSQL |
 //! | `blocking`, `pipelined` | clients |
 //! | `seen` | what they counted |
+//! | `capacity` | the highest rate that is answered in time |
 
 mod blocking;
+mod capacity;
 mod draw;
 mod params;
 mod pipelined;
@@ -25,6 +27,7 @@ use dyno_record::Answer;
 use dyno_suite::protocol::{Phase, Reply, Request};
 
 use crate::{Params, RigError};
+pub(crate) use capacity::capacity;
 use draw::Draw;
 use params::K2Params;
 pub(crate) use params::{Transport, size};

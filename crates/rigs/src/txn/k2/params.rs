@@ -102,6 +102,18 @@ impl Transport {
 
 impl K2Params {
     pub fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<K2Params, RigError> {
+        let rate = params.number("rate")?;
+        let duration = params.seconds("seconds")?;
+        K2Params::with_load(params, peer, duration, (rate > 0.0).then_some(rate))
+    }
+
+    /// Reads all parameters but those of the load.
+    pub fn with_load(
+        params: &mut Params<'_>,
+        peer: Option<&str>,
+        duration: Duration,
+        rate: Option<f64>,
+    ) -> Result<K2Params, RigError> {
         let system = match peer {
             None => Name::Dyno,
             Some("postgres-serializable") => Name::Postgres,
@@ -121,7 +133,6 @@ impl K2Params {
                 return Err(params.wrong("form", reason));
             }
         };
-        let rate = params.number("rate")?;
         let parsed = K2Params {
             system,
             transport: Transport::read(params)?,
@@ -138,8 +149,8 @@ impl K2Params {
             either: params.count_or("either", 0)? == 1,
             value_bytes: size(params.count("value")?),
             keys: read_keys(params)?,
-            duration: params.seconds("seconds")?,
-            rate: (rate > 0.0).then_some(rate),
+            duration,
+            rate,
             verified: params.count_or("verified", 200)?,
             seed: params.count_or("seed", 1)?,
             checkpoint_bytes: params.count_or("checkpoint", 0)?,

@@ -88,7 +88,8 @@ impl Seen {
         self.committed as f64 / self.seconds.max(1e-9)
     }
 
-    fn fell_behind(&self) -> bool {
+    /// Whether more transactions were due than the system began.
+    pub fn fell_behind(&self) -> bool {
         let due = self.committed + self.failed + self.unsent;
         let share = self.unsent as f64 / due.max(1) as f64;
         self.unsent > UNSENT_MAX.0 && share > UNSENT_MAX.1
