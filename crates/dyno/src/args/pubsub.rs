@@ -279,7 +279,7 @@ pub struct PubsubTopicDropArgs {
 #[command(after_help = "Examples:
   seq 1000 | dyno pubsub produce orders
   dyno pubsub produce orders --key-separator : < pairs.txt
-  dyno pubsub produce orders --partition 0 < pairs.txt
+  dyno pubsub produce orders --partition 0 --header from=shop < pairs.txt
   printf '{\"value\":\"1\",\"headers\":{\"from\":\"shop\"}}\\n' | dyno pubsub produce orders --json
   zcat 2023-01.csv.gz | dyno pubsub produce spots --resume 2023-01 \\
     --dsn postgres://log@db/log
@@ -302,6 +302,9 @@ pub struct PubsubProduceArgs {
     /// --json` prints it
     #[arg(long)]
     pub json: bool,
+    /// Add the header NAME with VALUE to every record; may be repeated
+    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = header)]
+    pub headers: Vec<(String, String)>,
     /// Send all records to partition N, whatever their keys
     #[arg(long, value_name = "N")]
     pub partition: Option<u32>,
@@ -329,7 +332,7 @@ pub struct PubsubProduceArgs {
   dyno pubsub consume orders --group billing --from earliest --count 1000
   dyno pubsub consume orders --group audit --from 2026-11-20T08:00:00Z --json
   dyno pubsub consume orders --partition 0 --last 10 --until-empty
-  dyno pubsub consume orders --from latest
+  dyno pubsub consume orders --from latest --key-separator :
 
 With --group a record is committed for the group after its line was written, so a member that is \
 killed may get its last lines again but loses none. Without it nothing is stored in the log. Values \
@@ -366,11 +369,24 @@ pub struct PubsubConsumeArgs {
     /// there at the start
     #[arg(long)]
     pub until_empty: bool,
+    /// Print the key and TEXT before each value; a record without a key begins with TEXT
+    #[arg(long, value_name = "TEXT", conflicts_with = "json")]
+    pub key_separator: Option<String>,
     /// Print records as JSON, with partition, offset, time, key and headers
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub place: PubsubPlaceArgs,
+}
+
+/// Parses a header of a record. Its value may be empty and may have equals signs.
+fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!(
+            "`{text}` is not of the form NAME=VALUE, such as from=shop"
+        )),
+    }
 }
 
 #[derive(Debug, ClapArgs)]

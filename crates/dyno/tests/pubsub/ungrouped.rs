@@ -78,6 +78,25 @@ fn a_topic_is_read_without_a_group_from_any_position() {
             "{absent}"
         );
     }
+    let marked = [
+        "produce",
+        "t",
+        "--key-separator",
+        ":",
+        "--header",
+        "from=a=b",
+    ];
+    ok(log.dyno(&marked), "k:v\n");
+    let found = ok(
+        through_broker(&["--last", "1", "--until-empty", "--key-separator", ":"]),
+        "",
+    );
+    assert!(found.lines().any(|line| line == "k:v"), "{found}");
+    let found = ok(
+        through_broker(&["--last", "1", "--until-empty", "--json"]),
+        "",
+    );
+    assert!(found.contains(r#"{"from":"a=b"}"#), "{found}");
     let both = refused(through_broker(&["--group", "g", "--last", "3"]), "");
     assert!(both.contains("cannot be used with"), "{both}");
     let groups: Value = serde_json::from_str(&ok(log.dyno(&["group", "t", "--json"]), "")).unwrap();

@@ -213,6 +213,10 @@ fn headers(record: &Outgoing) -> Vec<(&str, Option<&[u8]>)> {
 fn record(args: &PubsubProduceArgs, line: &[u8]) -> Result<Outgoing, String> {
     let mut record = read(args, line)?;
     record.partition = args.partition.or(record.partition);
+    let headers = args.headers.iter();
+    record
+        .headers
+        .extend(headers.map(|(name, value)| (name.clone(), Some(value.clone().into()))));
     Ok(record)
 }
 

@@ -10,6 +10,8 @@ use crate::args::PubsubConsumeArgs;
 
 pub struct Output {
     json: bool,
+    /// What stands between a key and its value; `None` to print values alone.
+    key_separator: Option<String>,
     /// Records that may still be written.
     left: u64,
 }
@@ -18,6 +20,7 @@ impl Output {
     pub fn new(args: &PubsubConsumeArgs) -> Output {
         Output {
             json: args.json,
+            key_separator: args.key_separator.clone(),
             left: args.count.unwrap_or(u64::MAX),
         }
     }
@@ -49,6 +52,10 @@ impl Output {
         if self.json {
             serde_json::to_writer(&mut *to, &message_json::print(message))?;
         } else {
+            if let Some(separator) = &self.key_separator {
+                to.write_all(message.key.as_deref().unwrap_or_default())?;
+                to.write_all(separator.as_bytes())?;
+            }
             to.write_all(&message.value)?;
         }
         to.write_all(b"\n")
