@@ -42,7 +42,15 @@ pub enum PubsubQueueCommand {
     Nack(PubsubQueueNackArgs),
     /// Keep the messages longer that standard input names, as claim prints them
     Extend(PubsubQueueExtendArgs),
-    /// Print the dead letters, or make them messages again
+    /// Delete the messages that no worker has claimed
+    #[command(after_help = "Examples:
+  dyno pubsub queue purge mails --dsn \"$DSN\"
+  dyno pubsub queue purge mails --dsn postgres://log@db/log
+
+A message that a worker has claimed stays; it comes back if that worker does not acknowledge it. \
+Dead letters stay too: `dyno pubsub queue dead --delete` deletes them.")]
+    Purge(PubsubQueueNameArgs),
+    /// Print the dead letters, make them messages again, or delete them
     Dead(PubsubQueueDeadArgs),
 }
 
@@ -133,7 +141,8 @@ pub struct PubsubQueueExtendArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   dyno pubsub queue dead mails --dsn \"$DSN\"
-  dyno pubsub queue dead mails --dsn \"$DSN\" --redrive --count 10")]
+  dyno pubsub queue dead mails --dsn \"$DSN\" --redrive --count 10
+  dyno pubsub queue dead mails --dsn \"$DSN\" --delete")]
 pub struct PubsubQueueDeadArgs {
     #[command(flatten)]
     pub queue: PubsubQueueNameArgs,
@@ -144,4 +153,7 @@ pub struct PubsubQueueDeadArgs {
     /// Make them messages again instead of printing them
     #[arg(long)]
     pub redrive: bool,
+    /// Delete all of them instead of printing them
+    #[arg(long, conflicts_with_all = ["redrive", "count"])]
+    pub delete: bool,
 }

@@ -131,6 +131,14 @@ fn a_worker_claims_acknowledges_and_gives_back() {
     assert_eq!(risen, "1 dead letters are messages again\n");
     assert_eq!(done(&["dead", "mails"], ""), "");
 
+    // One is claimed, and stays; the others go.
+    assert_eq!(done(&["send", "mails"], "joe\nkim\n"), "2 messages sent\n");
+    let kept = done(&["claim", "mails"], "");
+    let purged = done(&["purge", "mails"], "");
+    assert_eq!(purged, "2 messages deleted\n");
+    assert_eq!(done(&["claim", "mails"], ""), "");
+    assert_eq!(done(&["ack", "mails"], &kept), "1 messages acknowledged\n");
+
     let (code, _, err) = queue(&["ack", "mails"], "bob\n");
     assert_eq!(code, Some(2));
     assert!(err.contains("line 1 is not what"), "{err}");

@@ -127,6 +127,35 @@ BEGIN
     RETURN forgotten;
 END $$;
 
+-- Deletes the messages that no worker has claimed, those that are delayed too. Returns how many. What is claimed stays its
+-- worker's, and is there again if that one does not acknowledge it.
+CREATE OR REPLACE FUNCTION pubsub.queue_purge(queue text) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    purged bigint;
+BEGIN
+    EXECUTE format('WITH free AS (SELECT message_id FROM pubsub.queue_%1$s_state '
+        'WHERE claim IS NULL OR visible_at <= statement_timestamp() FOR UPDATE SKIP LOCKED), '
+        'states AS (DELETE FROM pubsub.queue_%1$s_state AS s USING free AS f WHERE s.message_id = f.message_id '
+        'RETURNING s.message_id), '
+        'messages AS (DELETE FROM pubsub.queue_%1$s AS m USING states AS s WHERE m.message_id = s.message_id) '
+        'SELECT count(*) FROM states', (pubsub.queue_named(queue)).queue_id)
+       INTO purged;
+    RETURN purged;
+END $$;
+
+-- Deletes the dead letters that died before a moment. Returns how many.
+CREATE OR REPLACE FUNCTION pubsub.queue_forget_dead(queue text, died_before timestamptz DEFAULT now()) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    forgotten bigint;
+BEGIN
+    EXECUTE format('WITH letters AS (DELETE FROM pubsub.queue_%s_dead WHERE died_at < $1 RETURNING message_id) '
+        'SELECT count(*) FROM letters', (pubsub.queue_named(queue)).queue_id)
+       INTO forgotten USING died_before;
+    RETURN forgotten;
+END $$;
+
 CREATE OR REPLACE FUNCTION pubsub.queue_redrive(queue text, most int DEFAULT 1000) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -52,6 +52,10 @@ pub fn run(args: &PubsubQueueArgs, stop: &Stop) -> anyhow::Result<Exit> {
             let late = open(&args.queue)?.extend(&claimed, args.visibility)?;
             return print_settled("extended", &claimed, &late);
         }
+        PubsubQueueCommand::Purge(args) => {
+            let purged = open(args)?.purge()?;
+            terminal::print(&format!("{purged} messages deleted"))?;
+        }
         PubsubQueueCommand::Dead(args) => dead(args)?,
     }
     Ok(Exit::Done)
@@ -173,6 +177,10 @@ fn dead(args: &PubsubQueueDeadArgs) -> anyhow::Result<()> {
     if args.redrive {
         let risen = queue.redrive(args.count)?;
         return terminal::print(&format!("{risen} dead letters are messages again"));
+    }
+    if args.delete {
+        let deleted = queue.forget_dead()?;
+        return terminal::print(&format!("{deleted} dead letters deleted"));
     }
     for letter in queue.dead_letters(args.count)? {
         let line = json!({

@@ -10,6 +10,7 @@ pub const MIGRATIONS: &[(i32, &str)] = &[
     (5, include_str!("../../sql/tables_5.sql")),
     (6, include_str!("../../sql/tables_6.sql")),
     (7, include_str!("../../sql/tables_7.sql")),
+    (8, include_str!("../../sql/tables_8.sql")),
 ];
 
 /// The functions, which are replaced at every installation. Later scripts use what earlier ones

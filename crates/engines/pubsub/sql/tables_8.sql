@@ -1,0 +1,2 @@
+-- Version 8: queues can be purged, and their dead letters deleted. The tables stay as they are; a program that calls these
+-- functions finds them by the version.
