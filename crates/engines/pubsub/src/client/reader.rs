@@ -73,20 +73,20 @@ impl Reader {
     /// `offset-out-of-range` for an offset that retention has removed or that is beyond the end of
     /// a partition; those of the connection.
     pub fn positions(&mut self, start: Start) -> Result<Vec<Position>> {
-        let ends = self.ends()?;
-        let positions = ends.iter().map(|ends| {
+        let mut positions = Vec::new();
+        for ends in self.ends()? {
             let offset = match start {
                 Start::Earliest => ends.first_offset,
                 Start::Latest => ends.next_offset,
-                Start::Offset(offset) => within(ends, offset, &self.topic)?,
-                Start::TimeUs(time_us) => self.offset_at(ends, time_us)?,
+                Start::Offset(offset) => within(&ends, offset, &self.topic)?,
+                Start::TimeUs(time_us) => self.offset_at(&ends, time_us)?,
             };
-            Ok(Position {
+            positions.push(Position {
                 partition: ends.partition,
                 offset,
-            })
-        });
-        positions.collect()
+            });
+        }
+        Ok(positions)
     }
 
     /// The offset of the first row that was appended at this time or later, or the end of the
