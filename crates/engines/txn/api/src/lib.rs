@@ -73,7 +73,7 @@ pub use operations::Operations;
 pub use procedure::{Procedure, Procedures};
 pub use row::{Assign, Assignment, ROW_VERSION, Row, encode_row};
 pub use rows::Rows;
-pub use scan::{Compare, Continuation, Direction, Filter, Found, Page, Scan};
+pub use scan::{Compare, Continuation, Direction, Filter, Page, Scan, ScanRow};
 pub use table::{Column, IndexDef, Partitioning, TABLE_BITS, TableDef, index_id};
 pub use target::Target;
 pub use transact::{Outcome, Transact};

@@ -177,7 +177,7 @@ impl Scan {
 
 /// A row that a scan found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct ScanRow {
     /// The row's key, even if an index was scanned.
     pub key: Vec<u8>,
     /// The row's value, or a row of only the requested columns.
@@ -188,7 +188,7 @@ pub struct Found {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page {
     /// The rows, in the order of the scan.
-    pub rows: Vec<Found>,
+    pub rows: Vec<ScanRow>,
     /// Where the next page begins, or `None` at the end of the range. A page may be short or even
     /// empty and still have a next one.
     pub next: Option<Continuation>,

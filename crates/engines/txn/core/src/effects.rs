@@ -209,8 +209,8 @@ impl PendingAnswers {
         }
     }
 
-    /// Notes that the log is durable up to this record. [`Held::next`] then returns the answers
-    /// that waited for it.
+    /// Notes that the log is durable up to this record. [`PendingAnswers::next`] then returns the
+    /// answers that waited for it.
     pub fn release(&mut self, durable: Position) {
         self.durable = self.durable.max(durable);
         while let Some(&(position, timestamp)) = self.in_order.front() {

@@ -1,7 +1,7 @@
 //! Merges the pages of several partitions into one.
 
 use dyno_txn_api::limits::PAGE_BYTES_MAX;
-use dyno_txn_api::{Answer, Continuation, Direction, Found, Page, Result, Scan};
+use dyno_txn_api::{Answer, Continuation, Direction, Page, Result, Scan, ScanRow};
 
 use crate::message::PartialAnswer;
 
@@ -10,7 +10,7 @@ use crate::message::PartialAnswer;
 /// not known yet.
 pub(crate) fn merge(scan: &Scan, parts: Vec<PartialAnswer>) -> Result<Page> {
     let mut bound: Option<Vec<u8>> = None;
-    let mut rows: Vec<(Vec<u8>, Found)> = Vec::new();
+    let mut rows: Vec<(Vec<u8>, ScanRow)> = Vec::new();
     let before = |a: &[u8], b: &[u8]| match scan.direction {
         Direction::Forward => a < b,
         Direction::Backward => a > b,
@@ -23,9 +23,9 @@ pub(crate) fn merge(scan: &Scan, parts: Vec<PartialAnswer>) -> Result<Page> {
             bound = Some(next);
         }
         let mut places = part.index_keys.into_iter();
-        for found in page.rows {
-            let place = places.next().unwrap_or_else(|| found.key.clone());
-            rows.push((place, found));
+        for row in page.rows {
+            let place = places.next().unwrap_or_else(|| row.key.clone());
+            rows.push((place, row));
         }
     }
     // A partition that stopped early may have rows of its own between its last one and those of the
@@ -39,13 +39,13 @@ pub(crate) fn merge(scan: &Scan, parts: Vec<PartialAnswer>) -> Result<Page> {
     });
     let mut page = Page::default();
     let (mut bytes, mut last) = (0, None);
-    for (place, found) in rows {
+    for (place, row) in rows {
         if page.rows.len() == scan.page_rows() || bytes >= PAGE_BYTES_MAX {
             page.next = last.map(Continuation);
             return Ok(page);
         }
-        bytes += found.key.len() + found.value.len();
-        page.rows.push(found);
+        bytes += row.key.len() + row.value.len();
+        page.rows.push(row);
         last = Some(place);
     }
     page.next = bound.map(Continuation);

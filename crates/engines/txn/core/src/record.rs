@@ -24,7 +24,7 @@ pub struct Redo {
 
 /// The newest committed version of a row, as a checkpoint has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct RowVersion {
     /// The timestamp of the transaction that wrote it.
     pub timestamp: Timestamp,
     /// The row as of then.
@@ -62,14 +62,14 @@ pub enum Record {
     /// for it.
     Bound { epoch: u64, bound: Timestamp },
     /// Rows of a checkpoint.
-    Rows { rows: Vec<Kept> },
+    Rows { rows: Vec<RowVersion> },
     /// Transactions up to this timestamp may have read rows here before a restart, which forgot
     /// those reads. So none of them may write here any more.
     Floor { timestamp: Timestamp },
 }
 
 wire_struct!(Txn: Redo { table, key, value });
-wire_struct!(Txn: Kept { timestamp, row });
+wire_struct!(Txn: RowVersion { timestamp, row });
 wire_enum!(Txn: Record {
     1 Commit { timestamp, writes },
     2 Prepared { head, writes },
@@ -110,7 +110,8 @@ impl Record {
 
 // Commits and checkpoints are encoded from the rows where they lie, because a `Record` of them
 // would need a copy of each key and value. The functions below write what such a record begins
-// with; a list of `Redo` (of `Kept`, for rows) follows. The test holds them to the enum's encoding.
+// with; a list of `Redo` (of `RowVersion`, for rows) follows. The test holds them to the enum's
+// encoding.
 
 /// Begins a [`Record::Commit`].
 pub(crate) fn begin_commit(timestamp: Timestamp, out: &mut Vec<u8>) {
@@ -153,7 +154,7 @@ mod tests {
             key: b"key".to_vec(),
             value: Some(b"value".to_vec()),
         };
-        let (writes, rows) = (vec![row.clone()], vec![Kept { timestamp, row }]);
+        let (writes, rows) = (vec![row.clone()], vec![RowVersion { timestamp, row }]);
         let mut begun = [const { Vec::new() }; 4];
         let [commit, prepared, decided, kept] = &mut begun;
         begin_commit(timestamp, commit);

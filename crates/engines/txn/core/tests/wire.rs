@@ -2,11 +2,11 @@
 //! readable.
 
 use dyno_txn_api::{
-    Answer, Assignment, Code, Committed, Compare, Continuation, Error, Filter, Found, Key, Kind,
-    Operation, Page, Request, Scan, Table, TableDef, TableId, Value,
+    Answer, Assignment, Code, Committed, Compare, Continuation, Error, Filter, Key, Kind,
+    Operation, Page, Request, Scan, ScanRow, Table, TableDef, TableId, Value,
 };
 use dyno_txn_core::message::{Fate, Head, MESSAGE_VERSION, Message, PartialAnswer};
-use dyno_txn_core::record::{Kept, RECORD_VERSION, Record, Redo};
+use dyno_txn_core::record::{RECORD_VERSION, Record, Redo, RowVersion};
 use proptest::prelude::*;
 
 fn operations(key: &Key) -> Vec<Operation> {
@@ -141,7 +141,7 @@ fn records() -> Vec<Record> {
         value: None,
         ..redo.clone()
     };
-    let kept = Kept {
+    let version = RowVersion {
         timestamp: 5,
         row: redo.clone(),
     };
@@ -163,7 +163,9 @@ fn records() -> Vec<Record> {
             timestamp: 7,
             commit: true,
         },
-        Record::Rows { rows: vec![kept] },
+        Record::Rows {
+            rows: vec![version],
+        },
     ]
 }
 
@@ -292,7 +294,7 @@ fn every_variant() -> Vec<Message> {
         def = def.column(&at.to_string(), kind);
     }
     let page = Page {
-        rows: vec![Found {
+        rows: vec![ScanRow {
             key: vec![1],
             value: vec![2, 3],
         }],

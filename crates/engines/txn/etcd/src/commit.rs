@@ -38,10 +38,10 @@ impl Optimistic<'_> {
     fn request(&mut self) -> TxnRequest {
         // Rows that a range returned are compared one by one, which finds changes and removals. The
         // range itself is compared as well, which finds rows that were added.
-        let seen = std::mem::take(&mut self.seen);
-        let keys = seen
+        let reads = std::mem::take(&mut self.reads);
+        let keys = reads
             .into_iter()
-            .map(|(key, seen)| Compare::unchanged(key, seen.changed));
+            .map(|(key, read)| Compare::unchanged(key, read.changed));
         let ranges = std::mem::take(&mut self.ranges);
         let ranges = ranges
             .into_iter()

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use dyno_txn_api::limits::{OPERATIONS_MAX, check_key, check_value};
 use dyno_txn_api::{
-    Answer, Change, Code, Continuation, Direction, Error, Found, Key, Operation, Operations,
-    Options, Page, Result, Row, Scan, TableDef, TableId, Timestamp, Transaction, index_id,
+    Answer, Change, Code, Continuation, Direction, Error, Key, Operation, Operations, Options,
+    Page, Result, Row, Scan, ScanRow, TableDef, TableId, Timestamp, Transaction, index_id,
 };
 
 use crate::database::{Etcd, in_time};
@@ -27,7 +27,7 @@ pub struct Optimistic<'a> {
     /// The revision at which everything is read; 0 before the first read.
     pub(crate) revision: i64,
     /// Keys that were read, with their value and the revision of their last change (0: absent).
-    pub(crate) seen: BTreeMap<Vec<u8>, Seen>,
+    pub(crate) reads: BTreeMap<Vec<u8>, ReadVersion>,
     /// Ranges that were read, each with its first key and the key after its last one.
     pub(crate) ranges: Vec<(Vec<u8>, Vec<u8>)>,
     pub(crate) writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
@@ -35,7 +35,9 @@ pub struct Optimistic<'a> {
     pub(crate) doomed: Option<Error>,
 }
 
-pub(crate) struct Seen {
+/// A key as the transaction has read it.
+pub(crate) struct ReadVersion {
+    /// The revision of its last change; 0 if it does not exist.
     pub changed: i64,
     value: Option<Vec<u8>>,
 }
@@ -48,7 +50,7 @@ impl<'a> Optimistic<'a> {
             read_only: options.read_only,
             separate: options.separate,
             revision: 0,
-            seen: BTreeMap::new(),
+            reads: BTreeMap::new(),
             ranges: Vec::new(),
             writes: BTreeMap::new(),
             doomed: None,
@@ -127,14 +129,14 @@ impl<'a> Optimistic<'a> {
             };
             check_key(&key.bytes)?;
             let stored = layout::row(key.table, &key.bytes);
-            if !self.seen.contains_key(&stored) && !self.writes.contains_key(&stored) {
+            if !self.reads.contains_key(&stored) && !self.writes.contains_key(&stored) {
                 wanted.insert(stored);
             }
         }
-        self.see(wanted.into_iter().collect())
+        self.read_keys(wanted.into_iter().collect())
     }
 
-    fn see(&mut self, keys: Vec<Vec<u8>>) -> Result<()> {
+    fn read_keys(&mut self, keys: Vec<Vec<u8>>) -> Result<()> {
         if keys.is_empty() {
             return Ok(());
         }
@@ -147,14 +149,14 @@ impl<'a> Optimistic<'a> {
             .db
             .fetch(&mut self.revision, ranges, self.separate, self.until)?;
         for (key, found) in keys.into_iter().zip(found) {
-            let seen = match found.kvs.into_iter().next() {
-                Some(row) => seen(row),
-                None => Seen {
+            let version = match found.kvs.into_iter().next() {
+                Some(row) => read_version(row),
+                None => ReadVersion {
                     changed: 0,
                     value: None,
                 },
             };
-            self.seen.insert(key, seen);
+            self.reads.insert(key, version);
         }
         Ok(())
     }
@@ -195,7 +197,7 @@ impl<'a> Optimistic<'a> {
     fn value(&self, stored: &[u8]) -> Option<Vec<u8>> {
         match self.writes.get(stored) {
             Some(own) => own.clone(),
-            None => self.seen.get(stored)?.value.clone(),
+            None => self.reads.get(stored)?.value.clone(),
         }
     }
 
@@ -270,9 +272,9 @@ impl<'a> Optimistic<'a> {
             entries.insert(row.key.clone(), row.value.clone());
             // A key that was read before keeps what it had then. Both reads were at one revision,
             // so they agree.
-            self.seen
+            self.reads
                 .entry(row.key.clone())
-                .or_insert_with(|| seen(row));
+                .or_insert_with(|| read_version(row));
         }
         // Nothing is known about keys after the last one that was returned. Own writes there belong
         // to the next page, too.
@@ -314,13 +316,13 @@ impl<'a> Optimistic<'a> {
         def: &TableDef,
         scan: &Scan,
         entries: Vec<(Vec<u8>, Vec<u8>)>,
-    ) -> Result<Vec<Found>> {
+    ) -> Result<Vec<ScanRow>> {
         let mut rows = Vec::with_capacity(entries.len());
         let Some(index) = scan.index else {
             for (stored, value) in entries {
                 if let Some(value) = scan.keep(&value)? {
                     let key = layout::key_of(&stored).to_vec();
-                    rows.push(Found { key, value });
+                    rows.push(ScanRow { key, value });
                 }
             }
             return Ok(rows);
@@ -331,8 +333,8 @@ impl<'a> Optimistic<'a> {
             keys.push(layout::row(scan.table, key));
         }
         let unknown =
-            |key: &&Vec<u8>| !self.seen.contains_key(*key) && !self.writes.contains_key(*key);
-        self.see(keys.iter().filter(unknown).cloned().collect())?;
+            |key: &&Vec<u8>| !self.reads.contains_key(*key) && !self.writes.contains_key(*key);
+        self.read_keys(keys.iter().filter(unknown).cloned().collect())?;
         for stored in keys {
             let Some(row) = self.value(&stored) else {
                 let text = format!(
@@ -343,15 +345,15 @@ impl<'a> Optimistic<'a> {
             };
             if let Some(value) = scan.keep(&row)? {
                 let key = layout::key_of(&stored).to_vec();
-                rows.push(Found { key, value });
+                rows.push(ScanRow { key, value });
             }
         }
         Ok(rows)
     }
 }
 
-fn seen(row: KeyValue) -> Seen {
-    Seen {
+fn read_version(row: KeyValue) -> ReadVersion {
+    ReadVersion {
         changed: row.mod_revision,
         value: Some(row.value),
     }

@@ -8,22 +8,22 @@ use std::sync::Arc;
 
 use dyno_sim::{Disk, Failure, Faults, Random};
 use dyno_txn_log::{LogError, Recovery};
-use load::{DIRECTORY, Known, OPTIONS, recover, work};
+use load::{DIRECTORY, LogModel, OPTIONS, recover, work};
 
 const STEPS: usize = 260;
 
-/// One life of a log on `disk`, from recovery on. What it knows is in `known` also after an error.
-fn live(disk: &Disk, known: &mut Known, seed: u64, what: &str) -> bool {
-    let Ok((mut log, _, found)) = recover(disk, known, what) else {
+/// One life of a log on `disk`, from recovery on. What it knows is in `model` also after an error.
+fn live(disk: &Disk, model: &mut LogModel, seed: u64, what: &str) -> bool {
+    let Ok((mut log, _, found)) = recover(disk, model, what) else {
         return false;
     };
-    *known = found;
-    work(&mut log, known, &mut Random::new(seed), STEPS).is_ok()
+    *model = found;
+    work(&mut log, model, &mut Random::new(seed), STEPS).is_ok()
 }
 
 fn steps_without_faults(seed: u64) -> u64 {
     let disk = Disk::new(seed, Faults::default());
-    assert!(live(&disk, &mut Known::default(), seed, "no faults"));
+    assert!(live(&disk, &mut LogModel::default(), seed, "no faults"));
     disk.steps()
 }
 
@@ -36,14 +36,14 @@ fn a_crash_at_any_step_loses_nothing_durable() {
             ..Faults::default()
         };
         let disk = Disk::new(1, faults);
-        let mut known = Known::default();
+        let mut model = LogModel::default();
         // Making a segment ahead may meet the crash without the log's noticing.
-        live(&disk, &mut known, 1, "before the crash");
+        live(&disk, &mut model, 1, "before the crash");
         assert!(disk.steps() > step);
         for seed in 0..4 {
             let after = disk.after_crash(seed);
             let what = format!("crash at {step}, seed {seed}");
-            let recovered = recover(&after, &known, &what);
+            let recovered = recover(&after, &model, &what);
             let (_, report, _) = recovered.unwrap_or_else(|e| panic!("{what}: {e}"));
             torn += u32::from(report.torn.is_some());
         }
@@ -89,7 +89,7 @@ fn many_lives_with_crashes_kills_and_short_writes() {
     for seed in 0..60 {
         let mut random = Random::new(seed);
         let mut disk = Disk::new(seed, Faults::default());
-        let mut known = Known::default();
+        let mut model = LogModel::default();
         for round in 0..8 {
             let what = format!("seed {seed}, round {round}");
             disk.set_faults(Faults {
@@ -98,14 +98,14 @@ fn many_lives_with_crashes_kills_and_short_writes() {
                 slow_one_in: 1 + random.below(6),
                 ..Faults::default()
             });
-            live(&disk, &mut known, random.bits(), &what);
+            live(&disk, &mut model, random.bits(), &what);
             disk = if random.one_in(3) {
                 disk.after_kill(random.bits())
             } else {
                 disk.after_crash(random.bits())
             };
         }
-        let last = recover(&disk, &known, &format!("seed {seed}, the end"));
+        let last = recover(&disk, &model, &format!("seed {seed}, the end"));
         let (log, ..) = last.unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         let files = disk.names().len() as u64;
         segments_used_again += u32::from(log.end().0 > (files + 2) * (64 << 10));
@@ -118,10 +118,10 @@ fn what_a_recovery_returned_survives_the_next_crash_of_the_machine() {
     for seed in 0..150 {
         let mut random = Random::new(seed);
         let disk = Disk::new(seed, Faults::default());
-        let mut known = Known::default();
-        live(&disk, &mut known, seed, "the first life");
+        let mut model = LogModel::default();
+        live(&disk, &mut model, seed, "the first life");
         let killed = disk.after_kill(random.bits());
-        let (log, _, found) = recover(&killed, &known, "after the kill").expect("a log");
+        let (log, _, found) = recover(&killed, &model, "after the kill").expect("a log");
         drop(log);
         let crashed = killed.after_crash(random.bits());
         recover(&crashed, &found, &format!("seed {seed}")).expect("the same log");
@@ -137,11 +137,11 @@ fn after_an_error_of_the_disk_nothing_more_is_called_durable() {
                 ..Faults::default()
             };
             let disk = Disk::new(2, faults);
-            let mut known = Known::default();
-            live(&disk, &mut known, 2, "before the error");
+            let mut model = LogModel::default();
+            live(&disk, &mut model, 2, "before the error");
             let what = format!("{failure:?}");
             for after in [disk.after_kill(step), disk.after_crash(step)] {
-                let recovered = recover(&after, &known, &what);
+                let recovered = recover(&after, &model, &what);
                 recovered.unwrap_or_else(|e| panic!("{what}: {e}"));
             }
         }
@@ -151,7 +151,7 @@ fn after_an_error_of_the_disk_nothing_more_is_called_durable() {
 #[test]
 fn a_poisoned_log_takes_and_confirms_nothing() {
     let disk = Disk::new(3, Faults::default());
-    let (mut log, ..) = recover(&disk, &Known::default(), "new").expect("a log");
+    let (mut log, ..) = recover(&disk, &LogModel::default(), "new").expect("a log");
     let end = log.append(b"one").expect("room");
     disk.set_faults(Faults {
         failure: Some(Failure::Once { step: disk.steps() }),

@@ -40,9 +40,9 @@ pub(crate) struct Directory {
     _claim: Claim,
 }
 
-/// What an engine wants of its directory.
+/// What an engine requires of its directory.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct DirectoryOptions {
     /// Partitions of a new one. By default one for each thread of all processes.
     pub partitions: Option<u32>,
     /// Threads of this process.
@@ -64,8 +64,8 @@ impl Directory {
     /// [`Code::NotFound`] for one that does not exist and is not to be created,
     /// [`Code::Unavailable`] for one that another process has locked, [`Code::Damaged`] if a file
     /// is missing or changed, and [`Code::BadArgument`] if it was made with other settings.
-    pub fn open(path: &Path, wanted: &Wanted) -> Result<Self> {
-        if !wanted.create && !path.join(FORMAT.file).exists() && !has_files(path) {
+    pub fn open(path: &Path, options: &DirectoryOptions) -> Result<Self> {
+        if !options.create && !path.join(FORMAT.file).exists() && !has_files(path) {
             let text = format!("there is no database in {}", path.display());
             return Err(Error::new(Code::NotFound, text));
         }
@@ -88,7 +88,7 @@ impl Directory {
             // database that has lost files.
             mark_unfinished(path)?;
         }
-        let (part, of) = wanted.share;
+        let (part, of) = options.share;
         let identity = match of {
             1 if path.join("member").exists() => {
                 let text = "it holds a share of a database in several processes";
@@ -99,7 +99,7 @@ impl Directory {
         };
         let format = match known {
             Some(known) => {
-                check_same(path, known, wanted)?;
+                check_same(path, known, options)?;
                 // Only if the directory was made before: then its rows existed, and are gone.
                 if of > 1 && known.durability == Durability::Memory {
                     return Err(rows_lost(path, (part, of)));
@@ -107,10 +107,10 @@ impl Directory {
                 known
             }
             None => {
-                let partitions = partition_count(wanted)?;
+                let partitions = partition_count(options)?;
                 let format = Format {
                     partitions,
-                    durability: wanted.durability,
+                    durability: options.durability,
                 };
                 write_format(path, format)?;
                 format
@@ -176,9 +176,9 @@ fn mark_unfinished(path: &Path) -> Result<()> {
 
 /// The number of partitions of a new directory: at least one for each thread, which would otherwise
 /// idle.
-fn partition_count(wanted: &Wanted) -> Result<u32> {
-    let least = wanted.threads.saturating_mul(wanted.share.1);
-    let partitions = wanted.partitions.unwrap_or(least);
+fn partition_count(options: &DirectoryOptions) -> Result<u32> {
+    let least = options.threads.saturating_mul(options.share.1);
+    let partitions = options.partitions.unwrap_or(least);
     if (least..=PARTITIONS_MAX).contains(&partitions) {
         Ok(partitions)
     } else {
@@ -214,9 +214,9 @@ pub(crate) struct Format {
     pub durability: Durability,
 }
 
-fn check_same(path: &Path, found: Format, wanted: &Wanted) -> Result<()> {
+fn check_same(path: &Path, found: Format, options: &DirectoryOptions) -> Result<()> {
     let path = path.display();
-    if let Some(partitions) = wanted.partitions
+    if let Some(partitions) = options.partitions
         && partitions != found.partitions
     {
         let text = format!(
@@ -225,10 +225,10 @@ fn check_same(path: &Path, found: Format, wanted: &Wanted) -> Result<()> {
         );
         return Err(bad_argument(text));
     }
-    if wanted.durability != found.durability {
+    if options.durability != found.durability {
         let text = format!(
             "{path}: it was made for durability `{}`, not `{}`",
-            found.durability, wanted.durability
+            found.durability, options.durability
         );
         return Err(bad_argument(text));
     }
@@ -282,8 +282,12 @@ mod tests {
         );
     }
 
-    fn wanted(partitions: Option<u32>, durability: Durability, share: (u32, u32)) -> Wanted {
-        Wanted {
+    fn options(
+        partitions: Option<u32>,
+        durability: Durability,
+        share: (u32, u32),
+    ) -> DirectoryOptions {
+        DirectoryOptions {
             partitions,
             threads: 1,
             durability,
@@ -295,13 +299,13 @@ mod tests {
     #[test]
     fn a_share_in_memory_alone_lives_once() {
         let at = tempfile::tempdir().expect("a directory");
-        let open = |how, share| Directory::open(at.path(), &wanted(Some(3), how, share));
+        let open = |how, share| Directory::open(at.path(), &options(Some(3), how, share));
         drop(open(Durability::Memory, (1, 3)).expect("new"));
         let error = open(Durability::Memory, (1, 3)).expect_err("its rows are gone");
         assert!(error.text().contains("part 1 of 3"), "{error}");
         // One process that has everything begins with nothing, and says so by its durability.
         let alone = tempfile::tempdir().expect("a directory");
-        let open = || Directory::open(alone.path(), &wanted(None, Durability::Memory, (0, 1)));
+        let open = || Directory::open(alone.path(), &options(None, Durability::Memory, (0, 1)));
         drop(open().expect("new"));
         drop(open().expect("again"));
     }
@@ -309,7 +313,7 @@ mod tests {
     #[test]
     fn one_process_at_a_time_and_the_same_numbers() {
         let at = tempfile::tempdir().expect("a directory");
-        let open = |partitions, how| Directory::open(at.path(), &wanted(partitions, how, (0, 1)));
+        let open = |partitions, how| Directory::open(at.path(), &options(partitions, how, (0, 1)));
         let first = open(Some(3), Durability::Fsync).expect("new");
         assert!(open(None, Durability::Fsync).is_err(), "taken");
         drop(first);
@@ -321,7 +325,7 @@ mod tests {
     #[test]
     fn a_directory_is_new_until_it_is_finished_whatever_crashes() {
         let at = tempfile::tempdir().expect("a directory");
-        let fsync = wanted(Some(3), Durability::Fsync, (0, 1));
+        let fsync = options(Some(3), Durability::Fsync, (0, 1));
         let open = || Directory::open(at.path(), &fsync);
         assert!(open().expect("new").is_new());
         // A crash came before the format was written, after some logs were made, or before they all
@@ -342,9 +346,9 @@ mod tests {
     fn who_only_wants_to_read_makes_nothing() {
         let at = tempfile::tempdir().expect("a directory");
         let path = at.path().join("typo");
-        let reading = Wanted {
+        let reading = DirectoryOptions {
             create: false,
-            ..wanted(None, Durability::Fsync, (0, 1))
+            ..options(None, Durability::Fsync, (0, 1))
         };
         let refused = Directory::open(&path, &reading).expect_err("there is nothing");
         assert!(

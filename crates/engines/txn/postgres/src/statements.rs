@@ -6,8 +6,8 @@ use std::sync::Arc;
 use dyno_postgres::postgres::Row as SqlRow;
 use dyno_txn_api::limits::{PAGE_BYTES_MAX, check_key};
 use dyno_txn_api::{
-    Answer, Assign, Assignment, Change, Code, Continuation, Direction, Error, Found, Key,
-    Operation, Page, Result, Scan, TableId,
+    Answer, Assign, Assignment, Change, Code, Continuation, Direction, Error, Key, Operation, Page,
+    Result, Scan, ScanRow, TableId,
 };
 
 use crate::layout::{Layout, column, quoted};
@@ -373,7 +373,7 @@ fn page(layout: &Layout, scan: &Scan, limit: usize, rows: &[SqlRow]) -> Result<P
         };
         if let Some((key, value)) = kept {
             bytes += key.len() + value.len();
-            page.rows.push(Found { key, value });
+            page.rows.push(ScanRow { key, value });
         }
         last = Some(column(row, 0)?);
     }

@@ -43,7 +43,7 @@ struct Queued {
 
 /// A command that exists, with a number of arguments that it takes.
 #[derive(Clone, Copy)]
-enum Known {
+enum ResolvedCommand {
     Engine,
     Local(Local),
 }
@@ -76,9 +76,9 @@ impl Session {
         let Some(name) = list.first() else {
             return;
         };
-        let known = known(&list);
-        let is_free = matches!(known, Ok(Known::Local(local)) if local.is_free());
-        let refusal = match &known {
+        let resolved = resolve(&list);
+        let is_free = matches!(resolved, Ok(ResolvedCommand::Local(local)) if local.is_free());
+        let refusal = match &resolved {
             Err(text) => Some(text.clone()),
             Ok(_) if !self.is_admitted && !is_free => {
                 Some("NOAUTH Authentication required.".to_owned())
@@ -88,8 +88,9 @@ impl Session {
         if let Some(text) = refusal {
             return self.refuse(name, text, units);
         }
-        let is_control = matches!(known, Ok(Known::Local(local)) if local.is_control());
-        match (&mut self.queued, known) {
+        let is_control =
+            matches!(resolved, Ok(ResolvedCommand::Local(local)) if local.is_control());
+        match (&mut self.queued, resolved) {
             (Some(queued), _) if !is_control => {
                 queued.bytes += bytes.len();
                 // They travel to the engine in one call, which has a limit.
@@ -100,8 +101,8 @@ impl Session {
                 queued.commands.push(bytes);
                 self.reply(units, |reply| reply.simple("QUEUED"));
             }
-            (_, Ok(Known::Local(local))) => self.run_local(local, &list, facts, units),
-            (_, Ok(Known::Engine)) => units.push_back(Unit::Command(bytes)),
+            (_, Ok(ResolvedCommand::Local(local))) => self.run_local(local, &list, facts, units),
+            (_, Ok(ResolvedCommand::Engine)) => units.push_back(Unit::Command(bytes)),
             (_, Err(_)) => {}
         }
     }
@@ -214,17 +215,17 @@ impl Session {
 
 /// The command that a client has named, or the error for a name that there is not, or for a number
 /// of arguments that it does not take.
-fn known(list: &[&[u8]]) -> Result<Known, String> {
+fn resolve(list: &[&[u8]]) -> Result<ResolvedCommand, String> {
     let name = list[0];
     if let Some(command) = commands::find(name) {
         return if is_arity(command.arity, list.len()) {
-            Ok(Known::Engine)
+            Ok(ResolvedCommand::Engine)
         } else {
             Err(wrong_arity(command.name))
         };
     }
     match local::find(name) {
-        Some(local) => local::check(local, list).map(|()| Known::Local(local)),
+        Some(local) => local::check(local, list).map(|()| ResolvedCommand::Local(local)),
         None => Err(unknown(list)),
     }
 }

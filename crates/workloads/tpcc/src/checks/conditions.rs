@@ -29,29 +29,38 @@ impl fmt::Display for Violation {
 
 /// Checks all conditions and returns the violations.
 pub fn consistency(db: &dyn Database, tables: &Tables, scale: &Scale) -> Result<Vec<Violation>> {
-    let mut found = Found::default();
+    let mut violations = Violations::default();
     let mut customers = BTreeMap::new();
     for number in 1..=scale.warehouses {
         let facts = gather::warehouse(db, tables, number, &mut customers)?;
-        of_warehouse(number, &facts, scale, &mut found);
+        of_warehouse(number, &facts, scale, &mut violations);
         for (district, facts) in &facts.districts {
-            of_district([number, *district], facts, &mut found);
-            of_orders([number, *district], facts, &mut found);
-            delivered([number, *district], facts, &customers, scale, &mut found);
+            of_district([number, *district], facts, &mut violations);
+            of_orders([number, *district], facts, &mut violations);
+            delivered(
+                [number, *district],
+                facts,
+                &customers,
+                scale,
+                &mut violations,
+            );
         }
     }
     // Last, because payments to any warehouse count for a customer.
-    of_customers(&customers, &mut found);
-    Ok(found.violations)
+    of_customers(&customers, &mut violations);
+    Ok(violations.described)
 }
 
+/// The violations that have been found so far.
 #[derive(Default)]
-struct Found {
-    violations: Vec<Violation>,
+struct Violations {
+    /// At most [`DESCRIBED_MAX`] of each condition.
+    described: Vec<Violation>,
+    /// How often each condition was violated.
     counts: BTreeMap<u8, usize>,
 }
 
-impl Found {
+impl Violations {
     /// Records a violation unless both sides are equal.
     fn equal<T: PartialEq + fmt::Display>(
         &mut self,
@@ -67,29 +76,29 @@ impl Found {
         *count += 1;
         if *count <= DESCRIBED_MAX {
             let text = format!("{at:?}: {name} is {one}, {other_name} {other}");
-            self.violations.push(Violation { condition, text });
+            self.described.push(Violation { condition, text });
         }
     }
 }
 
-fn of_warehouse(number: u32, facts: &WarehouseFacts, scale: &Scale, found: &mut Found) {
+fn of_warehouse(number: u32, facts: &WarehouseFacts, scale: &Scale, violations: &mut Violations) {
     let districts = facts.districts.values();
     let of_districts: i64 = districts.clone().map(|district| district.ytd).sum();
     let paid: i64 = districts.map(|district| district.paid).sum();
-    found.equal(
+    violations.equal(
         1,
         number,
         ("W_YTD", facts.ytd),
         ("the sum of D_YTD", of_districts),
     );
-    found.equal(
+    violations.equal(
         8,
         number,
         ("W_YTD", facts.ytd),
         ("the sum of H_AMOUNT", paid),
     );
     let there = facts.districts.len() as u32;
-    found.equal(
+    violations.equal(
         1,
         number,
         ("districts", there),
@@ -97,13 +106,13 @@ fn of_warehouse(number: u32, facts: &WarehouseFacts, scale: &Scale, found: &mut 
     );
 }
 
-fn of_district(at: [u32; 2], facts: &DistrictFacts, found: &mut Found) {
+fn of_district(at: [u32; 2], facts: &DistrictFacts, violations: &mut Violations) {
     let last = facts
         .orders
         .keys()
         .last()
         .map_or(0, |order| u64::from(*order));
-    found.equal(
+    violations.equal(
         2,
         at,
         ("D_NEXT_O_ID - 1", facts.next.wrapping_sub(1)),
@@ -111,7 +120,7 @@ fn of_district(at: [u32; 2], facts: &DistrictFacts, found: &mut Found) {
     );
     if let (Some(first), Some(last_waiting)) = (facts.waiting.first(), facts.waiting.last()) {
         let last_waiting = u64::from(*last_waiting);
-        found.equal(
+        violations.equal(
             2,
             at,
             ("the largest NO_O_ID", last_waiting),
@@ -119,7 +128,7 @@ fn of_district(at: [u32; 2], facts: &DistrictFacts, found: &mut Found) {
         );
         let span = last_waiting + 1 - u64::from(*first);
         let count = facts.waiting.len() as u64;
-        found.equal(
+        violations.equal(
             3,
             at,
             ("rows of NEW-ORDER", count),
@@ -129,13 +138,13 @@ fn of_district(at: [u32; 2], facts: &DistrictFacts, found: &mut Found) {
     let wanted: u64 = facts.orders.values().map(|order| order.lines).sum();
     let lines: u64 = facts.orders.values().map(|order| order.lines_found).sum();
     let lines = lines + facts.stray_lines;
-    found.equal(
+    violations.equal(
         4,
         at,
         ("the sum of O_OL_CNT", wanted),
         ("rows of ORDER-LINE", lines),
     );
-    found.equal(
+    violations.equal(
         9,
         at,
         ("D_YTD", facts.ytd),
@@ -143,17 +152,17 @@ fn of_district(at: [u32; 2], facts: &DistrictFacts, found: &mut Found) {
     );
 }
 
-fn of_orders(at: [u32; 2], facts: &DistrictFacts, found: &mut Found) {
+fn of_orders(at: [u32; 2], facts: &DistrictFacts, violations: &mut Violations) {
     for (number, order) in &facts.orders {
         let at = [at[0], at[1], *number];
         let waiting = facts.waiting.contains(number);
-        found.equal(
+        violations.equal(
             5,
             at,
             ("O_CARRIER_ID is set", order.delivered),
             ("it is not in NEW-ORDER", !waiting),
         );
-        found.equal(
+        violations.equal(
             6,
             at,
             ("O_OL_CNT", order.lines),
@@ -164,7 +173,7 @@ fn of_orders(at: [u32; 2], facts: &DistrictFacts, found: &mut Found) {
         } else {
             0
         };
-        found.equal(
+        violations.equal(
             7,
             at,
             ("lines with OL_DELIVERY_D", order.lines_delivered),
@@ -174,7 +183,7 @@ fn of_orders(at: [u32; 2], facts: &DistrictFacts, found: &mut Found) {
     for number in &facts.waiting {
         let there = facts.orders.contains_key(number);
         let at = [at[0], at[1], *number];
-        found.equal(5, at, ("in NEW-ORDER", true), ("in ORDER", there));
+        violations.equal(5, at, ("in NEW-ORDER", true), ("in ORDER", there));
     }
 }
 
@@ -185,7 +194,7 @@ fn delivered(
     facts: &DistrictFacts,
     customers: &BTreeMap<Who, CustomerFacts>,
     scale: &Scale,
-    found: &mut Found,
+    violations: &mut Violations,
 ) {
     let deliveries: u64 = customers
         .range([at[0], at[1], 0]..=[at[0], at[1], u32::MAX])
@@ -193,7 +202,7 @@ fn delivered(
         .sum();
     let gone = facts.orders.len() as i64 - facts.waiting.len() as i64;
     let wanted = i64::from(scale.delivered()) + deliveries as i64;
-    found.equal(
+    violations.equal(
         11,
         at,
         ("ORDER less NEW-ORDER", gone),
@@ -201,7 +210,7 @@ fn delivered(
     );
 }
 
-fn of_customers(customers: &BTreeMap<Who, CustomerFacts>, found: &mut Found) {
+fn of_customers(customers: &BTreeMap<Who, CustomerFacts>, violations: &mut Violations) {
     for (who, customer) in customers {
         let CustomerFacts {
             balance,
@@ -210,14 +219,14 @@ fn of_customers(customers: &BTreeMap<Who, CustomerFacts>, found: &mut Found) {
             paid,
             ..
         } = *customer;
-        found.equal(
+        violations.equal(
             10,
             who,
             ("C_BALANCE", balance),
             ("delivered less paid", delivered - paid),
         );
         let sum = balance + ytd_payment;
-        found.equal(
+        violations.equal(
             12,
             who,
             ("C_BALANCE + C_YTD_PAYMENT", sum),

@@ -19,7 +19,7 @@
 use std::borrow::Cow;
 
 use dyno_txn_api::{
-    Answer, Code, Error, Found, Key, Operation, Result, Row, Scan, TableId, Target, ValueRef,
+    Answer, Code, Error, Key, Operation, Result, Row, Scan, ScanRow, TableId, Target, ValueRef,
     encode_row,
 };
 use dyno_wire::{Protocol, Reader, Wire, write_short};
@@ -79,12 +79,12 @@ pub fn find_lines(tables: &Tables, order: &[u8]) -> Operation {
 }
 
 /// The stored rows in the answer to [`find_lines`].
-pub fn lines_found(order: &[u8], answer: Answer) -> Result<Vec<Found>> {
+pub fn lines_found(order: &[u8], answer: Answer) -> Result<Vec<ScanRow>> {
     Ok(match answer {
         Answer::Page(page) => page.rows,
         answer => {
             let key = order.to_vec();
-            let found = answer.value()?.map(|value| Found { key, value });
+            let found = answer.value()?.map(|value| ScanRow { key, value });
             found.into_iter().collect()
         }
     })

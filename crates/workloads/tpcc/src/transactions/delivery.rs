@@ -2,7 +2,7 @@
 //! which the clause allows. A district without one is skipped.
 
 use dyno_txn_api::{
-    Answer, Assignment, Change, Found, Key, Operation, Operations, Result, Scan, ValueRef,
+    Answer, Assignment, Change, Key, Operation, Operations, Result, Scan, ScanRow, ValueRef,
     encode_row,
 };
 
@@ -71,8 +71,8 @@ fn deliver(
     let numbers = [warehouse, district, number];
     let buyer = present(row.as_deref(), "order", &numbers)?.u64(order::CUSTOMER)?;
     let mut amount = 0;
-    for found in lines_found(&at, lines)? {
-        amount += deliver_lines(tables, input, found, writes)?;
+    for row in lines_found(&at, lines)? {
+        amount += deliver_lines(tables, input, row, writes)?;
     }
     let carrier = vec![Assignment::set(order::CARRIER, u64::from(input.carrier))];
     writes.push((Key::new(tables.order, at.clone()), Change::Update(carrier)));
@@ -95,11 +95,11 @@ fn deliver(
 fn deliver_lines(
     tables: &Tables,
     input: &Delivery,
-    found: Found,
+    row: ScanRow,
     writes: &mut Vec<(Key, Change)>,
 ) -> Result<i64> {
     let mut lines = Vec::new();
-    each_line(tables.layout, &found.key, &found.value, |line| {
+    each_line(tables.layout, &row.key, &row.value, |line| {
         let delivered = Some(input.delivered_ms);
         lines.push(OrderLine { delivered, ..line });
         Ok(())
@@ -112,6 +112,6 @@ fn deliver_lines(
             input.delivered_ms,
         )]),
     };
-    writes.push((Key::new(tables.order_line, found.key), change));
+    writes.push((Key::new(tables.order_line, row.key), change));
     Ok(amount)
 }

@@ -12,7 +12,7 @@ mod stock_level;
 
 use std::sync::{Arc, OnceLock};
 
-use dyno_txn_api::{Code, Error, Found, Key, Operations, Procedures, Request, Result, Row, Scan};
+use dyno_txn_api::{Code, Error, Key, Operations, Procedures, Request, Result, Row, Scan, ScanRow};
 
 use crate::input::{Input, Kind};
 use crate::schema::{Tables, key};
@@ -85,7 +85,7 @@ fn present<'a>(found: Option<&'a [u8]>, what: &str, number: &[u32]) -> Result<Ro
 }
 
 /// Reads all rows of a range, page by page.
-pub(crate) fn all(transaction: &mut dyn Operations, mut scan: Scan) -> Result<Vec<Found>> {
+pub(crate) fn all(transaction: &mut dyn Operations, mut scan: Scan) -> Result<Vec<ScanRow>> {
     let mut rows = Vec::new();
     loop {
         let mut page = transaction.scan(&scan)?;

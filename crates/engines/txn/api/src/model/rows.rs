@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::limits::{PAGE_BYTES_MAX, check_key, check_value};
 use crate::{
-    Change, Code, Continuation, Direction, Error, Found, Key, Page, Result, Row, Scan, TableDef,
+    Change, Code, Continuation, Direction, Error, Key, Page, Result, Row, Scan, ScanRow, TableDef,
     TableId,
 };
 
@@ -80,7 +80,7 @@ impl Rows {
             if let Some(kept) = scan.keep(value)? {
                 bytes += key.len() + kept.len();
                 let key = key.to_vec();
-                page.rows.push(Found { key, value: kept });
+                page.rows.push(ScanRow { key, value: kept });
             }
             last = Some(place);
         }

@@ -11,7 +11,7 @@
 //! | `journal` | the real log on a simulated disk, and what it must read back |
 //! | `oracles` | the oracles, and a check that timestamps only grow |
 //! | `client`, `session` | clients, and the transactions of their sessions |
-//! | `known` | runs a transaction's code again with the answers so far |
+//! | `known_answers` | runs a transaction's code again with the answers so far |
 //! | `many` | many seeds in several threads |
 //!
 //! A run has three parts. First tables and accounts are created without faults. Then clients work
@@ -24,7 +24,7 @@ mod client;
 mod cluster;
 mod core;
 mod journal;
-mod known;
+mod known_answers;
 mod lives;
 mod many;
 mod oracles;

@@ -11,7 +11,7 @@ use dyno_txn_core::message::{Address, Fate, Message, PartitionId};
 use dyno_txn_core::{Coordinator, Event};
 
 use super::cluster::{Cluster, Timer};
-use super::known::Known;
+use super::known_answers::KnownAnswers;
 use crate::drive::{Way, answered, one_shot};
 use crate::history::{Op, Outcome, Transaction};
 use crate::workload::{self, PROCEDURE, PlannedTransaction, Session as Noted, Step};
@@ -153,11 +153,11 @@ impl Cluster {
             return;
         };
         loop {
-            let mut known = Known::new(&running.answers, &self.schema);
-            let mut noted = Noted::new(&mut known, self.tables, doing.planned.by);
+            let mut answers = KnownAnswers::new(&running.answers, &self.schema);
+            let mut noted = Noted::new(&mut answers, self.tables, doing.planned.by);
             let worked = doing.planned.run(&mut noted);
             let ops = noted.into_ops();
-            let missing = known.missing;
+            let missing = answers.missing;
             if let Some(recorded) = &mut doing.recorded {
                 recorded.ops = ops;
             }

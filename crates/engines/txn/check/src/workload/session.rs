@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use dyno_txn_api::{Change, Found, Operations, Result, Scan, Tuple};
+use dyno_txn_api::{Change, Operations, Result, Scan, ScanRow, Tuple};
 
 use super::tables::{self, BY_NUMBER, Tables};
 use crate::history::{self, Key, Lookup, Op, Value};
@@ -156,7 +156,7 @@ impl<'t> Session<'t> {
             let mut page = scan.clone().limit(PAGE_ROWS.min(left.min(1 << 20) as u32));
             page.after = next;
             let page = self.operations.scan(&page)?;
-            for Found { key, value } in page.rows {
+            for ScanRow { key, value } in page.rows {
                 rows.push((tables::number(&key)?, tables::value(table, &value)));
             }
             next = page.next;

@@ -16,7 +16,7 @@ use crate::effects::{Effects, Position};
 use crate::message::Head;
 use crate::oracle::Bound;
 use crate::planted::Bug;
-use crate::record::{Kept, Record, Redo, begin_rows};
+use crate::record::{Record, Redo, RowVersion, begin_rows};
 use crate::store::Slot;
 use crate::wire::{Wire, write_bytes, write_optional};
 
@@ -44,7 +44,7 @@ impl Partition {
                 self.outcomes.insert(timestamp, true);
             }
             Record::Rows { rows } => {
-                for Kept { timestamp, row } in rows {
+                for RowVersion { timestamp, row } in rows {
                     self.redo(timestamp, vec![row]);
                 }
             }
@@ -322,11 +322,11 @@ mod tests {
         let mut at = Checkpoint { next: 0 };
         let more = partition.go_on_checkpoint(&mut at, &mut |record| records.push(record.to_vec()));
         assert!(!more);
-        let kept = rows
+        let versions = rows
             .into_iter()
-            .map(|(timestamp, row)| Kept { timestamp, row });
+            .map(|(timestamp, row)| RowVersion { timestamp, row });
         let wanted = Record::Rows {
-            rows: kept.collect(),
+            rows: versions.collect(),
         };
         let mut bytes = Vec::new();
         wanted.encode(&mut bytes);

@@ -2,7 +2,7 @@
 
 use dyno_txn_api::limits::PAGE_BYTES_MAX;
 use dyno_txn_api::{
-    Answer, Continuation, Direction, Found, Page, Result, Scan, TableDef, TableId, Timestamp,
+    Answer, Continuation, Direction, Page, Result, Scan, ScanRow, TableDef, TableId, Timestamp,
     index_id,
 };
 
@@ -161,7 +161,7 @@ impl Partition {
         let bytes = self.store.value(value).unwrap_or(&[]);
         if let Some(kept) = page_scan.scan.keep(bytes)? {
             page_scan.bytes += key.len() + kept.len();
-            page_scan.page.rows.push(Found { key, value: kept });
+            page_scan.page.rows.push(ScanRow { key, value: kept });
             page_scan.places.extend(entry_place);
         }
         Ok(())

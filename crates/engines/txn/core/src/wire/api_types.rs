@@ -2,8 +2,8 @@
 
 use dyno_txn_api::{
     Answer, Assign, Assignment, Change, Code, Column, Committed, Compare, Continuation, Direction,
-    Error, Filter, Found, IndexDef, Key, Kind, Operation, Page, Partitioning, Request, Result,
-    Retry, Scan, Table, TableDef, TableId, Value,
+    Error, Filter, IndexDef, Key, Kind, Operation, Page, Partitioning, Request, Result, Retry,
+    Scan, ScanRow, Table, TableDef, TableId, Value,
 };
 use dyno_wire::Wire;
 
@@ -12,7 +12,7 @@ use super::{Reader, Txn, wire_enum, wire_struct, write_bytes};
 wire_struct!(Txn: TableId { 0 });
 wire_struct!(Txn: Continuation { 0 });
 wire_struct!(Txn: Key { table, bytes });
-wire_struct!(Txn: Found { key, value });
+wire_struct!(Txn: ScanRow { key, value });
 wire_struct!(Txn: Page { rows, next });
 wire_struct!(Txn: Column { name, kind, nullable });
 wire_struct!(Txn: IndexDef { name, columns, shared_prefix });

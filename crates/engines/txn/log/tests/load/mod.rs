@@ -32,14 +32,14 @@ pub fn record(number: u64) -> Vec<u8> {
 
 /// What the load knows: how many records were appended, and how many were called durable.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct LogModel {
     pub ends: Vec<Lsn>,
     pub durable: u64,
     /// Records that the checkpoint stands for.
     pub forgotten: u64,
 }
 
-impl Known {
+impl LogModel {
     pub fn appended(&self) -> u64 {
         self.forgotten + self.ends.len() as u64
     }
@@ -54,15 +54,15 @@ impl Known {
 /// that does not pass.
 pub fn work(
     log: &mut FileLog,
-    known: &mut Known,
+    model: &mut LogModel,
     random: &mut Random,
     steps: usize,
 ) -> Result<(), LogError> {
     for _ in 0..steps {
         match random.below(20) {
-            0..12 => match log.append(&record(known.appended())) {
-                Ok(end) => known.ends.push(end),
-                Err(LogError::Full { .. }) => checkpoint(log, known)?,
+            0..12 => match log.append(&record(model.appended())) {
+                Ok(end) => model.ends.push(end),
+                Err(LogError::Full { .. }) => checkpoint(log, model)?,
                 Err(error) if error.is_passing() => {}
                 Err(error) => return Err(error),
             },
@@ -71,12 +71,12 @@ pub fn work(
             }
             15..19 => {
                 let durable = log.poll()?;
-                known.note(durable);
+                model.note(durable);
             }
-            _ if random.one_in(8) => checkpoint(log, known)?,
+            _ if random.one_in(8) => checkpoint(log, model)?,
             _ => {
                 let durable = log.flush()?;
-                known.note(durable);
+                model.note(durable);
             }
         }
     }
@@ -84,11 +84,11 @@ pub fn work(
 }
 
 /// A checkpoint that stands for all durable records.
-pub fn checkpoint(log: &mut FileLog, known: &mut Known) -> Result<(), LogError> {
+pub fn checkpoint(log: &mut FileLog, model: &mut LogModel) -> Result<(), LogError> {
     let durable = log.flush()?;
-    known.note(durable);
+    model.note(durable);
     let mut writer = log.checkpointer().begin()?;
-    writer.chunk(&known.durable.to_le_bytes())?;
+    writer.chunk(&model.durable.to_le_bytes())?;
     writer.chunk(&vec![1; 5_000])?;
     writer.commit(durable)
 }
@@ -97,11 +97,11 @@ pub fn checkpoint(log: &mut FileLog, known: &mut Known) -> Result<(), LogError> 
 /// are with those that the checkpoint stands for.
 pub fn recover(
     disk: &Disk,
-    known: &Known,
+    model: &LogModel,
     what: &str,
-) -> Result<(FileLog, Recovered, Known), LogError> {
+) -> Result<(FileLog, Recovered, LogModel), LogError> {
     let mut recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIRECTORY), OPTIONS)?;
-    let mut found = Known::default();
+    let mut found = LogModel::default();
     if let Some(chunk) = recovery.next_chunk()? {
         found.forgotten = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
         let second = recovery.next_chunk()?.expect("two chunks");
@@ -114,11 +114,11 @@ pub fn recover(
         found.ends.push(read.end);
     }
     assert!(
-        (known.durable..=known.appended()).contains(&found.appended()),
+        (model.durable..=model.appended()).contains(&found.appended()),
         "{what}: {} records of {} durable and {} appended",
         found.appended(),
-        known.durable,
-        known.appended()
+        model.durable,
+        model.appended()
     );
     let (log, report) = recovery.finish()?;
     found.durable = found.appended();

@@ -26,7 +26,7 @@ use super::recovery::{log_options, recover};
 use super::shard::{HostedPartition, ShardState};
 use super::shared::Shared;
 use super::worker::Worker;
-use crate::directory::{Directory, Wanted};
+use crate::directory::{Directory, DirectoryOptions};
 use crate::error::{bad_argument, from_net, unavailable};
 use crate::lifecycle::Lifecycle;
 use crate::member::{Links, Member};
@@ -91,7 +91,7 @@ impl Engine {
         let how = options.durability;
         let directory = Directory::open(
             path,
-            &Wanted {
+            &DirectoryOptions {
                 partitions: options.partitions,
                 threads: wanted,
                 durability: how,

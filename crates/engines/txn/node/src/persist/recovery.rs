@@ -20,7 +20,7 @@ const WINDOW_BYTES: usize = 64 << 20;
 /// What a store has of a log, as it said when the log was opened. The order of the fields decides
 /// which store is best: a newer writer counts for more than a longer log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Found {
+struct StoredLog {
     written_epoch: u64,
     end: Lsn,
     first_needed: Lsn,
@@ -40,7 +40,7 @@ pub(crate) fn recover(
     partition: &mut Partition,
 ) -> Result<RemoteLog> {
     let (log, epoch) = (state.log_number(partition_id), state.epoch);
-    let found: Vec<Found> = (0..stores.len())
+    let logs: Vec<StoredLog> = (0..stores.len())
         .map(|store| {
             open(
                 stores,
@@ -50,11 +50,11 @@ pub(crate) fn recover(
             )
         })
         .collect::<Result<_>>()?;
-    let best = (0..found.len()).max_by_key(|&store| found[store]);
+    let best = (0..logs.len()).max_by_key(|&store| logs[store]);
     let best = best.ok_or_else(|| {
         bad_argument("durability `remote-memory` needs a process that holds the log")
     })?;
-    let from = found[best];
+    let from = logs[best];
     // A store may have lost its memory, or may have been away when this log was last written. The
     // newest start that answered anything is on this process's disk, so a log of an earlier one is
     // known to lack commits that clients were promised, and must not be taken for the whole.
@@ -70,8 +70,8 @@ pub(crate) fn recover(
     let options = RemoteOptions {
         log,
         epoch,
-        stores: found.len(),
-        needed: found.len(),
+        stores: logs.len(),
+        needed: logs.len(),
         window_bytes: WINDOW_BYTES,
         message_bytes: MESSAGE_BYTES,
     };
@@ -86,7 +86,7 @@ pub(crate) fn recover(
     let end = read_all(stores, source, from, partition)?;
     let mut remote = RemoteLog::new(options, end).map_err(from_log)?;
     // The bytes behind the last whole record are cut off, so that new records follow it directly.
-    for store in (0..found.len()).filter(|&store| found[store] == from) {
+    for store in (0..logs.len()).filter(|&store| logs[store] == from) {
         let cut = Ask::Write(Request::Cut { log, epoch, end });
         match stores.request(store, slot, &cut)? {
             Reply::Answer(Answer::Kept { end: kept }) if kept == end => {
@@ -99,14 +99,14 @@ pub(crate) fn recover(
     Ok(remote)
 }
 
-fn open(stores: &mut Stores, store: usize, slot: usize, ask: &Ask) -> Result<Found> {
+fn open(stores: &mut Stores, store: usize, slot: usize, ask: &Ask) -> Result<StoredLog> {
     match stores.request(store, slot, ask)? {
         Reply::Answer(Answer::Opened {
             written_epoch,
             first_needed,
             chunks,
             end,
-        }) => Ok(Found {
+        }) => Ok(StoredLog {
             written_epoch,
             end,
             first_needed,
@@ -128,7 +128,7 @@ struct Source {
 fn read_all(
     stores: &mut Stores,
     Source { store, slot, log }: Source,
-    found: Found,
+    stored: StoredLog,
     partition: &mut Partition,
 ) -> Result<Lsn> {
     let read = |stores: &mut Stores, what: Read| match stores.request(
@@ -140,14 +140,14 @@ fn read_all(
         _ => Err(stores.unexpected_reply(store)),
     };
     let mut joiner = Joiner::default();
-    for index in 0..found.chunks as usize {
+    for index in 0..stored.chunks as usize {
         let chunk = read(stores, Read::Chunk { index })?;
         if let Some(record) = joiner.push(&chunk)? {
             partition.restore(record)?;
         }
     }
-    let (mut joiner, mut at) = (Joiner::default(), found.first_needed);
-    while at < found.end {
+    let (mut joiner, mut at) = (Joiner::default(), stored.first_needed);
+    while at < stored.end {
         let most_bytes = READ_BYTES;
         let bytes = read(
             stores,

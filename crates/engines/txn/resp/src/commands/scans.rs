@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use dyno_txn_api::{Found, Operation, Result, Scan, prefix_end};
+use dyno_txn_api::{Operation, Result, Scan, ScanRow, prefix_end};
 
 use super::{Call, Done, Failure, NOT_AN_INTEGER, SYNTAX};
 use crate::glob::matches;
@@ -98,9 +98,9 @@ fn each_key(
         let mut rest = Vec::new();
         for (mut scan, answer) in scans.into_iter().zip(answers) {
             let page = answer.page()?;
-            for found in page.rows {
-                bytes += found.value.len() as u64;
-                if let Some(key) = living(keys, found)? {
+            for row in page.rows {
+                bytes += row.value.len() as u64;
+                if let Some(key) = living(keys, row)? {
                     each(key)?;
                 }
             }
@@ -139,9 +139,9 @@ fn walk(keys: &Keyspace<'_>) -> Vec<Scan> {
 
 /// A row that a scan found as a key; `None` if the key is expired, or if this batch has written or
 /// removed it: then [`changed`] has what it is now.
-fn living(keys: &Keyspace<'_>, found: Found) -> Result<Option<FoundKey>> {
-    let (hash, key) = split_key(&found.key).ok_or_else(unreadable)?;
-    let (type_name, expires_at) = head_of(&found.value).ok_or_else(unreadable)?;
+fn living(keys: &Keyspace<'_>, row: ScanRow) -> Result<Option<FoundKey>> {
+    let (hash, key) = split_key(&row.key).ok_or_else(unreadable)?;
+    let (type_name, expires_at) = head_of(&row.value).ok_or_else(unreadable)?;
     if expires_at.is_some_and(|at| keys.now_ms > at) || keys.is_changed(key) {
         return Ok(None);
     }
@@ -233,7 +233,11 @@ pub fn scan(call: &mut Call<'_, '_>) -> Done {
 /// About `count` rows whose hashes are not below `cursor`, and the cursor behind them, which is 0
 /// at the end of the table. Rows of one hash are returned together, because a cursor cannot stand
 /// between them.
-pub fn rows_from(keys: &mut Keyspace<'_>, cursor: u64, count: usize) -> Result<(Vec<Found>, u64)> {
+pub fn rows_from(
+    keys: &mut Keyspace<'_>,
+    cursor: u64,
+    count: usize,
+) -> Result<(Vec<ScanRow>, u64)> {
     let mut scan = Scan::range(keys.table, cursor.to_be_bytes().to_vec(), None);
     // One more than is returned, whose hash is where the next scan begins.
     scan = scan.limit(count as u32 + 1);
@@ -249,9 +253,9 @@ pub fn rows_from(keys: &mut Keyspace<'_>, cursor: u64, count: usize) -> Result<(
     if is_end {
         return Ok((rows, 0));
     }
-    let hash = |found: &Found| split_key(&found.key).map_or(0, |(hash, _)| hash);
+    let hash = |row: &ScanRow| split_key(&row.key).map_or(0, |(hash, _)| hash);
     let boundary = rows.last().map_or(0, hash);
-    let before = rows.partition_point(|found| hash(found) < boundary);
+    let before = rows.partition_point(|row| hash(row) < boundary);
     if before > 0 {
         rows.truncate(before);
         return Ok((rows, boundary));
@@ -263,19 +267,19 @@ pub fn rows_from(keys: &mut Keyspace<'_>, cursor: u64, count: usize) -> Result<(
 }
 
 /// All rows whose keys have this hash.
-fn one_hash(keys: &mut Keyspace<'_>, hash: u64) -> Result<Vec<Found>> {
+fn one_hash(keys: &mut Keyspace<'_>, hash: u64) -> Result<Vec<ScanRow>> {
     let prefix = hash.to_be_bytes().to_vec();
     let end = prefix_end(&prefix);
     let mut scan = Scan::range(keys.table, prefix, end);
     let mut rows = BTreeMap::new();
     loop {
         let page = keys.transaction.scan(&scan)?;
-        rows.extend(page.rows.into_iter().map(|found| (found.key, found.value)));
+        rows.extend(page.rows.into_iter().map(|row| (row.key, row.value)));
         match page.next {
             Some(next) => scan.after = Some(next),
             None => break,
         }
     }
-    let found = rows.into_iter().map(|(key, value)| Found { key, value });
-    Ok(found.collect())
+    let rows = rows.into_iter().map(|(key, value)| ScanRow { key, value });
+    Ok(rows.collect())
 }

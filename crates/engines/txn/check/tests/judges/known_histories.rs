@@ -13,14 +13,14 @@ fn load(name: &str) -> History {
 }
 
 /// What the replay and the cycles must find at least; `None` where the anomaly lies beyond a judge.
-struct Known {
+struct BadHistory {
     name: &'static str,
     replay: Option<Rule>,
     cycles: Option<Rule>,
 }
 
-const fn bad(name: &'static str, replay: Rule, cycles: Rule) -> Known {
-    Known {
+const fn bad(name: &'static str, replay: Rule, cycles: Rule) -> BadHistory {
+    BadHistory {
         name,
         replay: Some(replay),
         cycles: Some(cycles),
@@ -28,15 +28,15 @@ const fn bad(name: &'static str, replay: Rule, cycles: Rule) -> Known {
 }
 
 /// Wrong only by the order that the timestamps claim, or in what only a model knows.
-const fn by_replay(name: &'static str, replay: Rule) -> Known {
-    Known {
+const fn by_replay(name: &'static str, replay: Rule) -> BadHistory {
+    BadHistory {
         name,
         replay: Some(replay),
         cycles: None,
     }
 }
 
-const BAD: &[Known] = &[
+const BAD: &[BadHistory] = &[
     bad("lost-update", Rule::StaleRead, Rule::LostUpdate),
     bad("write-skew", Rule::StaleRead, Rule::G2),
     bad("long-fork", Rule::StaleRead, Rule::G2),
@@ -83,7 +83,7 @@ const BAD: &[Known] = &[
 
 #[test]
 fn every_judge_rejects_what_is_bad_and_names_the_transactions() {
-    for Known {
+    for BadHistory {
         name,
         replay,
         cycles,

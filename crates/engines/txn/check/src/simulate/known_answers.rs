@@ -5,7 +5,7 @@ use dyno_txn_api::{Answer, Code, Error, Operation, Operations, Result, TableId};
 use dyno_txn_core::Schema;
 
 /// The answers of batches, in the order in which the code requested them.
-pub(super) struct Known<'a> {
+pub(super) struct KnownAnswers<'a> {
     pub answers: &'a [Result<Vec<Answer>>],
     pub schema: &'a Schema,
     next: usize,
@@ -13,7 +13,7 @@ pub(super) struct Known<'a> {
     pub missing: Option<Vec<Operation>>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownAnswers<'a> {
     pub fn new(answers: &'a [Result<Vec<Answer>>], schema: &'a Schema) -> Self {
         Self {
             answers,
@@ -24,11 +24,11 @@ impl<'a> Known<'a> {
     }
 }
 
-impl Operations for Known<'_> {
+impl Operations for KnownAnswers<'_> {
     fn run(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
-        let known = self.answers.get(self.next);
+        let answer = self.answers.get(self.next);
         self.next += 1;
-        match known {
+        match answer {
             Some(answer) => answer.clone(),
             None => {
                 // Only the first missing batch is sent. Code that ignores the error may ask for
