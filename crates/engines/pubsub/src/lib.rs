@@ -71,7 +71,7 @@ pub use fetch::{Fetched, StoredRow};
 pub use group::{Assigned, Cursor, Lag, Membership, Ownership, WhenLost};
 pub use group_admin::{Moved, Reset};
 pub use key::Partitioner;
-pub use overview::{GroupState, Kept, PartitionState, QueueState, TopicState};
+pub use overview::{GroupState, PartitionState, QueueState, RetentionState, TopicState};
 pub use placement::{HOME, NamedCluster, Placement, Share};
 pub use queue::{Claimed, DeadLetter, Next, Queue, QueueOptions, QueueStats};
 pub use record::Record;

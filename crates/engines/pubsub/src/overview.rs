@@ -33,7 +33,7 @@ pub struct PartitionState {
 
 /// What retention has left of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct RetentionState {
     /// The name of the topic.
     pub topic: String,
     /// The number of the partition.
@@ -104,18 +104,18 @@ impl Connection {
     ///
     /// # Errors
     /// Whatever the server says.
-    pub fn kept(&mut self) -> Result<Vec<Kept>> {
+    pub fn retention(&mut self) -> Result<Vec<RetentionState>> {
         let query = "SELECT t.name, k.partition, k.ranges, k.oldest_at FROM pubsub.topics AS t, \
                      LATERAL pubsub.kept(t.name) AS k ORDER BY t.name, k.partition";
         let rows = self.client().query(query, &[]);
         let rows = rows.map_err(Error::statement("read what is kept"))?;
-        let kept = rows.iter().map(|row| Kept {
+        let states = rows.iter().map(|row| RetentionState {
             topic: row.get(0),
             partition: row.get(1),
             ranges: row.get(2),
             oldest_at_us: row.get::<_, Option<_>>(3).map(micros),
         });
-        Ok(kept.collect())
+        Ok(states.collect())
     }
 
     /// All topics by name, as this server has them, in two statements however many they are.

@@ -8,8 +8,8 @@ use dyno_pubsub::wire::{
     ListGroups, ListKept, ListQueues, ListTopics, ResetGroup, Status,
 };
 use dyno_pubsub::{
-    Address, Code, Connection, Dsn, Error, GroupState, Kept, Moved, NamedCluster, QueueState,
-    Reset, TopicChanges, TopicOptions, TopicState,
+    Address, Code, Connection, Dsn, Error, GroupState, Moved, NamedCluster, QueueState, Reset,
+    RetentionState, TopicChanges, TopicOptions, TopicState,
 };
 use dyno_serve::rustls::ClientConfig;
 use dyno_serve::tls;
@@ -198,9 +198,9 @@ impl Log {
     }
 
     /// Since when the records of each partition are kept; empty if the broker is too old to tell.
-    pub fn kept(&mut self) -> dyno_pubsub::Result<Vec<Kept>> {
+    pub fn retention(&mut self) -> dyno_pubsub::Result<Vec<RetentionState>> {
         match self {
-            Log::Server(connection) => connection.kept(),
+            Log::Server(connection) => connection.retention(),
             Log::Broker(client) => match client.ask(&ListKept {}) {
                 Err(error) if error.kind() == Code::BadArgument => Ok(Vec::new()),
                 kept => Ok(kept?.read()),

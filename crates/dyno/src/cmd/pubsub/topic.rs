@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::bail;
-use dyno_pubsub::{Kept, TopicChanges, TopicOptions, TopicState};
+use dyno_pubsub::{RetentionState, TopicChanges, TopicOptions, TopicState};
 use dyno_report::quantity;
 use serde_json::{Value, json};
 
@@ -119,9 +119,12 @@ fn retention_bytes(args: &PubsubRetentionArgs) -> Option<i64> {
 
 fn list(args: &PubsubStatusArgs) -> anyhow::Result<()> {
     let mut log = Log::open(&args.place)?;
-    let (topics, kept) = (log.topics()?, log.kept()?);
+    let (topics, retained) = (log.topics()?, log.retention()?);
     if args.json {
-        let topics: Vec<Value> = topics.iter().map(|state| with_kept(state, &kept)).collect();
+        let topics: Vec<Value> = topics
+            .iter()
+            .map(|state| with_retention(state, &retained))
+            .collect();
         return terminal::print(&serde_json::to_string_pretty(&topics)?);
     }
     let mut table = terminal::table(&[
@@ -145,7 +148,7 @@ fn list(args: &PubsubStatusArgs) -> anyhow::Result<()> {
             state.topic.options.partitions.to_string(),
             records.to_string(),
             quantity(bytes as f64, "B"),
-            age_of_oldest(&state.topic.name, &kept),
+            age_of_oldest(&state.topic.name, &retained),
             state.topic.options.compression.name().to_owned(),
             retention(&state.topic.options),
         ]);
@@ -175,9 +178,9 @@ pub fn records(partition: &dyno_pubsub::Partition) -> i64 {
 
 /// How long ago the oldest remaining record of a topic was appended, by this machine's clock. Empty
 /// if the topic has no record.
-fn age_of_oldest(topic: &str, kept: &[Kept]) -> String {
-    let of_topic = kept.iter().filter(|kept| kept.topic == topic);
-    let oldest = of_topic.filter_map(|kept| kept.oldest_at_us).min();
+fn age_of_oldest(topic: &str, retained: &[RetentionState]) -> String {
+    let of_topic = retained.iter().filter(|retained| retained.topic == topic);
+    let oldest = of_topic.filter_map(|retained| retained.oldest_at_us).min();
     let Some(oldest_at_us) = oldest else {
         return String::new();
     };
@@ -188,15 +191,15 @@ fn age_of_oldest(topic: &str, kept: &[Kept]) -> String {
 }
 
 /// A topic as `topic list` prints it: with what its partitions hold.
-fn with_kept(state: &TopicState, kept: &[Kept]) -> Value {
+fn with_retention(state: &TopicState, retained: &[RetentionState]) -> Value {
     let mut value = as_json(state);
     for (one, partition) in state.partitions.iter().zip(0..) {
-        let same = |kept: &&Kept| {
-            kept.topic == state.topic.name && kept.partition == one.partition.partition
+        let same = |retained: &&RetentionState| {
+            retained.topic == state.topic.name && retained.partition == one.partition.partition
         };
-        if let Some(kept) = kept.iter().find(same) {
-            value["partitions"][partition]["ranges"] = json!(kept.ranges);
-            value["partitions"][partition]["oldest_at_us"] = json!(kept.oldest_at_us);
+        if let Some(retained) = retained.iter().find(same) {
+            value["partitions"][partition]["ranges"] = json!(retained.ranges);
+            value["partitions"][partition]["oldest_at_us"] = json!(retained.oldest_at_us);
         }
     }
     value

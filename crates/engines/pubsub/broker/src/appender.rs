@@ -15,7 +15,7 @@ use crate::batch::Batch;
 use crate::chunk::Chunk;
 use crate::counters::{Counters, add};
 use crate::error::not_mine;
-use crate::ledger::{Known, Verdict};
+use crate::ledger::{ProducerState, Verdict};
 use crate::link::Link;
 use crate::memory::Memory;
 use crate::merge::Append;
@@ -138,15 +138,15 @@ impl Appender {
         })?;
         let mut ledger = partition.ledger.lock();
         for id in unknown {
-            ledger.set(id, Known::NEW);
+            ledger.set(id, ProducerState::NEW);
         }
         for row in rows {
-            let known = Known {
+            let state = ProducerState {
                 last_sequence: row.get(1),
                 last_base: row.get(2),
                 last_first: row.get(3),
             };
-            ledger.set(row.get(0), known);
+            ledger.set(row.get(0), state);
         }
         Ok(())
     }
@@ -336,12 +336,12 @@ impl Appender {
         {
             let mut ledger = partition.ledger.lock();
             for run in &append.runs {
-                let known = Known {
+                let state = ProducerState {
                     last_sequence: run.last_sequence,
                     last_base: base_offset + run.relative,
                     last_first: run.first_sequence,
                 };
-                ledger.set(run.producer_id, known);
+                ledger.set(run.producer_id, state);
             }
         }
         append.acknowledge(base_offset);

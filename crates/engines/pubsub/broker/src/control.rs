@@ -227,7 +227,7 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
         Request::ListQueues(_) => {
             ack.answer(&Queues::new(link.run_again(Connection::queue_states)?));
         }
-        Request::ListKept(_) => ack.answer(&AllKept::new(link.run_again(Connection::kept)?)),
+        Request::ListKept(_) => ack.answer(&AllKept::new(link.run_again(Connection::retention)?)),
         Request::ListGroups(_) => {
             ack.answer(&AllGroups::new(link.run_again(Connection::group_lags)?));
         }

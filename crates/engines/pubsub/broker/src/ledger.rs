@@ -13,7 +13,7 @@ const MOST_PRODUCERS: usize = 10_000;
 
 /// The last run of one producer in one partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct ProducerState {
     /// The sequence of its last record; -1 if it has none.
     pub last_sequence: i64,
     /// The offset of the first record of its last append, and that record's sequence.
@@ -21,9 +21,9 @@ pub struct Known {
     pub last_first: i64,
 }
 
-impl Known {
+impl ProducerState {
     /// The state of a producer that has appended nothing.
-    pub const NEW: Known = Known {
+    pub const NEW: ProducerState = ProducerState {
         last_sequence: -1,
         last_base: -1,
         last_first: 0,
@@ -50,7 +50,7 @@ pub enum Verdict {
 /// The producers of one partition.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    known: HashMap<i64, Known>,
+    producers: HashMap<i64, ProducerState>,
 }
 
 impl Ledger {
@@ -60,31 +60,34 @@ impl Ledger {
     /// gap.
     pub fn begin_learning(&mut self, ids: impl Iterator<Item = i64>) -> Vec<i64> {
         let ids: HashSet<i64> = ids.collect();
-        let unknown = ids.iter().filter(|id| !self.known.contains_key(id));
+        let unknown = ids.iter().filter(|id| !self.producers.contains_key(id));
         let unknown: Vec<i64> = unknown.copied().collect();
-        if self.known.len() + unknown.len() > MOST_PRODUCERS {
-            self.known.retain(|id, _| ids.contains(id));
+        if self.producers.len() + unknown.len() > MOST_PRODUCERS {
+            self.producers.retain(|id, _| ids.contains(id));
         }
         unknown
     }
 
     /// Stores what the database says, or what was just committed.
-    pub fn set(&mut self, producer_id: i64, known: Known) {
-        self.known.insert(producer_id, known);
+    pub fn set(&mut self, producer_id: i64, state: ProducerState) {
+        self.producers.insert(producer_id, state);
     }
 
     /// Forgets all producers, so that the database is asked again.
     pub fn clear(&mut self) {
-        self.known.clear();
+        self.producers.clear();
     }
 
     /// Judges a batch. `pending` is the first and last sequence of the producer's run that is being
     /// put together.
     pub fn judge(&self, batch: &Batch, pending: Option<(i64, i64)>) -> Verdict {
-        let known = self.known.get(&batch.producer_id).unwrap_or(&Known::NEW);
-        let expected = pending.map_or(known.last_sequence, |(_, last)| last) + 1;
+        let state = self
+            .producers
+            .get(&batch.producer_id)
+            .unwrap_or(&ProducerState::NEW);
+        let expected = pending.map_or(state.last_sequence, |(_, last)| last) + 1;
         let begins_epoch =
-            pending.is_none() && begins_epoch(batch.first_sequence, known.last_sequence);
+            pending.is_none() && begins_epoch(batch.first_sequence, state.last_sequence);
         if batch.first_sequence == expected || begins_epoch {
             return Verdict::Next;
         }
@@ -92,10 +95,10 @@ impl Ledger {
         // be computed from it, because other producers' records may lie between.
         // Records of an epoch that is over are not known to be in the log: their producer may have
         // given them up, and sent them again in its new epoch.
-        let same_epoch = epoch(batch.first_sequence) == epoch(known.last_sequence);
-        if batch.last_sequence() <= known.last_sequence && same_epoch && batch.first_sequence >= 0 {
-            let within = batch.first_sequence - known.last_first;
-            return Verdict::Duplicate((within >= 0).then_some(known.last_base + within));
+        let same_epoch = epoch(batch.first_sequence) == epoch(state.last_sequence);
+        if batch.last_sequence() <= state.last_sequence && same_epoch && batch.first_sequence >= 0 {
+            let within = batch.first_sequence - state.last_first;
+            return Verdict::Duplicate((within >= 0).then_some(state.last_base + within));
         }
         match pending {
             Some((first, last))

@@ -38,7 +38,7 @@ pub struct Waiter {
 
 /// What a tail holds at an offset.
 #[derive(Debug)]
-pub enum Found {
+pub enum Lookup {
     /// The rows from the offset on, as parts of an answer.
     Rows(Vec<Bytes>),
     /// The offset is the end of the log, where nothing is yet.
@@ -110,9 +110,9 @@ impl Tail {
         self.bytes = 0;
     }
 
-    pub fn find(&self, offset: i64, most_bytes: usize) -> Found {
+    pub fn find(&self, offset: i64, most_bytes: usize) -> Lookup {
         if offset == self.next_offset {
-            return Found::End;
+            return Lookup::End;
         }
         let from = self
             .chunks
@@ -135,9 +135,9 @@ impl Tail {
             }
         }
         if rows.is_empty() {
-            return Found::Elsewhere;
+            return Lookup::Elsewhere;
         }
-        Found::Rows(rows)
+        Lookup::Rows(rows)
     }
 
     /// Bytes in memory from an offset on.
@@ -163,13 +163,13 @@ impl Tail {
             return None;
         }
         match self.find(waiter.offset, waiter.most_bytes) {
-            Found::Elsewhere => return Some(waiter),
-            Found::Rows(rows) if now >= waiter.until || self.enough(&waiter) => {
+            Lookup::Elsewhere => return Some(waiter),
+            Lookup::Rows(rows) if now >= waiter.until || self.enough(&waiter) => {
                 self.answer(&waiter.ack, rows);
             }
             // A fetch that does not wait asks how far the log goes, and others may have appended.
-            Found::End if now >= waiter.until => return Some(waiter),
-            Found::Rows(_) | Found::End => self.waiters.push(waiter),
+            Lookup::End if now >= waiter.until => return Some(waiter),
+            Lookup::Rows(_) | Lookup::End => self.waiters.push(waiter),
         }
         None
     }

@@ -137,7 +137,7 @@ impl Ask for DropGroup {
 
 impl AllKept {
     /// The answer that lists these partitions.
-    pub fn new(kept: Vec<overview::Kept>) -> AllKept {
+    pub fn new(kept: Vec<overview::RetentionState>) -> AllKept {
         let kept = kept.into_iter().map(|kept| KeptIs {
             topic: kept.topic,
             partition: kept.partition,
@@ -150,8 +150,8 @@ impl AllKept {
     }
 
     /// The partitions as the library has them.
-    pub fn read(self) -> Vec<overview::Kept> {
-        let kept = self.kept.into_iter().map(|kept| overview::Kept {
+    pub fn read(self) -> Vec<overview::RetentionState> {
+        let kept = self.kept.into_iter().map(|kept| overview::RetentionState {
             topic: kept.topic,
             partition: kept.partition,
             ranges: kept.ranges,

@@ -149,7 +149,7 @@ fn bytes_bound_a_partition_with_few_large_records() {
         "{}",
         state.partitions[0].bytes
     );
-    let kept = connection.kept().unwrap();
+    let kept = connection.retention().unwrap();
     let kept = kept.iter().find(|kept| kept.topic == name).unwrap();
     assert!(kept.oldest_at_us.is_some() && kept.ranges < 20, "{kept:?}");
 }

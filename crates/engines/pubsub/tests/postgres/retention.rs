@@ -205,7 +205,7 @@ fn maintenance_may_run_beside_itself() {
 }
 
 fn tables(connection: &mut Connection, topic: &str) -> i32 {
-    let kept = connection.kept().unwrap();
+    let kept = connection.retention().unwrap();
     let of_topic = kept.iter().find(|kept| kept.topic == topic).unwrap();
     of_topic.ranges
 }

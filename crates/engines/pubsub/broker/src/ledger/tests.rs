@@ -26,12 +26,12 @@ fn batch(first_sequence: i64, count: u32) -> Batch {
 /// A producer with sequences 0 to 99, of which the last append was 90 to 99 at offset 1000.
 fn ledger() -> Ledger {
     let mut ledger = Ledger::default();
-    let known = Known {
+    let state = ProducerState {
         last_sequence: 99,
         last_base: 1000,
         last_first: 90,
     };
-    ledger.set(7, known);
+    ledger.set(7, state);
     ledger
 }
 
@@ -77,7 +77,7 @@ fn gaps_and_halves_are_refused() {
 /// Learns of producers that have appended nothing.
 fn learn(ledger: &mut Ledger, ids: impl Iterator<Item = i64>) {
     for id in ledger.begin_learning(ids) {
-        ledger.set(id, Known::NEW);
+        ledger.set(id, ProducerState::NEW);
     }
 }
 
@@ -87,7 +87,7 @@ fn a_full_ledger_forgets_and_asks_again() {
     for id in 0..2 * MOST_PRODUCERS as i64 {
         learn(&mut ledger, std::iter::once(100 + id));
     }
-    assert!(ledger.known.len() <= MOST_PRODUCERS);
+    assert!(ledger.producers.len() <= MOST_PRODUCERS);
     assert_eq!(ledger.begin_learning([7].into_iter()), [7]);
 }
 
@@ -95,10 +95,10 @@ fn a_full_ledger_forgets_and_asks_again() {
 fn producers_of_one_append_are_not_forgotten_while_others_of_it_are_learned() {
     let mut ledger = ledger();
     learn(&mut ledger, 100..99 + MOST_PRODUCERS as i64);
-    assert_eq!(ledger.known.len(), MOST_PRODUCERS);
+    assert_eq!(ledger.producers.len(), MOST_PRODUCERS);
     learn(&mut ledger, [7, 8, 9].into_iter());
     assert_eq!(ledger.judge(&batch(100, 5), None), Verdict::Next);
-    assert!(ledger.known.len() <= MOST_PRODUCERS);
+    assert!(ledger.producers.len() <= MOST_PRODUCERS);
 }
 
 #[test]
@@ -110,12 +110,12 @@ fn a_new_epoch_begins_at_its_first_record_and_ends_the_one_before() {
     assert_eq!(judge(in_epoch(1, 5), 5), Verdict::Gap { expected: 100 });
 
     let mut later = ledger();
-    let known = Known {
+    let state = ProducerState {
         last_sequence: in_epoch(1, 9),
         last_base: 2000,
         last_first: in_epoch(1, 0),
     };
-    later.set(7, known);
+    later.set(7, state);
     let judge = |first, count| later.judge(&batch(first, count), None);
     assert_eq!(judge(in_epoch(1, 5), 5), Verdict::Duplicate(Some(2005)));
     assert_eq!(judge(in_epoch(1, 10), 1), Verdict::Next);

@@ -79,7 +79,7 @@ struct Inbox {
 }
 
 /// A partition that a request asks for.
-struct Wanted {
+struct RequestedPartition {
     key: Result<TopicPartition>,
     ask: FetchPartition,
 }
@@ -109,23 +109,23 @@ impl Fetches {
     ) -> FetchResponse {
         let wait = Duration::from_millis(request.max_wait_ms.max(0).unsigned_abs().into());
         let until = Instant::now() + wait.min(MOST_WAIT);
-        let wanted: Vec<(String, Vec<Wanted>)> = (request.topics.iter())
+        let requested: Vec<(String, Vec<RequestedPartition>)> = (request.topics.iter())
             .map(|topic| {
-                let wanted = topic.partitions.iter().map(|ask| Wanted {
+                let requested = topic.partitions.iter().map(|ask| RequestedPartition {
                     key: shared.partition(&topic.topic, ask.partition),
                     ask: ask.clone(),
                 });
-                (topic.topic.clone(), wanted.collect())
+                (topic.topic.clone(), requested.collect())
             })
             .collect();
-        self.forget_others(&wanted);
+        self.forget_others(&requested);
         let failed = self
-            .wait(shared, broker, link, &wanted, request, until)
+            .wait(shared, broker, link, &requested, request, until)
             .err();
         let mut bytes_left = request.max_bytes.max(0).unsigned_abs() as usize;
-        let responses = wanted.into_iter().map(|(topic, wanted)| {
-            let partitions = wanted.into_iter().map(|wanted| {
-                let answered = self.partition(&wanted, failed.as_ref(), &mut bytes_left);
+        let responses = requested.into_iter().map(|(topic, requested)| {
+            let partitions = requested.into_iter().map(|requested| {
+                let answered = self.partition(&requested, failed.as_ref(), &mut bytes_left);
                 if answered.error_code != 0 {
                     shared.forget_topic(&topic);
                 }
@@ -141,18 +141,21 @@ impl Fetches {
     }
 
     /// Forgets partitions that the client does not read any more, with what came for them.
-    fn forget_others(&mut self, wanted: &[(String, Vec<Wanted>)]) {
-        let all = wanted.iter().flat_map(|(_, wanted)| wanted);
-        let asked: HashMap<TopicPartition, i64> = all
-            .filter_map(|wanted| {
-                Some((wanted.key.as_ref().ok().copied()?, wanted.ask.fetch_offset))
+    fn forget_others(&mut self, requested: &[(String, Vec<RequestedPartition>)]) {
+        let all = requested.iter().flat_map(|(_, requested)| requested);
+        let offsets: HashMap<TopicPartition, i64> = all
+            .filter_map(|requested| {
+                Some((
+                    requested.key.as_ref().ok().copied()?,
+                    requested.ask.fetch_offset,
+                ))
             })
             .collect();
         // What is forgotten here still comes from the broker, but finds no ticket of its own and is
         // dropped. So a client that seeks cannot collect answers in memory.
         self.under_way
-            .retain(|key, fetch| asked.get(key) == Some(&fetch.offset));
-        self.ends.retain(|key, _| asked.contains_key(key));
+            .retain(|key, fetch| offsets.get(key) == Some(&fetch.offset));
+        self.ends.retain(|key, _| offsets.contains_key(key));
     }
 
     /// Waits until there are as many bytes as the request wants, a failure, or no more time.
@@ -161,12 +164,12 @@ impl Fetches {
         shared: &Shared,
         broker: &BrokerLink,
         link: &Link,
-        wanted: &[(String, Vec<Wanted>)],
+        requested: &[(String, Vec<RequestedPartition>)],
         request: &FetchRequest,
         until: Instant,
     ) -> Result<()> {
         let least_bytes = request.min_bytes.max(1).unsigned_abs() as usize;
-        let partitions: usize = wanted.iter().map(|(_, wanted)| wanted.len()).sum();
+        let partitions: usize = requested.iter().map(|(_, requested)| requested.len()).sum();
         let share = (MOST_UNDER_WAY_BYTES / partitions.max(1)) as u32;
         let most_bytes = share.clamp(LEAST_PARTITION_BYTES, MOST_PARTITION_BYTES);
         let looks_until = Instant::now() + LONGEST_LOOK;
@@ -174,8 +177,8 @@ impl Fetches {
             let client = broker.client(shared)?;
             let now = Instant::now();
             let left = until.saturating_duration_since(now);
-            for (_, wanted) in wanted {
-                for Wanted { key, ask } in wanted {
+            for (_, requested) in requested {
+                for RequestedPartition { key, ask } in requested {
                     if let Ok(key) = key {
                         self.begin(&client, *key, ask, (left, most_bytes));
                     }
@@ -186,8 +189,8 @@ impl Fetches {
             // answered for are given then, and the others are refused as late. So they are when the
             // server stops, because records that are yet to come are read elsewhere.
             let is_over = !link.is_open() || shared.is_stopping() || now >= looks_until.max(until);
-            let looks = self.looks(wanted);
-            if is_over || !looks && (left.is_zero() || self.is_enough(wanted, least_bytes)) {
+            let looks = self.looks(requested);
+            if is_over || !looks && (left.is_zero() || self.is_enough(requested, least_bytes)) {
                 if !is_over && !left.is_zero() {
                     self.wait_for_arrival(GATHER);
                     self.take_arrived();
@@ -277,19 +280,23 @@ impl Fetches {
     }
 
     /// Whether the broker has yet to say what is there in any of the partitions.
-    fn looks(&self, wanted: &[(String, Vec<Wanted>)]) -> bool {
-        let all = wanted.iter().flat_map(|(_, wanted)| wanted);
-        let mut keys = all.filter_map(|wanted| wanted.key.as_ref().ok());
+    fn looks(&self, requested: &[(String, Vec<RequestedPartition>)]) -> bool {
+        let all = requested.iter().flat_map(|(_, requested)| requested);
+        let mut keys = all.filter_map(|requested| requested.key.as_ref().ok());
         keys.any(|key| {
             let fetch = self.under_way.get(key);
             fetch.is_some_and(|fetch| !fetch.waits && fetch.answer.is_none())
         })
     }
 
-    fn is_enough(&self, wanted: &[(String, Vec<Wanted>)], least_bytes: usize) -> bool {
+    fn is_enough(
+        &self,
+        requested: &[(String, Vec<RequestedPartition>)],
+        least_bytes: usize,
+    ) -> bool {
         let mut bytes = 0;
-        for wanted in wanted.iter().flat_map(|(_, wanted)| wanted) {
-            let Ok(key) = &wanted.key else {
+        for requested in requested.iter().flat_map(|(_, requested)| requested) {
+            let Ok(key) = &requested.key else {
                 return true;
             };
             match self
@@ -309,16 +316,16 @@ impl Fetches {
     /// first records always come.
     fn partition(
         &mut self,
-        wanted: &Wanted,
+        requested: &RequestedPartition,
         failed: Option<&Error>,
         bytes_left: &mut usize,
     ) -> FetchPartitionResponse {
-        let offset = wanted.ask.fetch_offset;
-        let ends = wanted.key.as_ref().ok();
+        let offset = requested.ask.fetch_offset;
+        let ends = requested.key.as_ref().ok();
         let ends = ends.and_then(|key| self.ends.get(key).copied());
         let next_offset = ends.map_or(-1, |ends| ends.next_offset);
         let none = FetchPartitionResponse {
-            partition_index: wanted.ask.partition,
+            partition_index: requested.ask.partition,
             high_watermark: next_offset,
             last_stable_offset: next_offset,
             log_start_offset: ends.map_or(-1, |ends| ends.first_offset),
@@ -332,7 +339,7 @@ impl Fetches {
             last_stable_offset: -1,
             ..none.clone()
         };
-        let key = match &wanted.key {
+        let key = match &requested.key {
             Ok(key) => *key,
             Err(error) => return refused(error),
         };
