@@ -5,7 +5,7 @@
     reason = "a test may stop at what it did not expect"
 )]
 
-#[path = "../../engines/ingest/ask/tests/asked/scripted.rs"]
+#[path = "../../engines/ingest/ask/tests/questions/scripted.rs"]
 mod scripted;
 
 use std::path::Path;

@@ -17,7 +17,7 @@ use dyno_pages_hold::{Client, start};
 
 use super::daemon::{CONNECTION, FILE, MEMORY};
 use super::device::{self, Front};
-use super::kept::Kept;
+use super::device_options::DeviceOptions;
 use super::store_dir::{self, StoreDir};
 use super::watch::{WAIT, log, start_daemon};
 use super::{control, pager, store};
@@ -107,10 +107,10 @@ fn attach_again(
     let memory = holder
         .get(MEMORY)
         .context("the holder is there, but no store in it")?;
-    let kept = Kept::parse(&memory.note)?;
+    let options = DeviceOptions::parse(&memory.note)?;
     drop(memory);
     start_daemon(&own_program()?, store_dir, true)?;
-    let differences = kept.differences(args);
+    let differences = options.differences(args);
     if !differences.is_empty() {
         eprintln!(
             "dyno: it is served as it was made: {}; `dyno pages detach` first, and its pages are forgotten",
@@ -166,7 +166,7 @@ fn attach(args: &PagesAttachArgs, front: Front, store_dir: &StoreDir) -> anyhow:
     if let Some(file) = &file {
         holder.put(FILE, b"", file.as_fd())?;
     }
-    let note = Kept::from_args(args, front, store.settings().limit_bytes)?.note();
+    let note = DeviceOptions::from_args(args, front, store.settings().limit_bytes)?.note();
     holder.put(MEMORY, &note, store.memory_file())?;
     // Dropped before a daemon opens the same memory, so that one process at a time has the store.
     drop(store);

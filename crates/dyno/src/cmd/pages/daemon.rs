@@ -18,7 +18,7 @@ use tracing::{error, warn};
 use super::about::{self, About, StatusService};
 use super::attach::{HolderKind, start_holder};
 use super::device::{self, Front};
-use super::kept::{Kept, word};
+use super::device_options::{DeviceOptions, word};
 use super::store_dir::StoreDir;
 use super::watch::watch;
 use super::{control, metrics};
@@ -87,9 +87,9 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let _serves = store_dir.serve()?;
     let holder = Client::connect(&store_dir.hold())?;
     let memory = holder.get(MEMORY)?;
-    let kept = Kept::parse(&memory.note)?;
-    let file = kept.has_file().then(|| holder.get(FILE)).transpose()?;
-    let (store, found) = Store::reopen(memory.file, kept.settings(file.as_ref()))?;
+    let options = DeviceOptions::parse(&memory.note)?;
+    let file = options.has_file().then(|| holder.get(FILE)).transpose()?;
+    let (store, found) = Store::reopen(memory.file, options.settings(file.as_ref()))?;
     if found.damaged > 0 {
         error!(
             "{} entries are damaged; reading them is refused",
@@ -98,30 +98,30 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     }
     let store = Arc::new(store);
     // Set before the threads that serve the device are started, because they inherit it.
-    if kept.swap {
+    if options.swap {
         prepare_for_swap()?
     } else {
         prepare_to_serve()
     }
-    let disk = Arc::new(if kept.null {
+    let disk = Arc::new(if options.null {
         Disk::null(Arc::clone(&store))
     } else {
         Disk::new(Arc::clone(&store))
     });
-    let serving = begin(&kept, &store_dir, &holder, &disk, args.again)?;
-    let background = Background::start(Arc::clone(&store), kept.schedule())?;
+    let serving = begin(&options, &store_dir, &holder, &disk, args.again)?;
+    let background = Background::start(Arc::clone(&store), options.schedule())?;
     let about = Arc::new(About {
         store_dir: store_dir.clone(),
-        front: about::Front::Device(kept.front),
-        codec: word(kept.codec),
-        level: kept.level,
-        schedule: kept.schedule(),
+        front: about::Front::Device(options.front),
+        codec: word(options.codec),
+        level: options.level,
+        schedule: options.schedule(),
         progress: Arc::clone(background.progress()),
         disk,
-        metrics: kept.metrics,
-        fixed: kept.swap,
+        metrics: options.metrics,
+        fixed: options.swap,
     });
-    let _endpoint = kept
+    let _endpoint = options
         .metrics
         .map(|at| metrics::endpoint(at, &about))
         .transpose()?;
@@ -130,7 +130,7 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let holdings = Holdings {
         note: memory.note,
         store,
-        connection: match kept.front {
+        connection: match options.front {
             Front::Fuse => Some(Connection::of_held(holder.get(CONNECTION)?.file)),
             Front::Ublk => None,
         },
@@ -175,19 +175,19 @@ fn look_around(holdings: &Holdings, store_dir: &StoreDir) {
 }
 
 fn begin(
-    kept: &Kept,
+    options: &DeviceOptions,
     store_dir: &StoreDir,
     holder: &Client,
     disk: &Arc<Disk>,
     again: bool,
 ) -> anyhow::Result<Served> {
-    match kept.front {
+    match options.front {
         Front::Fuse => {
             let connection = Connection::of_held(holder.get(CONNECTION)?.file);
             // The kernel greets a connection once. If an earlier daemon has died, that greeting is
             // over, and this daemon must not wait for another.
             let how = if again { Start::Resumed } else { Start::Fresh };
-            let threads = usize::from(kept.queues);
+            let threads = usize::from(options.queues);
             Ok(Served::Fuse(Serving::begin(
                 &connection,
                 disk,
@@ -202,7 +202,7 @@ fn begin(
         }
         Front::Ublk => {
             let settings = Settings {
-                queues: kept.queues,
+                queues: options.queues,
                 ..Settings::default()
             };
             let device = Device::create(disk, settings)?;

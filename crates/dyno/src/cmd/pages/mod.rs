@@ -7,7 +7,7 @@ mod check;
 mod control;
 mod daemon;
 mod device;
-mod kept;
+mod device_options;
 mod memory;
 mod metrics;
 mod pager;

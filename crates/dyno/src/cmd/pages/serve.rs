@@ -17,7 +17,7 @@ use tracing::info;
 
 use super::about::{About, Front, StatusService};
 use super::store_dir::{Serves, StoreDir};
-use super::{control, device, kept, metrics, pager, store};
+use super::{control, device, device_options, metrics, pager, store};
 use crate::args::{PagesServeArgs, PagesStoreArgs};
 use crate::exit::Exit;
 use crate::logging;
@@ -137,7 +137,7 @@ fn serve(args: &PagesServeArgs, store_dir: &StoreDir, serves: Serves) -> anyhow:
     let about = Arc::new(About {
         store_dir: store_dir.clone(),
         front: Front::Nbd(Arc::clone(&server)),
-        codec: kept::word(args.store.codec),
+        codec: device_options::word(args.store.codec),
         level: args.store.level,
         schedule,
         progress: Arc::clone(background.progress()),

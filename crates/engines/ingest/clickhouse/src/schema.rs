@@ -43,7 +43,7 @@ const MOST_FIXED: usize = 64;
 /// What a feed requires of its table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Contract {
-    columns: Vec<Wanted>,
+    columns: Vec<RequiredColumn>,
     partition_by: &'static str,
     order_by: String,
     /// Whether its partitions are months, whose start depends on the server's time zone.
@@ -52,7 +52,7 @@ pub(crate) struct Contract {
 
 /// A column that the table must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Wanted {
+struct RequiredColumn {
     name: &'static str,
     /// The type in a table that we create, without `Nullable`.
     kind: String,
@@ -80,7 +80,7 @@ enum Also {
 impl Contract {
     /// The contract for spots of WSPR.
     pub fn of_spots() -> Contract {
-        let wanted = |(name, kind): (&&'static str, &str)| Wanted {
+        let required = |(name, kind): (&&'static str, &str)| RequiredColumn {
             name,
             kind: kind.to_owned(),
             nullable: false,
@@ -92,7 +92,7 @@ impl Contract {
             },
         };
         Contract {
-            columns: COLUMNS.iter().zip(TYPES).map(wanted).collect(),
+            columns: COLUMNS.iter().zip(TYPES).map(required).collect(),
             partition_by: "toYYYYMM(timestamp)",
             order_by: "timestamp, band, callsign".to_owned(),
             by_month: true,
@@ -105,7 +105,7 @@ impl Contract {
     pub fn of_rows(format: &RowFormat) -> Contract {
         let layout = format.layout;
         let (mut columns, mut order) = (Vec::new(), vec![String::new(); layout.order.len()]);
-        columns.push(Wanted {
+        columns.push(RequiredColumn {
             name: ARCHIVE,
             kind: "String".to_owned(),
             nullable: false,
@@ -133,7 +133,7 @@ impl Contract {
                     format!("`{}`", field.name)
                 };
             }
-            columns.push(Wanted {
+            columns.push(RequiredColumn {
                 name: field.name,
                 kind,
                 nullable: field.nullable,
@@ -149,7 +149,7 @@ impl Contract {
     }
 }
 
-impl Wanted {
+impl RequiredColumn {
     /// The type in a table that we create.
     fn made(&self, dictionary_types: bool) -> String {
         let coded = matches!(self.also, Also::Strings(_) | Also::Dictionary);
@@ -249,7 +249,9 @@ pub(crate) fn create(
     on_cluster: &str,
     dictionary_types: bool,
 ) -> String {
-    let column = |wanted: &Wanted| format!("`{}` {}", wanted.name, wanted.made(dictionary_types));
+    let column = |required: &RequiredColumn| {
+        format!("`{}` {}", required.name, required.made(dictionary_types))
+    };
     let columns: Vec<String> = contract.columns.iter().map(column).collect();
     format!(
         "CREATE TABLE IF NOT EXISTS {table}{on_cluster} ({}) ENGINE = MergeTree \
@@ -309,13 +311,13 @@ pub(crate) fn columns(
     let of_columns = named.replace("{}", "table");
     let sql = format!("SELECT name, type FROM system.columns WHERE {of_columns}");
     let found = client.rows("look at the table's columns", &sql)?;
-    let column = |wanted: &Wanted| {
-        let name = wanted.name;
+    let column = |required: &RequiredColumn| {
+        let name = required.name;
         let kind = found.iter().find(|row| row[0] == name);
         let kind = kind.and_then(|row| row.get(1));
         let kind = kind.ok_or_else(|| wrong(format!("it has no column {name}")))?;
         let (inner, nullable) = without_nullable(kind);
-        if nullable == wanted.nullable && wanted.takes(&inner) {
+        if nullable == required.nullable && required.takes(&inner) {
             Ok(Column {
                 name,
                 kind: kind.clone(),
@@ -325,7 +327,7 @@ pub(crate) fn columns(
         } else {
             Err(wrong(format!(
                 "its column {name} is of type {kind}, not {}",
-                wanted.made(false)
+                required.made(false)
             )))
         }
     };

@@ -73,7 +73,7 @@ impl Collector {
             });
         }
         let now_ms = (settings.clock)();
-        let (hours, found) = Hours::open(&settings.folder, now_ms)?;
+        let (hours, recovery) = Hours::open(&settings.folder, now_ms)?;
         let mut collector = Collector {
             settings,
             hours,
@@ -83,10 +83,10 @@ impl Collector {
         };
         let broker = collector.settings.broker.to_string();
         collector.event("started", broker)?;
-        if found.torn_bytes > 0 {
+        if recovery.torn_bytes > 0 {
             let detail = format!(
                 "{} bytes of a line that was not finished were cut off",
-                found.torn_bytes
+                recovery.torn_bytes
             );
             collector.event("torn", detail)?;
         }

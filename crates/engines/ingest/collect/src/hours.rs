@@ -42,9 +42,9 @@ struct Current {
     out: BufWriter<File>,
 }
 
-/// What an earlier process had left behind.
+/// What was recovered of the files that an earlier process had left behind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct Recovery {
     /// Files that were continued or compressed.
     pub files: u32,
     /// Bytes of unfinished lines, which were cut off.
@@ -57,7 +57,7 @@ impl Hours {
     ///
     /// # Errors
     /// [`CollectError::Busy`], [`CollectError::Io`].
-    pub fn open(folder: &Path, now_ms: i64) -> Result<(Hours, Found), CollectError> {
+    pub fn open(folder: &Path, now_ms: i64) -> Result<(Hours, Recovery), CollectError> {
         fs::create_dir_all(folder).map_err(|e| CollectError::io("create", folder, e))?;
         let lock = lock(folder)?;
         let mut hours = Hours {
@@ -66,22 +66,22 @@ impl Hours {
             finishing: None,
             _lock: lock,
         };
-        let mut found = Found::default();
+        let mut recovery = Recovery::default();
         for path in files_that_end_in(folder, CLOSING)? {
-            found.files += 1;
+            recovery.files += 1;
             // These were closed but perhaps not compressed. Nothing is appended to them any more.
             compress(&path)?;
         }
         for path in files_that_end_in(folder, OPEN)? {
-            found.files += 1;
-            found.torn_bytes += cut_torn_line(&path)?;
+            recovery.files += 1;
+            recovery.torn_bytes += cut_torn_line(&path)?;
             if path == hours.path_of(hour_of(now_ms)) {
                 hours.take_up(hour_of(now_ms), path)?;
             } else {
                 compress(&closing(&path)?)?;
             }
         }
-        Ok((hours, found))
+        Ok((hours, recovery))
     }
 
     /// Appends a line to the file of its hour. A clock that goes back does not reopen an hour.

@@ -50,16 +50,16 @@ fn abandon(mut hours: Hours) {
 #[test]
 fn an_hour_that_goes_on_is_taken_up_behind_its_last_whole_line() {
     let dir = TempDir::new().unwrap();
-    let (mut hours, found) = Hours::open(dir.path(), NOON_MS).unwrap();
-    assert_eq!(found.files, 0);
+    let (mut hours, recovery) = Hours::open(dir.path(), NOON_MS).unwrap();
+    assert_eq!(recovery.files, 0);
     hours.append(&line("one"), NOON_MS).unwrap();
     drop(hours);
     let open = dir.path().join("pskr-2026-01-31T12.jsonl.open");
     let mut text = fs::read(&open).unwrap();
     text.extend(b"{\"rx\":\"torn");
     fs::write(&open, text).unwrap();
-    let (mut hours, found) = Hours::open(dir.path(), NOON_MS + 1).unwrap();
-    assert_eq!((found.files, found.torn_bytes), (1, 11));
+    let (mut hours, recovery) = Hours::open(dir.path(), NOON_MS + 1).unwrap();
+    assert_eq!((recovery.files, recovery.torn_bytes), (1, 11));
     hours.append(&line("two"), NOON_MS + 2).unwrap();
     let done = hours.close().unwrap().unwrap();
     assert_eq!(lines(&done), ["one", "two"]);
@@ -109,8 +109,8 @@ fn a_kill_while_a_file_is_closed_neither_loses_nor_doubles_it() {
                 )
                 .unwrap();
             }
-            let (hours, found) = Hours::open(dir.path(), NOON_MS + HOUR_MS).unwrap();
-            assert_eq!(found.files, 1);
+            let (hours, recovery) = Hours::open(dir.path(), NOON_MS + HOUR_MS).unwrap();
+            assert_eq!(recovery.files, 1);
             drop(hours);
             assert_eq!(lines(&path), ["one"]);
             let left = names(dir.path());

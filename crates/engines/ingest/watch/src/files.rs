@@ -39,9 +39,11 @@ struct Stamp {
     changed_ns: (i64, i64),
 }
 
+/// A file as the listings so far have shown it.
 #[derive(Debug)]
-struct Seen {
+struct ListedFile {
     stamp: Stamp,
+    /// When a listing first showed this version.
     since: Instant,
     /// Whether this version of the file was loaded or refused.
     done: bool,
@@ -52,7 +54,7 @@ struct Seen {
 pub struct Files {
     folder: PathBuf,
     settle: Duration,
-    seen: BTreeMap<PathBuf, Seen>,
+    listed: BTreeMap<PathBuf, ListedFile>,
     /// Why the last listing could not examine one of the entries.
     unreadable: Option<WatchError>,
 }
@@ -63,7 +65,7 @@ impl Files {
         Files {
             folder: folder.to_owned(),
             settle,
-            seen: BTreeMap::new(),
+            listed: BTreeMap::new(),
             unreadable: None,
         }
     }
@@ -94,25 +96,26 @@ impl Files {
         self.unreadable = unreadable;
         // A name that is gone is forgotten, so that a file that later gets it has to settle anew,
         // even if it looks like the old one.
-        self.seen.retain(|path, _| there.contains_key(path));
+        self.listed.retain(|path, _| there.contains_key(path));
         for (path, stamp) in there {
             // The settling time begins when we see the file and not when it was changed, because
             // the clock of a file server may differ from ours.
-            let seen = self.seen.entry(path).or_insert(Seen {
+            let file = self.listed.entry(path).or_insert(ListedFile {
                 stamp,
                 since: now,
                 done: false,
             });
-            if seen.stamp != stamp {
-                *seen = Seen {
+            if file.stamp != stamp {
+                *file = ListedFile {
                     stamp,
                     since: now,
                     done: false,
                 };
             }
         }
-        let settled = |seen: &Seen| !seen.done && now.duration_since(seen.since) >= self.settle;
-        let ready = self.seen.iter().filter(|(_, seen)| settled(seen));
+        let settled =
+            |file: &ListedFile| !file.done && now.duration_since(file.since) >= self.settle;
+        let ready = self.listed.iter().filter(|(_, file)| settled(file));
         Ok(ready.map(|(path, _)| path.clone()).collect())
     }
 
@@ -120,8 +123,8 @@ impl Files {
     pub fn done(&mut self, path: &Path) {
         // If the file has changed since the listing, its next stamp differs from this one, and it
         // is loaded again.
-        if let Some(seen) = self.seen.get_mut(path) {
-            seen.done = true;
+        if let Some(file) = self.listed.get_mut(path) {
+            file.done = true;
         }
     }
 
@@ -133,12 +136,12 @@ impl Files {
 
     /// Whether the last listing saw a file of this name.
     pub fn has(&self, path: &Path) -> bool {
-        self.seen.contains_key(path)
+        self.listed.contains_key(path)
     }
 
     /// How many files have not been handled, complete or not.
     pub fn waiting(&self) -> usize {
-        self.seen.values().filter(|seen| !seen.done).count()
+        self.listed.values().filter(|file| !file.done).count()
     }
 }
 

@@ -12,12 +12,12 @@
 //! power. There are no extents to ask for (block status): what is zero is sent as a hole when it is
 //! read.
 
+mod connection_state;
 mod error;
 mod export;
 mod handshake;
 mod keepalive;
 mod option;
-mod seen;
 mod server;
 mod session;
 mod transmission;

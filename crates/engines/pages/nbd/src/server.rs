@@ -13,9 +13,9 @@ use dyno_net::rustls::ServerConfig;
 use dyno_net::{Address, Listener, Stream};
 use parking_lot::Mutex;
 
+use crate::connection_state::ConnectionState;
 use crate::export::Exports;
 use crate::keepalive::keep_alive;
-use crate::seen::Seen;
 use crate::session::{Figures, Link, serve};
 use crate::{Ended, NbdError};
 
@@ -102,7 +102,7 @@ struct Connections {
 #[derive(Debug)]
 struct Open {
     stream: Stream,
-    seen: Arc<Seen>,
+    state: Arc<ConnectionState>,
 }
 
 /// The watching thread looks this often within the shortest limit, and at least once a second.
@@ -263,12 +263,12 @@ impl Shared {
         while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
             let mut connections = self.connections.lock();
             let late = |_: &u64, open: &mut Open| {
-                let late = open.seen.is_late(self.options.handshake_wait, idle);
+                let late = open.state.is_late(self.options.handshake_wait, idle);
                 if late {
                     // It is counted before the shutdown, because a client that sees its end may
                     // look at the count.
                     self.late.fetch_add(1, Ordering::Relaxed);
-                    open.seen.close();
+                    open.state.close();
                     open.stream.shutdown();
                 }
                 !late
@@ -282,13 +282,14 @@ impl Shared {
     /// come that it is the oldest.
     fn displace(&self, connections: &mut Connections) -> bool {
         let silent = connections.open.iter();
-        let silent = silent.filter_map(|(&number, open)| Some((open.seen.silent_since()?, number)));
+        let silent =
+            silent.filter_map(|(&number, open)| Some((open.state.silent_since()?, number)));
         let Some((_, number)) = silent.min() else {
             return false;
         };
         if let Some(open) = connections.open.remove(&number) {
             self.displaced.fetch_add(1, Ordering::Relaxed);
-            open.seen.close();
+            open.state.close();
             open.stream.shutdown();
         }
         true
@@ -304,13 +305,13 @@ impl Shared {
         let full = connections.open.len() >= self.options.most_connections
             && !self.displace(&mut connections);
         let number = connections.next;
-        let seen = Arc::new(Seen::new());
+        let state = Arc::new(ConnectionState::new());
         let started = match stream.try_clone() {
             Ok(own) if !full => {
-                let (shared, seen) = (Arc::clone(self), Arc::clone(&seen));
+                let (shared, state) = (Arc::clone(self), Arc::clone(&state));
                 thread::Builder::new()
                     .name("nbd".to_owned())
-                    .spawn(move || shared.connection(own, number, seen))
+                    .spawn(move || shared.connection(own, number, state))
             }
             _ => Err(io::ErrorKind::QuotaExceeded.into()),
         };
@@ -318,7 +319,7 @@ impl Shared {
             Ok(thread) => {
                 connections.next += 1;
                 connections.threads.push(thread);
-                connections.open.insert(number, Open { stream, seen });
+                connections.open.insert(number, Open { stream, state });
             }
             Err(_) => {
                 self.refused.fetch_add(1, Ordering::Relaxed);
@@ -327,10 +328,10 @@ impl Shared {
         }
     }
 
-    fn connection(&self, stream: Stream, number: u64, seen: Arc<Seen>) {
-        let served = Socket::new(stream, &self.options, Arc::clone(&seen))
+    fn connection(&self, stream: Stream, number: u64, state: Arc<ConnectionState>) {
+        let served = Socket::new(stream, &self.options, Arc::clone(&state))
             .and_then(|socket| serve(socket, &self.exports, &self.figures));
-        if !matches!(served, Ok(Ended::Left | Ended::HungUp)) && !seen.is_closed() {
+        if !matches!(served, Ok(Ended::Left | Ended::HungUp)) && !state.is_closed() {
             self.broken.fetch_add(1, Ordering::Relaxed);
         }
         // The watching thread may have removed the entry and shut the stream down already.
@@ -346,11 +347,11 @@ struct Socket {
     tls: Option<Arc<ServerConfig>>,
     /// When the handshake must be done; `None` after it.
     until: Option<Instant>,
-    seen: Arc<Seen>,
+    state: Arc<ConnectionState>,
 }
 
 impl Socket {
-    fn new(stream: Stream, options: &Options, seen: Arc<Seen>) -> io::Result<Self> {
+    fn new(stream: Stream, options: &Options, state: Arc<ConnectionState>) -> io::Result<Self> {
         if let Stream::Tcp(socket) = &stream {
             keep_alive(socket, options.write_wait)?;
         }
@@ -359,7 +360,7 @@ impl Socket {
             stream,
             tls: options.tls.as_ref().map(|tls| Arc::clone(&tls.config)),
             until: Some(Instant::now() + options.handshake_wait),
-            seen,
+            state,
         })
     }
 }
@@ -375,13 +376,13 @@ impl Link for Socket {
             stream: self.stream.accept_tls(config)?,
             tls: None,
             until: self.until,
-            seen: self.seen,
+            state: self.state,
         })
     }
 
     fn settle(&mut self) -> io::Result<()> {
         self.until = None;
-        self.seen.settle();
+        self.state.settle();
         self.stream.set_read_timeout(None)
     }
 }
@@ -399,7 +400,7 @@ impl Read for Socket {
         }
         let count = self.stream.read(into)?;
         if count > 0 {
-            self.seen.note_bytes();
+            self.state.note_bytes();
         }
         Ok(count)
     }

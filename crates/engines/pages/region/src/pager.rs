@@ -58,9 +58,9 @@ pub struct Pager {
 }
 
 /// What became of a page that was to be stored.
-enum Kept {
+enum StoreOutcome {
     /// The page is in the store.
-    Yes,
+    Stored,
     /// The kernel uses the page; it stays where it was.
     InUse,
     /// The store has no space for the page; it stays where it was.
@@ -214,12 +214,12 @@ impl Pager {
         let at = self.area.page(number);
         if self.states[number as usize] == State::Changed {
             match self.move_out(handle, number)? {
-                Kept::Yes => self.counters.packed.fetch_add(1, Relaxed),
-                Kept::InUse => {
+                StoreOutcome::Stored => self.counters.packed.fetch_add(1, Relaxed),
+                StoreOutcome::InUse => {
                     self.counters.pinned.fetch_add(1, Relaxed);
                     return Ok(false);
                 }
-                Kept::Refused(_) => {
+                StoreOutcome::Refused(_) => {
                     self.counters.refused.fetch_add(1, Relaxed);
                     return Ok(false);
                 }
@@ -237,17 +237,17 @@ impl Pager {
     }
 
     /// Stores a changed page and takes it out of memory.
-    fn move_out(&mut self, handle: &mut Handle<'_>, number: u64) -> io::Result<Kept> {
+    fn move_out(&mut self, handle: &mut Handle<'_>, number: u64) -> io::Result<StoreOutcome> {
         let at = self.area.page(number);
         if !self.faults.moves() {
-            let kept = self.copy_out(handle, number)?;
-            if matches!(kept, Kept::Yes) {
+            let outcome = self.copy_out(handle, number)?;
+            if matches!(outcome, StoreOutcome::Stored) {
                 self.area.drop_page(number)?;
             }
-            return Ok(kept);
+            return Ok(outcome);
         }
         if self.faults.move_page(at, self.aside.start())? == Moved::InUse {
-            return Ok(Kept::InUse);
+            return Ok(StoreOutcome::InUse);
         }
         // From here on a touch of the page faults and waits for this thread, so nothing can change
         // it between the copy and the store's write.
@@ -255,9 +255,9 @@ impl Pager {
         self.aside.drop_page(0)?;
         if let Err(error) = handle.write(number, &self.page) {
             self.put_back(number, false)?;
-            return Ok(Kept::Refused(error));
+            return Ok(StoreOutcome::Refused(error));
         }
-        Ok(Kept::Yes)
+        Ok(StoreOutcome::Stored)
     }
 
     /// Puts the copied page back where it was, and wakes the threads that wait for it.
@@ -271,41 +271,41 @@ impl Pager {
 
     /// Stores a changed page where it is, for a kernel that cannot move pages; the page is clean
     /// then.
-    fn copy_out(&mut self, handle: &mut Handle<'_>, number: u64) -> io::Result<Kept> {
+    fn copy_out(&mut self, handle: &mut Handle<'_>, number: u64) -> io::Result<StoreOutcome> {
         let at = self.area.page(number);
         self.faults.protect(at, true)?;
         self.area.copy_out(number, &mut self.page);
         match handle.write(number, &self.page) {
             Ok(()) => {
                 self.states[number as usize] = State::Clean;
-                Ok(Kept::Yes)
+                Ok(StoreOutcome::Stored)
             }
             Err(error) => {
                 self.faults.protect(at, false)?;
-                Ok(Kept::Refused(error))
+                Ok(StoreOutcome::Refused(error))
             }
         }
     }
 
     /// Stores a changed page, which stays in memory. A page that the kernel is using is stored as
     /// it is now and still counts as changed, because the transfer may change it later.
-    fn keep(&mut self, handle: &mut Handle<'_>, number: u64) -> io::Result<Kept> {
+    fn keep(&mut self, handle: &mut Handle<'_>, number: u64) -> io::Result<StoreOutcome> {
         if !self.faults.moves() {
             return self.copy_out(handle, number);
         }
         match self.move_out(handle, number)? {
-            Kept::Yes => {
+            StoreOutcome::Stored => {
                 self.put_back(number, true)?;
                 self.states[number as usize] = State::Clean;
-                Ok(Kept::Yes)
+                Ok(StoreOutcome::Stored)
             }
-            Kept::InUse => {
+            StoreOutcome::InUse => {
                 let at = self.area.page(number);
                 self.faults.protect(at, true)?;
                 self.area.copy_out(number, &mut self.page);
                 let stored = handle.write(number, &self.page);
                 self.faults.protect(at, false)?;
-                Ok(stored.map_or_else(Kept::Refused, |()| Kept::InUse))
+                Ok(stored.map_or_else(StoreOutcome::Refused, |()| StoreOutcome::InUse))
             }
             refused => Ok(refused),
         }
@@ -315,7 +315,7 @@ impl Pager {
         for at in 0..self.resident.len() {
             let number = self.resident[at];
             if self.states[number as usize] == State::Changed {
-                if let Kept::Refused(error) = self.keep(handle, number)? {
+                if let StoreOutcome::Refused(error) = self.keep(handle, number)? {
                     return Ok(Err(error));
                 }
                 self.counters.packed.fetch_add(1, Relaxed);

@@ -7,8 +7,8 @@
 
 mod elf;
 mod files;
+pub(crate) mod generator;
 mod heap;
-pub(crate) mod made;
 
 use std::collections::HashSet;
 use std::io;
@@ -205,9 +205,9 @@ impl Corpus {
         let read = pages.saturating_mul(MOST_COPIES);
         let bytes = match class {
             Class::Zeros => vec![0; pages * PAGE_BYTES],
-            Class::Text => made::text(pages, seed),
-            Class::Mixed => made::mixed(pages, seed),
-            Class::Random => made::random(pages, seed),
+            Class::Text => generator::text(pages, seed),
+            Class::Mixed => generator::mixed(pages, seed),
+            Class::Random => generator::random(pages, seed),
             Class::ElfText => elf::segments(&places.libraries, read, elf::Segments::Code)?,
             Class::ElfData => elf::segments(&places.libraries, read, elf::Segments::Data)?,
             Class::Source => pages_of_files(&places.sources, read, files::is_source)?,

@@ -10,26 +10,26 @@ use crate::error::{Damage, StoreError};
 
 /// Damaged pages remembered by number. Further ones are counted when they are read and not
 /// remembered, so that the list stays small when all of the memory is damaged.
-const MOST_KNOWN: usize = 4096;
+const MOST_REMEMBERED: usize = 4096;
 
 /// The damage met since the store was opened.
 #[derive(Debug, Default)]
 pub struct DamageLog {
     refused: AtomicU64,
-    known: Mutex<Known>,
+    damaged: Mutex<DamagedPages>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct DamagedPages {
     /// Each page with the reason, which is taken out when it is reported.
     pages: BTreeMap<u64, Option<Damage>>,
     unreported: usize,
 }
 
 impl DamageLog {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn damaged(&self) -> MutexGuard<'_, DamagedPages> {
         // The map and the count differ at most by one after a panic, which tells a page once more.
-        self.known.lock()
+        self.damaged.lock()
     }
 }
 
@@ -40,10 +40,10 @@ impl Store {
         let StoreError::Corrupt { page, what } = error else {
             return;
         };
-        let mut known = self.damage.known();
-        if known.pages.len() < MOST_KNOWN && !known.pages.contains_key(page) {
-            known.pages.insert(*page, Some(what.clone()));
-            known.unreported += 1;
+        let mut damaged = self.damage.damaged();
+        if damaged.pages.len() < MOST_REMEMBERED && !damaged.pages.contains_key(page) {
+            damaged.pages.insert(*page, Some(what.clone()));
+            damaged.unreported += 1;
         }
     }
 
@@ -64,17 +64,17 @@ impl Store {
     /// Different damaged pages that were met since the store was opened, 4096 at most. A page that
     /// was written anew since then is whole again, and still counted here.
     pub fn corrupt_pages(&self) -> u64 {
-        self.damage.known().pages.len() as u64
+        self.damage.damaged().pages.len() as u64
     }
 
     /// Damaged pages that were met since the last call, each reported once, for a log.
     pub fn unreported_damage(&self) -> Vec<(u64, Damage)> {
-        let mut known = self.damage.known();
-        if known.unreported == 0 {
+        let mut damaged = self.damage.damaged();
+        if damaged.unreported == 0 {
             return Vec::new();
         }
-        known.unreported = 0;
-        let unreported = known.pages.iter_mut();
+        damaged.unreported = 0;
+        let unreported = damaged.pages.iter_mut();
         unreported
             .filter_map(|(&page, what)| what.take().map(|what| (page, what)))
             .collect()

@@ -18,14 +18,14 @@ use dyno_codec::lz4::Page;
 /// Shards of each map; a power of two.
 const SHARDS: usize = 64;
 /// Bytes of one bucket of each map: key, value and one byte of control.
-const CONTENT_BYTES: usize = size_of::<(u64, Known)>() + 1;
+const CONTENT_BYTES: usize = size_of::<(u64, SharedSlot)>() + 1;
 const SLOT_BYTES: usize = size_of::<(usize, u64)>() + 1;
 /// A map that uses less than one in this many of its buckets gives the others back.
 const SPARSE: usize = 4;
 
 /// A slot that entries with equal content point at.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct SharedSlot {
     stored: Stored,
     references: u64,
 }
@@ -33,7 +33,7 @@ struct Known {
 /// The slots by content, and the content of each slot.
 #[derive(Debug)]
 pub struct Shared {
-    by_content: Box<[Mutex<HashMap<u64, Known>>]>,
+    by_content: Box<[Mutex<HashMap<u64, SharedSlot>>]>,
     /// Content of the slot at a byte of the arena. A slot that is not here has one entry.
     by_slot: Box<[Mutex<HashMap<usize, u64>>]>,
 }
@@ -55,12 +55,12 @@ impl Shared {
     /// this very page.
     pub fn join(&self, content: u64, same: impl FnOnce(Stored) -> bool) -> Option<Stored> {
         let mut slots = self.content(content);
-        let known = slots.get_mut(&content)?;
-        if !same(known.stored) {
+        let slot = slots.get_mut(&content)?;
+        if !same(slot.stored) {
             return None;
         }
-        known.references += 1;
-        Some(known.stored)
+        slot.references += 1;
+        Some(slot.stored)
     }
 
     /// Makes a new slot known, which one entry is about to point at. If another slot is already
@@ -72,7 +72,7 @@ impl Shared {
         let mut slots = self.content(content);
         if let MapEntry::Vacant(free) = slots.entry(content) {
             let references = 1;
-            free.insert(Known { stored, references });
+            free.insert(SharedSlot { stored, references });
             self.slot(at).insert(at, content);
         }
     }
@@ -83,12 +83,12 @@ impl Shared {
         let Some(Extent { at, .. }) = extent(stored) else {
             return;
         };
-        let known = self.slot(at).get(&at).copied();
-        match known {
+        let known_content = self.slot(at).get(&at).copied();
+        match known_content {
             None => self.add_counted(content().unwrap_or(at as u64), stored),
             Some(content) => {
-                if let Some(known) = self.content(content).get_mut(&content) {
-                    known.references += 1;
+                if let Some(slot) = self.content(content).get_mut(&content) {
+                    slot.references += 1;
                 }
             }
         }
@@ -107,19 +107,19 @@ impl Shared {
 
     /// Counts one entry less for the slot at `at`, and returns whether the slot is free now.
     pub fn leave(&self, at: usize) -> bool {
-        let known = self.slot(at).get(&at).copied();
-        let Some(content) = known else {
+        let content = self.slot(at).get(&at).copied();
+        let Some(content) = content else {
             return true;
         };
         let mut slots = self.content(content);
-        let MapEntry::Occupied(mut known) = slots.entry(content) else {
+        let MapEntry::Occupied(mut slot) = slots.entry(content) else {
             return true;
         };
-        known.get_mut().references -= 1;
-        if known.get().references > 0 {
+        slot.get_mut().references -= 1;
+        if slot.get().references > 0 {
             return false;
         }
-        known.remove();
+        slot.remove();
         self.slot(at).remove(&at);
         true
     }
@@ -127,18 +127,18 @@ impl Shared {
     /// Forgets the slot at `at`, because its one entry is about to hold another page in it. Returns
     /// false if other entries point at it; then its bytes must stay.
     pub fn leave_alone(&self, at: usize) -> bool {
-        let known = self.slot(at).get(&at).copied();
-        let Some(content) = known else {
+        let content = self.slot(at).get(&at).copied();
+        let Some(content) = content else {
             return true;
         };
         let mut slots = self.content(content);
-        let MapEntry::Occupied(known) = slots.entry(content) else {
+        let MapEntry::Occupied(slot) = slots.entry(content) else {
             return true;
         };
-        if known.get().references > 1 {
+        if slot.get().references > 1 {
             return false;
         }
-        known.remove();
+        slot.remove();
         self.slot(at).remove(&at);
         true
     }
@@ -150,18 +150,18 @@ impl Shared {
             return true;
         };
         let (from, to) = (from.at, to.at);
-        let known = self.slot(from).get(&from).copied();
-        let Some(content) = known else {
+        let content = self.slot(from).get(&from).copied();
+        let Some(content) = content else {
             return true;
         };
         let mut slots = self.content(content);
-        let Some(known) = slots.get_mut(&content) else {
+        let Some(slot) = slots.get_mut(&content) else {
             return true;
         };
-        if known.references > 1 {
+        if slot.references > 1 {
             return false;
         }
-        known.stored = new;
+        slot.stored = new;
         self.slot(from).remove(&from);
         self.slot(to).insert(to, content);
         true
@@ -169,12 +169,9 @@ impl Shared {
 
     /// Entries beyond the first of each slot: pages that take no slot of their own.
     pub fn saved(&self) -> u64 {
-        let of = |shard: &Mutex<HashMap<u64, Known>>| {
+        let of = |shard: &Mutex<HashMap<u64, SharedSlot>>| {
             let slots = grasp(shard);
-            slots
-                .values()
-                .map(|known| known.references - 1)
-                .sum::<u64>()
+            slots.values().map(|slot| slot.references - 1).sum::<u64>()
         };
         self.by_content.iter().map(of).sum()
     }
@@ -206,7 +203,7 @@ impl Shared {
         }
     }
 
-    fn content(&self, content: u64) -> MutexGuard<'_, HashMap<u64, Known>> {
+    fn content(&self, content: u64) -> MutexGuard<'_, HashMap<u64, SharedSlot>> {
         grasp(&self.by_content[content as usize % SHARDS])
     }
 

@@ -6,7 +6,7 @@
 //! next.
 
 mod band;
-mod made;
+mod generator;
 mod qso;
 mod words;
 
@@ -108,9 +108,9 @@ pub const FEED: Feed = Feed {
             seconds: &[],
         },
         reader: || Box::new(Logs::default()),
-        file_name: made::file_name,
+        file_name: generator::file_name,
         packing: Packing::Plain,
-        lines: |batch| Box::new(made::lines(batch)),
+        lines: |batch| Box::new(generator::lines(batch)),
     }),
 };
 

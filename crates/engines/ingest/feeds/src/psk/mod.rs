@@ -5,7 +5,7 @@
 //! that are not known, and values that their column cannot hold, stay in `extra`.
 
 mod capture;
-mod made;
+mod generator;
 mod message;
 
 use dyno_ingest::contract::band_of;
@@ -97,9 +97,9 @@ pub const FEED: Feed = Feed {
             seconds: &["timestamp", "sent_at"],
         },
         reader: || Box::new(Reports),
-        file_name: made::file_name,
+        file_name: generator::file_name,
         packing: Packing::Gzip,
-        lines: |batch| Box::new(made::lines(batch)),
+        lines: |batch| Box::new(generator::lines(batch)),
     }),
 };
 
@@ -142,7 +142,7 @@ impl Reader for Reports {
             _ => None,
         };
         let mut message = message.unwrap_or_default();
-        let values = Known::from_message(&mut message, &mut error);
+        let values = ColumnValues::from_message(&mut message, &mut error);
         let extra = (!message.extra.is_empty()).then(|| Value::Object(message.extra).to_string());
         let frequency = values.integer(1);
         rows.push(&[
@@ -218,12 +218,12 @@ fn around(line: &str) -> Result<Around, String> {
 }
 
 /// The values of the known keys that their columns can hold.
-struct Known<'a>([Option<Scalar<'a>>; KEYS.len()]);
+struct ColumnValues<'a>([Option<Scalar<'a>>; KEYS.len()]);
 
-impl<'a> Known<'a> {
+impl<'a> ColumnValues<'a> {
     /// Moves values that their columns cannot hold to the extra keys, and sets `error` to the first
     /// of them.
-    fn from_message(message: &mut Message<'a>, error: &mut Option<String>) -> Known<'a> {
+    fn from_message(message: &mut Message<'a>, error: &mut Option<String>) -> ColumnValues<'a> {
         let mut known = std::mem::take(&mut message.known);
         for (at, place) in known.iter_mut().enumerate() {
             let fits = match (place.as_ref(), range(at)) {
@@ -242,7 +242,7 @@ impl<'a> Known<'a> {
                 message.extra.insert(KEYS[at].to_owned(), value);
             }
         }
-        Known(known)
+        ColumnValues(known)
     }
 
     fn integer(&self, at: usize) -> Option<i64> {

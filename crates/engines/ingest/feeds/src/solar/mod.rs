@@ -13,7 +13,7 @@
 //! missing is a row without a value. The rest of SWPC's lines (flares, other stations) is left out.
 
 mod forms;
-mod made;
+mod generator;
 
 use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal, RowFormat, stem};
 use crate::generate::Packing;
@@ -64,9 +64,9 @@ pub const FEED: Feed = Feed {
             seconds: &[],
         },
         reader: || Box::new(Indices::default()),
-        file_name: made::file_name,
+        file_name: generator::file_name,
         packing: Packing::Plain,
-        lines: |batch| Box::new(made::lines(batch)),
+        lines: |batch| Box::new(generator::lines(batch)),
     }),
 };
 

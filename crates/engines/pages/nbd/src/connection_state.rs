@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// Written by the connection's thread, and read by the accepting and the watching thread.
 #[derive(Debug)]
-pub struct Seen {
+pub struct ConnectionState {
     accepted_at: Instant,
     settled: AtomicBool,
     /// Milliseconds after `accepted_at`; 0 until the first bytes after the handshake.
@@ -14,7 +14,7 @@ pub struct Seen {
     closed: AtomicBool,
 }
 
-impl Seen {
+impl ConnectionState {
     pub fn new() -> Self {
         Self {
             accepted_at: Instant::now(),

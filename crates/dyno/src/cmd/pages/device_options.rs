@@ -21,7 +21,7 @@ const VERSION: u64 = 1;
 
 /// Everything that a daemon needs and the memory itself does not hold.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kept {
+pub struct DeviceOptions {
     pub front: Front,
     pub swap: bool,
     pub null: bool,
@@ -39,10 +39,14 @@ pub struct Kept {
     cpu: f64,
 }
 
-impl Kept {
+impl DeviceOptions {
     /// As `args` say, with the limit that the store was given.
-    pub fn from_args(args: &PagesAttachArgs, front: Front, limit: u64) -> anyhow::Result<Kept> {
-        Ok(Kept {
+    pub fn from_args(
+        args: &PagesAttachArgs,
+        front: Front,
+        limit: u64,
+    ) -> anyhow::Result<DeviceOptions> {
+        Ok(DeviceOptions {
             size: Some(args.store.size),
             limit: Some(limit),
             share: args.store.share,
@@ -82,7 +86,7 @@ impl Kept {
         note.to_string().into_bytes()
     }
 
-    pub fn parse(note: &[u8]) -> anyhow::Result<Kept> {
+    pub fn parse(note: &[u8]) -> anyhow::Result<DeviceOptions> {
         let note: Value = serde_json::from_slice(note).context("the holder's note is not JSON")?;
         let version = note[MAGIC].as_u64();
         ensure!(
@@ -97,7 +101,7 @@ impl Kept {
             let value = note[name].as_str();
             value.with_context(|| format!("the holder's note has no {name}"))
         };
-        Ok(Kept {
+        Ok(DeviceOptions {
             front: Front::of_word(text("front")?)?,
             swap: note["swap"] == true,
             null: note["null"] == true,
@@ -230,11 +234,11 @@ mod tests {
     #[test]
     fn another_size_limit_or_share_than_a_device_has_is_said() {
         let first = attach(&["--size", "32MiB"]);
-        let kept = Kept::from_args(&first, Front::Fuse, 64 << 20).expect("flags");
-        assert_eq!(kept.differences(&first), [""; 0]);
+        let options = DeviceOptions::from_args(&first, Front::Fuse, 64 << 20).expect("flags");
+        assert_eq!(options.differences(&first), [""; 0]);
         let other = attach(&["--size", "64MiB", "--limit", "1MiB", "--share"]);
         assert_eq!(
-            kept.differences(&other),
+            options.differences(&other),
             [
                 "--size is 32 MiB, not 64 MiB",
                 "--limit is 64 MiB, not 1 MiB",
@@ -245,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_note_comes_back_and_a_later_one_is_refused() {
-        let kept = Kept {
+        let options = DeviceOptions {
             front: Front::Ublk,
             swap: true,
             null: false,
@@ -261,21 +265,24 @@ mod tests {
             idle: Duration::from_millis(1500),
             cpu: 0.25,
         };
-        assert_eq!(Kept::parse(&kept.note()).expect("ours"), kept);
-        let bare = Kept {
+        assert_eq!(
+            DeviceOptions::parse(&options.note()).expect("ours"),
+            options
+        );
+        let bare = DeviceOptions {
             metrics: None,
             file_pages: None,
             write_back: None,
-            ..kept
+            ..options
         };
-        assert_eq!(Kept::parse(&bare.note()).expect("ours"), bare);
+        assert_eq!(DeviceOptions::parse(&bare.note()).expect("ours"), bare);
         let later = String::from_utf8(bare.note())
             .expect("text")
             .replace("\"dyno-pages-device\":1", "\"dyno-pages-device\":2");
-        let refused = Kept::parse(later.as_bytes())
+        let refused = DeviceOptions::parse(later.as_bytes())
             .expect_err("later")
             .to_string();
         assert!(refused.contains("version Some(2)"), "{refused}");
-        assert!(Kept::parse(b"{").is_err());
+        assert!(DeviceOptions::parse(b"{").is_err());
     }
 }
