@@ -31,16 +31,16 @@ pub fn measure(size: Size, scratch: &Path, stop: &Stop) -> anyhow::Result<Limits
     }))
 }
 
-/// What is known about this machine from a file in the cache.
-pub struct Known {
+/// The limits of this machine that an earlier run has measured, in a file in the cache.
+pub struct LimitCache {
     path: PathBuf,
 }
 
-impl Known {
+impl LimitCache {
     /// For a machine and a size; tiny figures must not pass for real ones.
-    pub fn new(cache: &Path, fingerprint: &str, size: Size) -> Known {
+    pub fn new(cache: &Path, fingerprint: &str, size: Size) -> LimitCache {
         let size = format!("{size:?}").to_lowercase();
-        Known {
+        LimitCache {
             path: cache
                 .join("limits")
                 .join(format!("{fingerprint}-{size}.json")),

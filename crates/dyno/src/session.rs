@@ -16,7 +16,7 @@ use dyno_suite::{
 
 use crate::args::PeersFrom;
 use crate::exit::Exit;
-use crate::limits::{self, Known};
+use crate::limits::{self, LimitCache};
 use crate::progress::RunProgress;
 use crate::systems::{self, Chosen};
 use crate::times::Times;
@@ -347,9 +347,9 @@ fn known_limits(
     seen: &Machine,
     stop: &Stop,
 ) -> anyhow::Result<Vec<Limit>> {
-    let known = Known::new(cache, &seen.fingerprint, session.size);
+    let cached = LimitCache::new(cache, &seen.fingerprint, session.size);
     if !session.measure_limits
-        && let Some(limits) = known.read()
+        && let Some(limits) = cached.read()
     {
         let at = limits
             .first()
@@ -366,7 +366,7 @@ fn known_limits(
         eprintln!("limit {name} is not available: {reason}");
     }
     if !stop.asked() && session.size != Size::Tiny {
-        known.write(&found.limits)?;
+        cached.write(&found.limits)?;
     }
     Ok(found.limits)
 }

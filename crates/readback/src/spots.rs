@@ -124,10 +124,10 @@ pub(crate) fn column_sum(
             }
         })?,
         ColumnReader::ByteArrayColumnReader(reader) => {
-            let mut known = Known::default();
+            let mut strings = StringValues::default();
             each::<ByteArrayType>(reader, |values| {
                 for value in values {
-                    add(known.value(value));
+                    add(strings.value(value));
                 }
             })?;
         }
@@ -144,9 +144,9 @@ pub(crate) fn column_sum(
 /// dictionary code share the bytes of the dictionary page. The map keeps these alive, so that no
 /// other string can get the same address.
 #[derive(Default)]
-struct Known(HashMap<(usize, usize), (u64, ByteArray)>);
+struct StringValues(HashMap<(usize, usize), (u64, ByteArray)>);
 
-impl Known {
+impl StringValues {
     fn value(&mut self, text: &ByteArray) -> u64 {
         let bytes = text.data();
         let place = (bytes.as_ptr() as usize, bytes.len());

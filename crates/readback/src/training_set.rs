@@ -13,9 +13,9 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use crate::spots::{column_sum, each};
 use crate::{Error, Sum};
 
-/// What is kept of a column.
+/// What the checksum has of a column.
 #[derive(Clone, Copy)]
-enum Kept {
+enum ColumnTotal {
     /// The sum of value times weight, modulo 2^64.
     Integers(u64),
     /// The sum of the values.
@@ -38,7 +38,7 @@ pub fn training_set(path: &Path) -> Result<Sum, Error> {
                 &mut columns,
             )?;
         }
-        let parts: Vec<String> = columns.iter().map(|kept| part(*kept, count)).collect();
+        let parts: Vec<String> = columns.iter().map(|total| part(*total, count)).collect();
         Ok(Sum {
             count,
             checksum: parts.join(","),
@@ -54,7 +54,7 @@ pub fn training_set(path: &Path) -> Result<Sum, Error> {
 fn add(
     group: &dyn RowGroupReader,
     count: &mut u64,
-    columns: &mut Vec<Kept>,
+    columns: &mut Vec<ColumnTotal>,
 ) -> Result<(), ParquetError> {
     let rows = group.metadata().num_rows().max(0) as u64;
     let weights: Vec<u64> = (*count..*count + rows)
@@ -66,12 +66,14 @@ fn add(
     for (place, at) in required.enumerate() {
         let column = schema.column(at);
         let of_group = match column.physical_type() {
-            Type::FLOAT => Kept::Floats(float_sum(group, at)?),
-            _ => Kept::Integers(column_sum(group, column.name(), &weights)?),
+            Type::FLOAT => ColumnTotal::Floats(float_sum(group, at)?),
+            _ => ColumnTotal::Integers(column_sum(group, column.name(), &weights)?),
         };
         match (columns.get_mut(place), of_group) {
-            (Some(Kept::Integers(sum)), Kept::Integers(more)) => *sum = sum.wrapping_add(more),
-            (Some(Kept::Floats(sum)), Kept::Floats(more)) => *sum += more,
+            (Some(ColumnTotal::Integers(sum)), ColumnTotal::Integers(more)) => {
+                *sum = sum.wrapping_add(more)
+            }
+            (Some(ColumnTotal::Floats(sum)), ColumnTotal::Floats(more)) => *sum += more,
             _ => columns.push(of_group),
         }
     }
@@ -88,9 +90,9 @@ fn float_sum(group: &dyn RowGroupReader, column: usize) -> Result<f64, ParquetEr
 }
 
 /// Three decimals of a mean: programs that round a value of a row differently have the same.
-fn part(kept: Kept, count: u64) -> String {
-    match kept {
-        Kept::Integers(sum) => format!("{sum:016x}"),
-        Kept::Floats(sum) => format!("{:.3}", sum / count as f64),
+fn part(total: ColumnTotal, count: u64) -> String {
+    match total {
+        ColumnTotal::Integers(sum) => format!("{sum:016x}"),
+        ColumnTotal::Floats(sum) => format!("{:.3}", sum / count as f64),
     }
 }

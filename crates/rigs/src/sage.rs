@@ -30,7 +30,7 @@ const FILES: [(&str, &str); 3] = [
 
 /// What `dyno-sql features --json` prints, as far as the rig reads it.
 #[derive(Debug, Deserialize)]
-struct Made {
+struct SetSummary {
     rows: u64,
     spots: u64,
     bytes: u64,
@@ -47,20 +47,20 @@ pub(crate) fn features(params: &mut Params<'_>, scratch: &Path) -> Result<Reply,
     let mut command = sql_engine()?;
     command.args(["features", "--json", "--threads", &threads, "--out"]);
     command.arg(&set).arg("--").arg(&table);
-    let made: Made = printed(command)?;
+    let summary: SetSummary = printed(command)?;
     let mut command = sql_engine()?;
     command.args(["readback", "features"]).arg(&set);
     let sum: Answer = printed(command)?;
-    if sum.count != made.rows {
+    if sum.count != summary.rows {
         return Err(RigError::ReadBack {
             path: set,
-            reason: format!("it has {} rows, not {}", sum.count, made.rows),
+            reason: format!("it has {} rows, not {}", sum.count, summary.rows),
         });
     }
     let metrics = [
-        ("throughput", made.spots as f64 / made.seconds),
-        ("time", made.seconds),
-        ("set-bytes", made.bytes as f64),
+        ("throughput", summary.spots as f64 / summary.seconds),
+        ("time", summary.seconds),
+        ("set-bytes", summary.bytes as f64),
     ];
     Ok(Reply {
         answer: Some(sum),

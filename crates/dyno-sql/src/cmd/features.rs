@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use crate::args::features::{FeaturesArgs, STANDARD_OUTPUT};
-use crate::features::{LeftOut, Made, make};
+use crate::features::{LeftOut, TrainingSetSummary, make};
 
 /// Makes the set and prints what came of it: to `out`, or as a message if the set itself goes to
 /// standard output.
@@ -16,14 +16,14 @@ use crate::features::{LeftOut, Made, make};
 pub async fn run(args: FeaturesArgs, out: &mut dyn Write) -> Result<()> {
     // Dropping the work ends the sort's threads, and removes what it spilled and what is not
     // complete of the file.
-    let made = tokio::select! {
-        made = make(&args) => made?,
+    let set = tokio::select! {
+        set = make(&args) => set?,
         _ = tokio::signal::ctrl_c() => bail!("interrupted"),
     };
     let summary = if args.json {
-        serde_json::to_string(&made)?
+        serde_json::to_string(&set)?
     } else {
-        text(&args, &made)
+        text(&args, &set)
     };
     if args.out == Path::new(STANDARD_OUTPUT) {
         eprintln!("{summary}");
@@ -34,26 +34,26 @@ pub async fn run(args: FeaturesArgs, out: &mut dyn Write) -> Result<()> {
 }
 
 /// What was made, in sentences.
-fn text(args: &FeaturesArgs, made: &Made) -> String {
+fn text(args: &FeaturesArgs, set: &TrainingSetSummary) -> String {
     let name = if args.out == Path::new(STANDARD_OUTPUT) {
         "standard output".to_owned()
     } else {
         args.out.display().to_string()
     };
-    let rate = made.spots as f64 / made.seconds.max(1e-9);
+    let rate = set.spots as f64 / set.seconds.max(1e-9);
     let mut text = format!(
         "{} rows in the order of time in {name}, {:.2} MB, of {} spots; {:.2} s, {:.2} M spots/s",
-        made.rows,
-        made.bytes as f64 / 1e6,
-        made.spots,
-        made.seconds,
+        set.rows,
+        set.bytes as f64 / 1e6,
+        set.spots,
+        set.seconds,
         rate / 1e6,
     );
-    text.push_str(&left_out(&made.left_out));
-    if made.rows_without_indices > 0 {
+    text.push_str(&left_out(&set.left_out));
+    if set.rows_without_indices > 0 {
         text.push_str(&format!(
             "\n{} rows have no solar indices, because the table has none of their days",
-            made.rows_without_indices
+            set.rows_without_indices
         ));
     }
     text

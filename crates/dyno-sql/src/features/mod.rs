@@ -37,9 +37,9 @@ const SPOTS: &str = "SELECT arrow_cast(id, 'UInt64') AS id, \
 /// Most memory that each thread's sort keeps back for merging; the library's default.
 const MERGE_BYTES_MAX: usize = 10 << 20;
 
-/// What was made.
+/// What came of making a training set.
 #[derive(Debug, Serialize)]
-pub struct Made {
+pub struct TrainingSetSummary {
     /// Rows of the set.
     pub rows: u64,
     /// Spots that were read, those that were left out among them.
@@ -59,7 +59,7 @@ pub struct Made {
 /// # Errors
 /// A table cannot be opened or read; the output cannot be written. A file then does not get its
 /// name; a stream ends without its end mark.
-pub async fn make(args: &FeaturesArgs) -> Result<Made> {
+pub async fn make(args: &FeaturesArgs) -> Result<TrainingSetSummary> {
     let began = Instant::now();
     let limits = args.limits.limits();
     let indices = match &args.solar {
@@ -82,7 +82,7 @@ pub async fn make(args: &FeaturesArgs) -> Result<Made> {
         args.table.display()
     );
     let bytes = writer.finish()?;
-    Ok(Made {
+    Ok(TrainingSetSummary {
         rows: training.rows(),
         spots,
         rows_without_indices: training.rows_without_indices(),

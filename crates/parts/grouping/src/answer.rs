@@ -1,13 +1,13 @@
 //! The answer of a scan, which is its groups with their results.
 
 use crate::domain::Domain;
-use crate::found::Found;
+use crate::group_table::GroupTable;
 use crate::partition::Partition;
 
 /// All groups that at least one row fell into, in no order.
 #[derive(Debug)]
 pub struct Answer {
-    found: Found,
+    table: GroupTable,
     groups: Vec<Location>,
 }
 
@@ -21,29 +21,29 @@ struct Location {
 /// One group of an [`Answer`], which reads its results from there.
 #[derive(Debug, Clone, Copy)]
 pub struct Group<'a> {
-    found: &'a Found,
+    table: &'a GroupTable,
     location: Location,
 }
 
 impl Answer {
-    pub(crate) fn new(found: Found) -> Self {
-        let layout = found.layout();
+    pub(crate) fn new(table: GroupTable) -> Self {
+        let layout = table.layout();
         // One allocation of all that can be there. Groups are found again by eight bytes each,
         // because copying their results would need as much memory again.
-        let most = found
+        let most = table
             .partitions()
             .iter()
             .map(|partition| partition.places(layout))
             .sum();
         let mut groups = Vec::with_capacity(most);
-        for (partition, held) in (0..).zip(found.partitions()) {
+        for (partition, held) in (0..).zip(table.partitions()) {
             let held = held.held(layout);
             groups.extend(held.map(|at| Location {
                 partition,
                 at: at as u32,
             }));
         }
-        Self { found, groups }
+        Self { table, groups }
     }
 
     /// The number of groups that at least one row fell into.
@@ -58,18 +58,18 @@ impl Answer {
 
     /// The values of key `index`, or `None` if the query has fewer keys.
     pub fn domain(&self, index: usize) -> Option<&Domain> {
-        self.found.domains.get(index)
+        self.table.domains.get(index)
     }
 
     /// The number of keys that each group has.
     pub fn keys(&self) -> usize {
-        self.found.domains.len()
+        self.table.domains.len()
     }
 
     /// Group number `index`, or `None` if there are fewer.
     pub fn group(&self, index: usize) -> Option<Group<'_>> {
         self.groups.get(index).map(|location| Group {
-            found: &self.found,
+            table: &self.table,
             location: *location,
         })
     }
@@ -77,7 +77,7 @@ impl Answer {
     /// All groups, in the order of [`Answer::group`].
     pub fn groups(&self) -> impl ExactSizeIterator<Item = Group<'_>> {
         self.groups.iter().map(|location| Group {
-            found: &self.found,
+            table: &self.table,
             location: *location,
         })
     }
@@ -86,7 +86,7 @@ impl Answer {
 impl Group<'_> {
     /// For each key the number of its value in [`Answer::domain`].
     pub fn keys(&self) -> impl Iterator<Item = u32> {
-        let layout = self.found.layout();
+        let layout = self.table.layout();
         layout.unpack(self.partition().key(layout, self.at()))
     }
 
@@ -117,7 +117,7 @@ impl Group<'_> {
     }
 
     fn partition(&self) -> &Partition {
-        &self.found.partitions()[self.location.partition as usize]
+        &self.table.partitions()[self.location.partition as usize]
     }
 
     fn at(&self) -> usize {

@@ -19,7 +19,7 @@ mod chosen;
 mod column;
 mod domain;
 mod error;
-mod found;
+mod group_table;
 mod groups;
 mod index;
 mod layout;

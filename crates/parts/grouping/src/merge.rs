@@ -1,41 +1,41 @@
-//! Merges what several threads have found.
+//! Merges the groups of several threads.
 
 use std::thread;
 
 use crate::GroupError;
 use crate::domain::NULL;
-use crate::found::Found;
+use crate::group_table::GroupTable;
 use crate::layout::Layout;
 use crate::partition::Partition;
 
-/// What another thread has found, with how its numbers are mapped.
+/// The groups of another thread, with how its numbers are mapped.
 struct Other {
-    found: Found,
+    table: GroupTable,
     /// For each key a table from the other thread's numbers to those of the result.
     maps: Vec<Vec<u32>>,
     /// For each tag its groups, if it has not split them itself.
     by_tag: Option<Vec<Vec<usize>>>,
 }
 
-/// Merges what threads have found, on as many threads. `None` if there were no threads.
+/// Merges the groups of threads, on as many threads. Returns `None` if there were no threads.
 ///
 /// # Errors
 /// There are more combinations than 64 bits can tell apart, or a thread panicked.
-pub(crate) fn merge(found: Vec<Found>) -> Result<Option<Found>, GroupError> {
-    let threads = found.len();
-    let split = found.iter().any(Found::is_split);
-    let mut found = found.into_iter();
-    let Some(mut all) = found.next() else {
+pub(crate) fn merge(tables: Vec<GroupTable>) -> Result<Option<GroupTable>, GroupError> {
+    let threads = tables.len();
+    let split = tables.iter().any(GroupTable::is_split);
+    let mut tables = tables.into_iter();
+    let Some(mut all) = tables.next() else {
         return Ok(None);
     };
-    let mut others: Vec<Other> = found.map(|found| Other::new(&mut all, found)).collect();
+    let mut others: Vec<Other> = tables.map(|table| Other::new(&mut all, table)).collect();
     all.fit()?;
     if split {
         // A thread that has split its groups had more combinations than a dense layout takes, and
         // `all` has at least those, so its layout is not dense either.
         all.split();
         for other in &mut others {
-            other.by_tag = (!other.found.is_split()).then(|| other.found.by_tag());
+            other.by_tag = (!other.table.is_split()).then(|| other.table.by_tag());
         }
     }
     let (layout, partitions) = all.partitions_mut();
@@ -66,11 +66,11 @@ pub(crate) fn merge(found: Vec<Found>) -> Result<Option<Found>, GroupError> {
 
 impl Other {
     /// Adds the values of the other thread's keys to those of `all`, and keeps their numbers there.
-    fn new(all: &mut Found, found: Found) -> Self {
+    fn new(all: &mut GroupTable, table: GroupTable) -> Self {
         let maps = all
             .domains
             .iter_mut()
-            .zip(&found.domains)
+            .zip(&table.domains)
             .map(|(mine, theirs)| {
                 let mut map = Vec::with_capacity(theirs.size());
                 map.push(NULL);
@@ -80,20 +80,20 @@ impl Other {
             });
         Self {
             maps: maps.collect(),
-            found,
+            table,
             by_tag: None,
         }
     }
 
     /// Adds the groups of one tag, or all groups if none were split, to `partition`.
     fn hand_over(&self, tag: usize, partition: &mut Partition, layout: &Layout) {
-        let from = self.found.layout();
+        let from = self.table.layout();
         let key = |theirs: &Partition, group| {
             let numbers = from.unpack(theirs.key(from, group));
             let numbers = numbers.zip(&self.maps);
             layout.pack(numbers.map(|(number, map)| map[number as usize]))
         };
-        match (self.found.partitions(), &self.by_tag) {
+        match (self.table.partitions(), &self.by_tag) {
             ([whole], Some(by_tag)) => {
                 let groups = by_tag[tag].iter().copied();
                 partition.add_groups(layout, whole, groups, |group| key(whole, group));
@@ -131,8 +131,8 @@ mod tests {
         }
     }
 
-    /// A block of rows with keys of so many values each, added to `found` and to the model.
-    fn add_block(random: &mut Random, sizes: &[u64], found: &mut Found, model: &mut Model) {
+    /// A block of rows with keys of so many values each, added to `table` and to the model.
+    fn add_block(random: &mut Random, sizes: &[u64], table: &mut GroupTable, model: &mut Model) {
         let rows = 1 + random.below(300) as usize;
         let mut key_of = |size: u64| {
             let value = random.below(size);
@@ -146,27 +146,27 @@ mod tests {
             .map(|_| random.below(1 << 16) as i64 - (1 << 15))
             .collect();
         let mut numbers: Vec<Vec<u32>> = Vec::new();
-        for (key, domain) in found.domains.iter_mut().enumerate() {
+        for (key, domain) in table.domains.iter_mut().enumerate() {
             let mut column = Vec::new();
             let keys = rows.iter().map(|row| row[key].as_deref());
             domain.number(keys, |number| column.push(number));
             numbers.push(column);
         }
-        found.fit().unwrap();
+        table.fit().unwrap();
         let packed: Vec<u64> = (0..rows.len())
             .map(|row| {
-                let layout = found.layout();
+                let layout = table.layout();
                 layout.pack(numbers.iter().map(|column| column[row]))
             })
             .collect();
-        match found.whole() {
+        match table.whole() {
             Some((layout, whole)) => {
                 let mut groups = vec![0; packed.len()];
                 whole.numbers(layout, &packed, &mut groups);
                 whole.totals.add(&groups, &[Values::Each(&values)]);
-                found.split_if_many();
+                table.split_if_many();
             }
-            None => found.wait(&packed, &[&values]),
+            None => table.wait(&packed, &[&values]),
         }
         for (row, value) in rows.into_iter().zip(values) {
             let group = model.entry(row).or_insert((0, 0, i64::MAX, i64::MIN));
@@ -177,8 +177,8 @@ mod tests {
         }
     }
 
-    fn compare(found: Found, extremes: bool, model: &Model) {
-        let answer = Answer::new(found);
+    fn compare(table: GroupTable, extremes: bool, model: &Model) {
+        let answer = Answer::new(table);
         assert_eq!(answer.len(), model.len());
         for group in answer.groups() {
             let values = group.keys().enumerate().map(|(key, number)| {
@@ -210,19 +210,19 @@ mod tests {
                 most: extremes,
             };
             let mut model = Model::new();
-            let found = (0..1 + random.below(4)).map(|_| {
+            let tables = (0..1 + random.below(4)).map(|_| {
                 let totals = Totals::new(&[value], &[false], !extremes);
-                let mut found = Found::new(sizes.len(), 0, totals);
+                let mut table = GroupTable::new(sizes.len(), 0, totals);
                 // Some threads split early, some never.
-                found.split_groups = [20, 500, 1 << 20][random.below(3) as usize];
+                table.split_groups = [20, 500, 1 << 20][random.below(3) as usize];
                 for _ in 0..random.below(20) {
-                    add_block(&mut random, &sizes, &mut found, &mut model);
+                    add_block(&mut random, &sizes, &mut table, &mut model);
                 }
-                found.finish();
-                split[usize::from(found.is_split())] += 1;
-                found
+                table.finish();
+                split[usize::from(table.is_split())] += 1;
+                table
             });
-            let all = merge(found.collect()).unwrap().unwrap();
+            let all = merge(tables.collect()).unwrap().unwrap();
             compare(all, extremes, &model);
         }
         assert!(split.iter().all(|times| *times > 20), "{split:?}");

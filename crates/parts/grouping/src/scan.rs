@@ -9,7 +9,7 @@ use dyno_formats::parquet_read::{ColumnKind, ParquetFile};
 
 use crate::answer::Answer;
 use crate::error::{BoxError, GroupError};
-use crate::found::Found;
+use crate::group_table::GroupTable;
 use crate::merge::merge;
 use crate::query::Query;
 use crate::worker::Worker;
@@ -117,17 +117,17 @@ impl<'a> Scan<'a> {
             .map(|source| source.row_groups.len())
             .sum();
         let threads = threads.clamp(1, row_groups.max(1));
-        let found: Vec<Result<Found, GroupError>> = thread::scope(|scope| {
+        let tables: Vec<Result<GroupTable, GroupError>> = thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
                 .map(|first| {
                     scope.spawn(move || {
-                        let found = Worker::new(self).run(first);
+                        let table = Worker::new(self).run(first);
                         // The others end at their next block, instead of finishing an answer that
                         // is not returned.
-                        if found.is_err() {
+                        if table.is_err() {
                             self.stop.store(true, Ordering::Relaxed);
                         }
-                        found
+                        table
                     })
                 })
                 .collect();
@@ -136,8 +136,8 @@ impl<'a> Scan<'a> {
                 .map(|worker| worker.join().unwrap_or(Err(GroupError::Panicked)))
                 .collect()
         });
-        let found = found.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let all = merge(found)?.ok_or(GroupError::Panicked)?;
+        let tables = tables.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let all = merge(tables)?.ok_or(GroupError::Panicked)?;
         Ok(Answer::new(all))
     }
 }

@@ -44,7 +44,7 @@ pub struct Selected {
     columns: Vec<Column>,
     choice: Choice,
     position: Option<Position>,
-    found: Vec<Found>,
+    buffers: Vec<CellBuffer>,
 }
 
 /// A row group, and how far it has been read.
@@ -59,8 +59,9 @@ struct Position {
     opened: Vec<bool>,
 }
 
+/// The values of the chosen rows in one wanted column: codes of strings, or integers.
 #[derive(Default)]
-struct Found {
+struct CellBuffer {
     codes: Vec<u32>,
     values: Vec<i64>,
 }
@@ -76,7 +77,11 @@ impl Selected {
             columns: columns.map(|_| Column::new()).collect(),
             choice: Choice::new(&selection.filters),
             position: None,
-            found: selection.wanted.iter().map(|_| Found::default()).collect(),
+            buffers: selection
+                .wanted
+                .iter()
+                .map(|_| CellBuffer::default())
+                .collect(),
         }
     }
 
@@ -115,27 +120,27 @@ impl Selected {
 
     /// The values of the rows found in wanted column number `index`, or `None` if fewer are wanted.
     pub fn cells(&self, index: usize) -> Option<Cells<'_>> {
-        let (column, found) = (self.wanted.get(index)?, self.found.get(index)?);
+        let (column, buffer) = (self.wanted.get(index)?, self.buffers.get(index)?);
         Some(match self.columns[*column].strings() {
-            Some(strings) => Cells::Strings(strings, &found.codes),
-            None => Cells::Ints(&found.values),
+            Some(strings) => Cells::Strings(strings, &buffer.codes),
+            None => Cells::Ints(&buffer.values),
         })
     }
 
     /// Roughly how many bytes of memory are held.
     pub fn heap_bytes(&self) -> usize {
         let columns: usize = self.columns.iter().map(Column::heap_bytes).sum();
-        let found = self.found.iter();
-        let found: usize = found
-            .map(|found| found.codes.capacity() * 4 + found.values.capacity() * 8)
+        let buffers = self.buffers.iter();
+        let buffers: usize = buffers
+            .map(|buffer| buffer.codes.capacity() * 4 + buffer.values.capacity() * 8)
             .sum();
-        columns + found + self.choice.heap_bytes()
+        columns + buffers + self.choice.heap_bytes()
     }
 
     fn clear(&mut self) {
-        for found in &mut self.found {
-            found.codes.clear();
-            found.values.clear();
+        for buffer in &mut self.buffers {
+            buffer.codes.clear();
+            buffer.values.clear();
         }
     }
 
@@ -230,13 +235,13 @@ impl Selected {
             let column = &mut self.columns[wanted];
             let block = column.load(rows)?;
             let places = self.choice.places(count, rows);
-            self.found[index].extend(column, block, places, count);
+            self.buffers[index].extend(column, block, places, count);
         }
         Ok(())
     }
 }
 
-impl Found {
+impl CellBuffer {
     fn extend(&mut self, column: &Column, block: Block, places: Option<&[u32]>, count: usize) {
         if column.strings().is_some() {
             let start = self.codes.len();

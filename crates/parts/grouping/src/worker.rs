@@ -9,7 +9,7 @@ use crate::choice::Choice;
 use crate::chosen::{gather, gather_into};
 use crate::column::{Block, Column, Identity};
 use crate::error::{Failure, GroupError};
-use crate::found::Found;
+use crate::group_table::GroupTable;
 use crate::lens::Lens;
 use crate::query::{Inputs, Key, Outputs};
 use crate::scan::{Reserve, RowGroup, Scan, Source};
@@ -24,7 +24,7 @@ pub(crate) struct Worker<'a> {
     choice: Choice,
     keys: Vec<Lens<u32>>,
     settled: Vec<SettledKey>,
-    found: Found,
+    table: GroupTable,
     /// Groups by the codes of the only key, if that is a column of strings itself. The strings of
     /// codes that rows had are looked at when the dictionary changes.
     by_code: Option<Totals>,
@@ -106,7 +106,7 @@ impl<'a> Worker<'a> {
             choice: Choice::new(&query.filters),
             keys: query.keys.iter().map(|_| Lens::default()).collect(),
             settled: query.keys.iter().map(|_| SettledKey::default()).collect(),
-            found: Found::new(query.keys.len(), rows, totals(narrow && !direct)),
+            table: GroupTable::new(query.keys.len(), rows, totals(narrow && !direct)),
             by_code: direct.then(|| totals(narrow)),
             numbers: Box::new([0; BLOCK_ROWS]),
             packed: Box::new([0; BLOCK_ROWS]),
@@ -118,7 +118,7 @@ impl<'a> Worker<'a> {
     /// Reads row groups until none is left. It starts at file number `first` and goes on to the
     /// others in turn, so that threads share a file (and merge its codes twice) only if there is no
     /// other left.
-    pub(crate) fn run(mut self, first: usize) -> Result<Found, GroupError> {
+    pub(crate) fn run(mut self, first: usize) -> Result<GroupTable, GroupError> {
         let scan = self.scan;
         let files = scan.sources.len();
         // First the files that no thread has begun, then what is left of the others.
@@ -145,7 +145,7 @@ impl<'a> Worker<'a> {
                     // The answer is incomplete then, and either not wanted or replaced by an error.
                     // So rows that wait and groups by code are left out.
                     if scan.stop.load(Ordering::Relaxed) {
-                        return Ok(self.found);
+                        return Ok(self.table);
                     }
                     self.read_row_group(source, row_group)
                         .map_err(|failure| match failure {
@@ -164,8 +164,8 @@ impl<'a> Worker<'a> {
         {
             self.leave(&dictionary)?;
         }
-        self.found.finish();
-        Ok(self.found)
+        self.table.finish();
+        Ok(self.table)
     }
 
     fn read_row_group(&mut self, source: &Source, row_group: &RowGroup) -> Result<(), Failure> {
@@ -227,7 +227,7 @@ impl<'a> Worker<'a> {
             // Its names may all be new to the groups found so far, when they become names.
             totals.bytes(totals.len()) + totals.len() * 64
         });
-        let bytes = columns + self.choice.heap_bytes() + keys + by_code + self.found.heap_bytes();
+        let bytes = columns + self.choice.heap_bytes() + keys + by_code + self.table.heap_bytes();
         (self.reserve)(bytes).map_err(|error| Failure::Other(GroupError::Caller(error)))
     }
 
@@ -251,7 +251,7 @@ impl<'a> Worker<'a> {
             self.pack(rows, left, chosen)?;
             None
         };
-        let split = self.found.is_split();
+        let split = self.table.is_split();
         let narrow = self.totals().is_some_and(|totals| totals.is_narrow());
         let places = self.choice.places(chosen, rows);
         for (value, operand) in self.scan.query.values.iter().zip(&mut self.operands) {
@@ -264,7 +264,7 @@ impl<'a> Worker<'a> {
                 .iter()
                 .map(|operand| &operand.values[..chosen])
                 .collect();
-            self.found.wait(&self.packed[..chosen], &columns);
+            self.table.wait(&self.packed[..chosen], &columns);
         } else {
             self.add(same, chosen);
         }
@@ -273,14 +273,14 @@ impl<'a> Worker<'a> {
 
     /// The totals to which rows are added at once, or `None` if rows wait for partitions.
     fn totals(&mut self) -> Option<&mut Totals> {
-        let whole = self.found.whole().map(|(_, whole)| &mut whole.totals);
+        let whole = self.table.whole().map(|(_, whole)| &mut whole.totals);
         self.by_code.as_mut().or(whole)
     }
 
     /// Adds `count` rows to their groups. If `same` has a code, it is that of all rows.
     fn add(&mut self, same: Option<u32>, count: usize) {
         let numbers = &mut self.numbers[..count];
-        let totals = match (&mut self.by_code, self.found.whole()) {
+        let totals = match (&mut self.by_code, self.table.whole()) {
             (Some(by_code), _) => by_code,
             (None, Some((layout, whole))) => {
                 whole.numbers(layout, &self.packed[..count], numbers);
@@ -300,7 +300,7 @@ impl<'a> Worker<'a> {
                 totals.add(numbers, &columns);
             }
         }
-        self.found.split_if_many();
+        self.table.split_if_many();
     }
 
     /// Fills `numbers` with the codes of the chosen rows, or returns the code if all rows have the
@@ -343,7 +343,7 @@ impl<'a> Worker<'a> {
                 self.outputs.clear();
                 compute(key, Inputs::Ints(&[value]), &mut self.outputs)?;
                 let outputs = self.outputs.get(0..1);
-                self.found.domains[index].number(outputs, |number| settled.number = number);
+                self.table.domains[index].number(outputs, |number| settled.number = number);
                 settled.of = Some(value);
             }
         }
@@ -361,7 +361,7 @@ impl<'a> Worker<'a> {
             }
             let column = &mut self.columns[key.column];
             column.load_codes(rows, left)?;
-            let (outputs, domain) = (&mut self.outputs, &mut self.found.domains[index]);
+            let (outputs, domain) = (&mut self.outputs, &mut self.table.domains[index]);
             self.keys[index].results(column, |inputs, out| {
                 outputs.clear();
                 compute(key, inputs, outputs)?;
@@ -369,10 +369,10 @@ impl<'a> Worker<'a> {
                 Ok(())
             })?;
         }
-        self.found.fit()?;
+        self.table.fit()?;
         let chosen = self.choice.places(count, rows);
         let packed = &mut self.packed[..count];
-        let shifts: Vec<u32> = self.found.layout().shifts().collect();
+        let shifts: Vec<u32> = self.table.layout().shifts().collect();
         for (index, (key, shift)) in query.keys.iter().zip(shifts).enumerate() {
             let first = index == 0;
             let mut fill = |part: u64| match index {
@@ -412,11 +412,11 @@ impl<'a> Worker<'a> {
         let names = codes
             .iter()
             .map(|code| Some(dictionary.get(*code).unwrap_or_default()));
-        if let Some(domain) = self.found.domains.first_mut() {
+        if let Some(domain) = self.table.domains.first_mut() {
             domain.number(names, |number| numbers.push(number));
         }
-        self.found.fit()?;
-        if let Some((_, whole)) = self.found.whole() {
+        self.table.fit()?;
+        if let Some((_, whole)) = self.table.whole() {
             for (code, number) in codes.iter().zip(numbers) {
                 whole.totals.add_group(number as usize, by_code, *code);
             }

@@ -44,13 +44,13 @@ pub(crate) struct Share {
 
 /// What a reader needs to know beside the file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct ReadOptions {
     pub(crate) table: Table,
     pub(crate) texts: Texts,
     pub(crate) share: Share,
 }
 
-type Reader = fn(&Path, Wanted) -> Result<Sum, String>;
+type Reader = fn(&Path, ReadOptions) -> Result<Sum, String>;
 
 /// Reads back the tables in a folder, each in `DIR/TABLE.FORMAT` or in the files of `DIR/TABLE/`.
 ///
@@ -69,7 +69,7 @@ pub fn tables(
         _ => text::tbl,
     };
     let threads = thread::available_parallelism().map_or(1, NonZero::get) as u64;
-    let mut tasks: Vec<(PathBuf, Wanted)> = Vec::new();
+    let mut tasks: Vec<(PathBuf, ReadOptions)> = Vec::new();
     for &table in tables {
         for path in files_of(folder, table, format)? {
             let bytes = path.metadata().map_err(|e| Error::io(&path, e))?.len();
@@ -77,12 +77,12 @@ pub fn tables(
             let of = if bytes > 4 << 20 { threads } else { 1 };
             tasks.extend((0..of).map(|number| {
                 let share = Share { number, of };
-                let wanted = Wanted {
+                let options = ReadOptions {
                     table,
                     texts,
                     share,
                 };
-                (path.clone(), wanted)
+                (path.clone(), options)
             }));
         }
     }
@@ -95,8 +95,8 @@ pub fn tables(
     // can be compared as text.
     for table in Table::ALL.into_iter().filter(|t| tables.contains(t)) {
         let mut whole = Sum::default();
-        for ((_, wanted), sum) in tasks.iter().zip(&sums) {
-            if wanted.table == table {
+        for ((_, options), sum) in tasks.iter().zip(&sums) {
+            if options.table == table {
                 whole.rows += sum.rows;
                 whole.total = whole.total.wrapping_add(sum.total);
             }
@@ -124,16 +124,20 @@ fn files_of(folder: &Path, table: Table, format: &str) -> Result<Vec<PathBuf>, E
     Ok(files)
 }
 
-fn all(tasks: &[(PathBuf, Wanted)], threads: usize, reader: Reader) -> Result<Vec<Sum>, Error> {
+fn all(
+    tasks: &[(PathBuf, ReadOptions)],
+    threads: usize,
+    reader: Reader,
+) -> Result<Vec<Sum>, Error> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Result<Sum, String>)>> = Mutex::new(Vec::new());
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some((path, wanted)) = tasks.get(index) else {
+            let Some((path, options)) = tasks.get(index) else {
                 return;
             };
-            let sum = reader(path, *wanted);
+            let sum = reader(path, *options);
             if let Ok(mut done) = done.lock() {
                 done.push((index, sum));
             }

@@ -7,26 +7,26 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Int32Type, Int64Type};
 use orc_rust::ArrowReaderBuilder;
 
-use super::{Sum, Wanted, factor, is_bare, key_columns, text_value, weight};
+use super::{ReadOptions, Sum, factor, is_bare, key_columns, text_value, weight};
 
 /// The rows and sum of the stripes that begin in a share of the file's bytes.
-pub(super) fn sum(path: &Path, wanted: Wanted) -> Result<Sum, String> {
+pub(super) fn sum(path: &Path, options: ReadOptions) -> Result<Sum, String> {
     let file = File::open(path).map_err(|e| e.to_string())?;
     let length = file.metadata().map_err(|e| e.to_string())?.len();
-    let bytes = wanted.share.range_of(length);
+    let bytes = options.share.range_of(length);
     let reader = ArrowReaderBuilder::try_new(file)
         .map_err(|e| e.to_string())?
         .with_file_byte_range(bytes.start as usize..bytes.end as usize)
         .build();
     let mut sum = Sum::default();
     for batch in reader {
-        add_batch(&mut sum, &batch.map_err(|e| e.to_string())?, wanted)?;
+        add_batch(&mut sum, &batch.map_err(|e| e.to_string())?, options)?;
     }
     Ok(sum)
 }
 
-fn add_batch(sum: &mut Sum, batch: &RecordBatch, wanted: Wanted) -> Result<(), String> {
-    let columns = wanted.table.columns();
+fn add_batch(sum: &mut Sum, batch: &RecordBatch, options: ReadOptions) -> Result<(), String> {
+    let columns = options.table.columns();
     let array = |number: usize| {
         let name = columns[number].name;
         let found = batch.column_by_name(name);
@@ -36,15 +36,15 @@ fn add_batch(sum: &mut Sum, batch: &RecordBatch, wanted: Wanted) -> Result<(), S
             nulls => Err(format!("column {name} holds NULL {nulls} times")),
         }
     };
-    let (first, second) = key_columns(wanted.table);
+    let (first, second) = key_columns(options.table);
     let mut weights = values(array(first)?, false)?;
     let seconds = second.map(|s| values(array(s)?, false)).transpose()?;
     for (row, key) in weights.iter_mut().enumerate() {
         let second = seconds.as_ref().map_or(0, |values| values[row]);
-        *key = weight(wanted.table, *key, second);
+        *key = weight(options.table, *key, second);
     }
     for (number, column) in columns.iter().enumerate() {
-        let values = values(array(number)?, is_bare(column, wanted.texts))?;
+        let values = values(array(number)?, is_bare(column, options.texts))?;
         let products = values.iter().zip(&weights);
         let total = products.fold(0u64, |total, (value, weight)| {
             total.wrapping_add(value.wrapping_mul(*weight))

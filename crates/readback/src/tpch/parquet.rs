@@ -9,22 +9,22 @@ use parquet::data_type::{ByteArrayType, FixedLenByteArrayType, Int32Type, Int64T
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use super::{Sum, Wanted, factor, is_bare, key_columns, text_value, weight};
+use super::{ReadOptions, Sum, factor, is_bare, key_columns, text_value, weight};
 use crate::spots::each;
 
 /// The rows and sum of a share of the file's row groups.
-pub(super) fn sum(path: &Path, wanted: Wanted) -> Result<Sum, String> {
-    read(path, wanted).map_err(|e| e.to_string())
+pub(super) fn sum(path: &Path, options: ReadOptions) -> Result<Sum, String> {
+    read(path, options).map_err(|e| e.to_string())
 }
 
-fn read(path: &Path, wanted: Wanted) -> Result<Sum, ParquetError> {
+fn read(path: &Path, options: ReadOptions) -> Result<Sum, ParquetError> {
     let reader = SerializedFileReader::new(File::open(path)?)?;
     let mut sum = Sum::default();
-    for index in wanted.share.range_of(reader.num_row_groups() as u64) {
+    for index in options.share.range_of(reader.num_row_groups() as u64) {
         let group = reader.get_row_group(index as usize)?;
-        let weights = weights(group.as_ref(), wanted.table)?;
+        let weights = weights(group.as_ref(), options.table)?;
         sum.rows += weights.len() as u64;
-        for (number, column) in wanted.table.columns().iter().enumerate() {
+        for (number, column) in options.table.columns().iter().enumerate() {
             let mut rest = weights.iter();
             let mut total = 0u64;
             let mut add = |value: u64| {
@@ -32,7 +32,7 @@ fn read(path: &Path, wanted: Wanted) -> Result<Sum, ParquetError> {
                     total = total.wrapping_add(value.wrapping_mul(*weight));
                 }
             };
-            let bare = is_bare(column, wanted.texts);
+            let bare = is_bare(column, options.texts);
             each_value(group.as_ref(), column.name, bare, &mut add)?;
             sum.total = sum.total.wrapping_add(total.wrapping_mul(factor(number)));
         }

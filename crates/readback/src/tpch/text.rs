@@ -7,41 +7,41 @@ use std::path::Path;
 use csv::{ByteRecord, ReaderBuilder};
 use dyno_tpch::Kind;
 
-use super::{Sum, Wanted, factor, is_bare, is_text, key_columns, text_value, weight};
+use super::{ReadOptions, Sum, factor, is_bare, is_text, key_columns, text_value, weight};
 
 /// Days from the first of March of the year 0 to the first of January 1970.
 const TO_1970: i64 = 719_468;
 
 /// The rows and sum of the lines that begin in a share of a CSV file's bytes.
-pub(super) fn csv(path: &Path, wanted: Wanted) -> Result<Sum, String> {
+pub(super) fn csv(path: &Path, options: ReadOptions) -> Result<Sum, String> {
     let builder = ReaderBuilder::new();
-    read(path, wanted, builder, true)
+    read(path, options, builder, true)
 }
 
 /// The rows and sum of such lines of a TBL file, where a bar ends each field and nothing is quoted.
-pub(super) fn tbl(path: &Path, wanted: Wanted) -> Result<Sum, String> {
+pub(super) fn tbl(path: &Path, options: ReadOptions) -> Result<Sum, String> {
     let mut builder = ReaderBuilder::new();
     builder.delimiter(b'|').quoting(false);
-    read(path, wanted, builder, false)
+    read(path, options, builder, false)
 }
 
 fn read(
     path: &Path,
-    wanted: Wanted,
+    options: ReadOptions,
     mut builder: ReaderBuilder,
     header: bool,
 ) -> Result<Sum, String> {
     let mut file = File::open(path).map_err(|e| e.to_string())?;
-    let (from, to) = lines_of(&mut file, wanted).map_err(|e| e.to_string())?;
+    let (from, to) = lines_of(&mut file, options).map_err(|e| e.to_string())?;
     file.seek(SeekFrom::Start(from))
         .map_err(|e| e.to_string())?;
     let mut reader = builder
-        .has_headers(header && wanted.share.number == 0)
+        .has_headers(header && options.share.number == 0)
         .buffer_capacity(1 << 18)
         .from_reader(file.take(to - from));
-    let columns = wanted.table.columns();
-    let (first, second) = key_columns(wanted.table);
-    let bare: Vec<bool> = columns.iter().map(|c| is_bare(c, wanted.texts)).collect();
+    let columns = options.table.columns();
+    let (first, second) = key_columns(options.table);
+    let bare: Vec<bool> = columns.iter().map(|c| is_bare(c, options.texts)).collect();
     let mut sum = Sum::default();
     let mut record = ByteRecord::new();
     // A line of a TBL file ends with a bar, behind which stands one empty field.
@@ -58,7 +58,7 @@ fn read(
         let Some((key, second)) = key else {
             return Err(format!("row {} has no key", sum.rows + 1));
         };
-        let weight = weight(wanted.table, key, second);
+        let weight = weight(options.table, key, second);
         let mut row = 0u64;
         for (at, column) in columns.iter().enumerate() {
             let value = match column.kind {
@@ -84,8 +84,8 @@ fn read(
 
 /// The offsets of the first line that begins in the share and of the first one in the next share. A
 /// line end always ends a row, because no text of TPC-H has one in it.
-fn lines_of(file: &mut File, wanted: Wanted) -> io::Result<(u64, u64)> {
-    let bytes = wanted.share.range_of(file.metadata()?.len());
+fn lines_of(file: &mut File, options: ReadOptions) -> io::Result<(u64, u64)> {
+    let bytes = options.share.range_of(file.metadata()?.len());
     let mut next_line = |at: u64| -> io::Result<u64> {
         if at == 0 {
             return Ok(0);

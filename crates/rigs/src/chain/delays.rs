@@ -19,7 +19,7 @@ const FETCH_BYTES: usize = 8 << 20;
 
 /// When the ledger had which records.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct CommitTimes {
     /// By partition: the offset behind the last record, and when it was first seen, microseconds
     /// since 1970.
     upto: BTreeMap<i32, Vec<(u64, i64)>>,
@@ -28,7 +28,7 @@ pub(super) struct Seen {
     pub(super) commits: u64,
 }
 
-impl Seen {
+impl CommitTimes {
     /// Reads the ledger and returns how many records it has.
     pub(super) fn look(&mut self, table: &Path, partitions: u32) -> Result<u64, RigError> {
         let Some(manifest) = Manifest::read(table)? else {
@@ -48,9 +48,9 @@ impl Seen {
                 continue;
             };
             records += position.next;
-            let seen = self.upto.entry(partition).or_default();
-            if seen.last().is_none_or(|(upto, _)| *upto < position.next) {
-                seen.push((position.next, now));
+            let times = self.upto.entry(partition).or_default();
+            if times.last().is_none_or(|(upto, _)| *upto < position.next) {
+                times.push((position.next, now));
             }
         }
         Ok(records)
@@ -64,7 +64,7 @@ impl Seen {
         let mut delays: Vec<(i64, u64)> = Vec::new();
         // The append times are read after the run, so that reading the whole topic does not compete
         // with the chain.
-        for (partition, seen) in &self.upto {
+        for (partition, times) in &self.upto {
             let mut offset = 0;
             loop {
                 let fetched = connection.fetch(topic_id, *partition, offset, FETCH_BYTES);
@@ -76,8 +76,8 @@ impl Seen {
                     // A batch of the watch ends where a fetch did, which is between two rows.
                     let last = row.base_offset + i64::from(row.count) - 1;
                     let last = u64::try_from(last).unwrap_or(0);
-                    let at = seen.partition_point(|(upto, _)| *upto <= last);
-                    if let Some((_, seen_us)) = seen.get(at) {
+                    let at = times.partition_point(|(upto, _)| *upto <= last);
+                    if let Some((_, seen_us)) = times.get(at) {
                         let count = u64::from(row.count.unsigned_abs());
                         delays.push((seen_us - row.appended_at_us, count));
                     }

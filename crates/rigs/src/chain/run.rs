@@ -10,7 +10,7 @@ use dyno_random::Random;
 
 use super::ChainParams;
 use super::children::{Producer, TOPIC, Watch, failed};
-use super::delays::Seen;
+use super::delays::CommitTimes;
 use crate::RigError;
 use crate::pubsub::{FlowError, Server};
 
@@ -51,11 +51,11 @@ pub(super) fn run(
     let mut watch = Watch::start(params, &dsn.text(), table, scratch)?;
     let mut producer = Producer::start(params, &dsn.text(), scratch)?;
     let mut kills = Kills::new(params, rows);
-    let mut seen = Seen::default();
+    let mut commit_times = CommitTimes::default();
     let began = Instant::now();
     let (mut there, mut moved_at) = (0, began);
     loop {
-        let now_there = seen.look(table, params.partitions)?;
+        let now_there = commit_times.look(table, params.partitions)?;
         if now_there > there {
             (there, moved_at) = (now_there, Instant::now());
         }
@@ -80,8 +80,8 @@ pub(super) fn run(
     let seconds = began.elapsed().as_secs_f64();
     Ok(Ran {
         seconds,
-        commits: seen.commits,
-        delays: seen.percentiles(&dsn)?,
+        commits: commit_times.commits,
+        delays: commit_times.percentiles(&dsn)?,
         killed: kills.as_text(),
     })
 }

@@ -29,7 +29,7 @@ pub(crate) fn corpus(params: &mut Params<'_>, request: &Request) -> Result<Reply
     let pages = params.count("pages")? as usize;
     let seed = params.count("seed")?;
     let made = request.scratch.join("made");
-    let Made { places, _server } = places(&made)?;
+    let SourceFiles { places, _server } = places(&made)?;
     let mut facts = BTreeMap::new();
     let mut real: Vec<Page> = Vec::new();
     let mut count = 0;
@@ -75,7 +75,7 @@ pub(super) fn describe(corpus: &Corpus) -> String {
 }
 
 /// Files of PostgreSQL and Parquet that were made for this corpus.
-struct Made {
+struct SourceFiles {
     places: Places,
     /// Dropping it stops the server and removes its files.
     _server: Option<Server>,
@@ -83,7 +83,7 @@ struct Made {
 
 /// The sources of real pages. Those of PostgreSQL and Parquet are made here, if the machine has the
 /// programs.
-fn places(folder: &Path) -> Result<Made, RigError> {
+fn places(folder: &Path) -> Result<SourceFiles, RigError> {
     let mut places = Places::default();
     let parquet = folder.join("parquet");
     fs::create_dir_all(&parquet).map_err(|e| RigError::io(&parquet, e))?;
@@ -103,7 +103,7 @@ fn places(folder: &Path) -> Result<Made, RigError> {
     };
     let files = server.as_ref().and_then(Server::files);
     places.postgres = files.into_iter().map(Path::to_path_buf).collect();
-    Ok(Made {
+    Ok(SourceFiles {
         places,
         _server: server,
     })

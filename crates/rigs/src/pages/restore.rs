@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What becomes of the restores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum RestoreMode {
     /// Each is gone before the next one begins; their touches are timed.
     OneByOne,
     /// All stay; their memory is measured.
@@ -44,7 +44,7 @@ enum Kept {
 }
 
 struct Load {
-    kept: Kept,
+    mode: RestoreMode,
     restores: u64,
     /// Pages that each touches, in random order.
     touched: usize,
@@ -61,9 +61,9 @@ pub(crate) fn restore(
     request: &Request,
     peer: Option<&str>,
 ) -> Result<Reply, RigError> {
-    let kept = match params.text("kept")? {
-        "one-by-one" => Kept::OneByOne,
-        "together" => Kept::Together,
+    let mode = match params.text("kept")? {
+        "one-by-one" => RestoreMode::OneByOne,
+        "together" => RestoreMode::Together,
         other => {
             let text = format!("`{other}` is neither one-by-one nor together");
             return Err(params.wrong("kept", text));
@@ -77,7 +77,7 @@ pub(crate) fn restore(
         }
     };
     let mut load = Load {
-        kept,
+        mode,
         restores: params.count("restores")?.max(1),
         touched: params.count("touched")? as usize,
         threads: params.count("threads")?.max(1) as usize,
@@ -112,9 +112,9 @@ impl Load {
         if self.ahead {
             self.record(&restorer, source)?;
         }
-        let (last, metrics) = match self.kept {
-            Kept::OneByOne => self.one_by_one(&restorer, source)?,
-            Kept::Together => self.together(&restorer, source, own_before)?,
+        let (last, metrics) = match self.mode {
+            RestoreMode::OneByOne => self.one_by_one(&restorer, source)?,
+            RestoreMode::Together => self.together(&restorer, source, own_before)?,
         };
         let mut page = [0; PAGE_BYTES];
         let found = hash_of(source.count(), |number| {

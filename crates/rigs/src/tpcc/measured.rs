@@ -92,14 +92,14 @@ impl Measured {
 }
 
 /// What one worker has counted.
-struct Seen {
+struct WorkerCounts {
     began: Instant,
     windows: Windows,
     of: BTreeMap<Kind, OfKind>,
     wrong: Option<MeasureError>,
 }
 
-impl Seen {
+impl WorkerCounts {
     fn done(&mut self, done: &Done) -> Result<(), MeasureError> {
         let of = match self.of.get_mut(&done.kind) {
             Some(of) => of,
@@ -137,8 +137,8 @@ pub fn measure(
         Until::Transactions(_) => Windows::default(),
     };
     let began = Instant::now();
-    let mut seen: Vec<Seen> = (0..plan.workers())
-        .map(|_| Seen {
+    let mut counts: Vec<WorkerCounts> = (0..plan.workers())
+        .map(|_| WorkerCounts {
             began,
             windows: windows.clone(),
             of: BTreeMap::new(),
@@ -146,12 +146,12 @@ pub fn measure(
         })
         .collect();
     let ran = {
-        let mut recorders: Vec<_> = seen
+        let mut recorders: Vec<_> = counts
             .iter_mut()
-            .map(|seen| {
+            .map(|counts| {
                 |done: Done| {
-                    if let Err(error) = seen.done(&done) {
-                        seen.wrong.get_or_insert(error);
+                    if let Err(error) = counts.done(&done) {
+                        counts.wrong.get_or_insert(error);
                     }
                 }
             })
@@ -160,7 +160,7 @@ pub fn measure(
     };
     let seconds = began.elapsed().as_secs_f64();
     let mut of: BTreeMap<Kind, OfKind> = BTreeMap::new();
-    for worker in seen {
+    for worker in counts {
         if let Some(error) = worker.wrong {
             return Err(error);
         }

@@ -51,7 +51,7 @@ struct CallParams {
 }
 
 /// What the clients counted.
-struct Seen {
+struct CallCounts {
     messages: u64,
     seconds: f64,
     latencies: Latencies,
@@ -114,24 +114,24 @@ impl CallParams {
 }
 
 /// The function that is the client thread of one of the two workloads.
-type Run = fn(&CallParams, &Address) -> Result<Seen, K2Error>;
+type Run = fn(&CallParams, &Address) -> Result<CallCounts, K2Error>;
 
 /// Runs the server threads, and a client thread for each of them.
-fn run_all(params: &CallParams, scratch: &Path, run: Run) -> Result<Seen, K2Error> {
+fn run_all(params: &CallParams, scratch: &Path, run: Run) -> Result<CallCounts, K2Error> {
     let servers = Servers::start(params, scratch)?;
-    let seen: Vec<Result<Seen, K2Error>> = thread::scope(|scope| {
+    let counts: Vec<Result<CallCounts, K2Error>> = thread::scope(|scope| {
         let addresses = servers.addresses().iter();
         let clients: Vec<_> = addresses
             .map(|address| scope.spawn(move || run(params, address)))
             .collect();
         let joined = clients.into_iter().map(|client| client.join());
         joined
-            .map(|seen| seen.unwrap_or(Err(K2Error::Panicked)))
+            .map(|counts| counts.unwrap_or(Err(K2Error::Panicked)))
             .collect()
     });
-    let mut seen = seen.into_iter();
-    let mut all = seen.next().unwrap_or(Err(K2Error::Panicked))?;
-    for one in seen {
+    let mut counts = counts.into_iter();
+    let mut all = counts.next().unwrap_or(Err(K2Error::Panicked))?;
+    for one in counts {
         let one = one?;
         all.messages += one.messages;
         // All of them last as long as they were told. The one that ended last decides the rate, so
@@ -144,15 +144,15 @@ fn run_all(params: &CallParams, scratch: &Path, run: Run) -> Result<Seen, K2Erro
 }
 
 fn reply(params: &CallParams, request: &Request, run: Run) -> Result<Reply, RigError> {
-    let seen = run_all(params, &request.scratch, run)?;
-    let rate = seen.messages as f64 / seen.seconds.max(1e-9);
+    let counts = run_all(params, &request.scratch, run)?;
+    let rate = counts.messages as f64 / counts.seconds.max(1e-9);
     let mut metrics = BTreeMap::from([
         ("throughput".to_owned(), rate),
         ("io-rate".to_owned(), rate * params.request_bytes as f64),
-        ("latency-count".to_owned(), seen.latencies.count() as f64),
+        ("latency-count".to_owned(), counts.latencies.count() as f64),
     ]);
-    quantiles::insert(&mut metrics, "latency", &seen.latencies, 1.0);
-    let mut facts = BTreeMap::from([("carrier".to_owned(), seen.transport.clone())]);
+    quantiles::insert(&mut metrics, "latency", &counts.latencies, 1.0);
+    let mut facts = BTreeMap::from([("carrier".to_owned(), counts.transport.clone())]);
     if let Ok(load) = std::fs::read_to_string("/proc/loadavg") {
         let first = load.split(' ').next().unwrap_or_default();
         facts.insert("load".to_owned(), first.to_owned());
@@ -168,7 +168,7 @@ fn reply(params: &CallParams, request: &Request, run: Run) -> Result<Reply, RigE
         facts,
         ..Reply::default()
     };
-    seen.windows.tell(&mut reply, 1.0);
+    counts.windows.tell(&mut reply, 1.0);
     Ok(reply)
 }
 
@@ -234,15 +234,15 @@ mod tests {
                     transport,
                     ..params(every)
                 };
-                let seen: Seen = run_all(&params, folder.path(), run).expect("it runs");
+                let counts: CallCounts = run_all(&params, folder.path(), run).expect("it runs");
                 assert!(
-                    seen.messages > 0 && seen.latencies.count() > 0,
+                    counts.messages > 0 && counts.latencies.count() > 0,
                     "{transport:?}"
                 );
                 assert!(
-                    seen.transport.contains(transport.name()),
+                    counts.transport.contains(transport.name()),
                     "{}",
-                    seen.transport
+                    counts.transport
                 );
             }
         }

@@ -17,7 +17,7 @@ use crate::{places, terminal};
 const BLOCKS: usize = 10;
 
 /// What one kind of work showed.
-struct Seen {
+struct WorkNoise {
     work: &'static str,
     noise: Noise,
 }
@@ -28,21 +28,21 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     let cache = places::cache(args.data_dir.as_deref())?;
     let scratch = cache.join(format!("scratch-noise-{}", std::process::id()));
     fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
-    let seen = measured(&scratch);
+    let results = measured(&scratch);
     // A file may be left behind when the measurement failed, and that error is the one to tell.
     let _ = fs::remove_dir_all(&scratch);
-    let seen = seen?;
+    let results = results?;
     if args.json {
-        let of = |seen: &Seen| json!({ "work": seen.work, "noise": seen.noise });
-        let all: Vec<_> = seen.iter().map(of).collect();
+        let of = |one: &WorkNoise| json!({ "work": one.work, "noise": one.noise });
+        let all: Vec<_> = results.iter().map(of).collect();
         terminal::print(&serde_json::to_string_pretty(&all)?)?;
     } else {
-        terminal::print(&text(&seen))?;
+        terminal::print(&text(&results))?;
     }
     Ok(Exit::Done)
 }
 
-fn measured(scratch: &Path) -> anyhow::Result<Vec<Seen>> {
+fn measured(scratch: &Path) -> anyhow::Result<Vec<WorkNoise>> {
     let folder = scratch.display().to_string();
     let kinds = [
         ("processor, one thread", vec!["--sink", "null"]),
@@ -51,7 +51,7 @@ fn measured(scratch: &Path) -> anyhow::Result<Vec<Seen>> {
             vec!["--sink", "std", "--overwrite", "--out", &folder],
         ),
     ];
-    let mut seen = Vec::new();
+    let mut results = Vec::new();
     for (work, flags) in kinds {
         // The first run reads the program from the disk, which no later one does.
         once(&flags)?;
@@ -66,9 +66,9 @@ fn measured(scratch: &Path) -> anyhow::Result<Vec<Seen>> {
             });
         }
         let noise = Noise::from_pairs(&pairs).context("a run took no time")?;
-        seen.push(Seen { work, noise });
+        results.push(WorkNoise { work, noise });
     }
-    Ok(seen)
+    Ok(results)
 }
 
 /// Seconds of one process that writes a table of TPC-H.
@@ -93,15 +93,15 @@ fn once(flags: &[&str]) -> anyhow::Result<f64> {
     Ok(seconds)
 }
 
-fn text(seen: &[Seen]) -> String {
+fn text(results: &[WorkNoise]) -> String {
     let mut columns = vec!["work".to_owned(), "noise band".to_owned()];
-    if let Some(first) = seen.first() {
+    if let Some(first) = results.first() {
         let counts = first.noise.smallest_effects.iter();
         columns.extend(counts.map(|(n, _)| format!("n = {n}")));
     }
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut table = terminal::table(&columns);
-    for Seen { work, noise } in seen {
+    for WorkNoise { work, noise } in results {
         let mut row = vec![(*work).to_owned(), format!("±{}", share_text(noise.band))];
         let effects = noise.smallest_effects.iter();
         row.extend(effects.map(|(_, effect)| share_text(*effect)));

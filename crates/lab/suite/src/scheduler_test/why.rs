@@ -19,7 +19,7 @@ fn run_why(script: &Script) -> Ran {
 }
 
 /// What one timed child was given.
-struct Given {
+struct TimedChild {
     program: String,
     args: Vec<String>,
     workers: Option<u64>,
@@ -29,14 +29,14 @@ struct Given {
 
 #[test]
 fn each_experiment_runs_in_every_block_with_its_own_change() {
-    let seen = Rc::new(RefCell::new(Vec::new()));
-    let log = Rc::clone(&seen);
+    let children = Rc::new(RefCell::new(Vec::new()));
+    let log = Rc::clone(&children);
     let ran = run_why(&move |_, invocation, _| {
         let request = &invocation.request;
         if request.phase == Phase::Measure && request.workload == "load" {
             let root = request.scratch.parent().expect("a directory");
             let args = invocation.args.iter();
-            log.borrow_mut().push(Given {
+            log.borrow_mut().push(TimedChild {
                 program: invocation.program.display().to_string(),
                 args: args.map(|arg| arg.to_string_lossy().into_owned()).collect(),
                 workers: request.params["workers"].as_u64(),
@@ -47,17 +47,17 @@ fn each_experiment_runs_in_every_block_with_its_own_change() {
         answer("abc")
     });
     assert_eq!(ran.summary.failures, []);
-    let seen = seen.borrow();
+    let children = children.borrow();
     // Four blocks of dyno, its control, two of workers, one of place, two around the child, and the
     // peer.
-    assert_eq!(seen.len(), 4 * 8);
-    let times = |is: &dyn Fn(&Given) -> bool| seen.iter().filter(|one| is(one)).count();
+    assert_eq!(children.len(), 4 * 8);
+    let times = |is: &dyn Fn(&TimedChild) -> bool| children.iter().filter(|one| is(one)).count();
     assert_eq!(times(&|one| one.workers == Some(1)), 4);
     assert_eq!(times(&|one| one.workers == Some(4)), 4);
     assert_eq!(times(&|one| one.place.as_deref() == Some("null")), 4);
     assert_eq!(times(&|one| one.in_memory), 4);
     // Of the processors 2 and 5, the first is kept.
-    let pinned = |one: &Given| {
+    let pinned = |one: &TimedChild| {
         one.program == "taskset" && one.args.starts_with(&["-c".to_owned(), "2".to_owned()])
     };
     assert_eq!(times(&pinned), 4);

@@ -11,7 +11,7 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::Statistics;
 use proptest::prelude::*;
 
-use super::made::{Column, Data, Value, table, write};
+use super::tables::{Column, Data, Value, table, write};
 
 fn read(file: Vec<u8>) -> Vec<Vec<Value>> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(file)).unwrap();

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod arrow_reads;
-mod made;
 mod others_read;
 mod refused;
 mod same_bytes;
+mod tables;

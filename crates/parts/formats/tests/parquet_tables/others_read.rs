@@ -5,7 +5,7 @@ use std::process::Command;
 
 use dyno_formats::parquet_write::{ColumnOptions, Compression, Encoding, Options, PageVersion};
 
-use super::made::{Column, Value, table, write};
+use super::tables::{Column, Value, table, write};
 
 /// The Python of a reader that `dyno peers install` put there; says so where there is none.
 fn python(peer: &str) -> Option<PathBuf> {

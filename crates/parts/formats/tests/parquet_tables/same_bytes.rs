@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dyno_formats::columns::{Field, Values};
 use dyno_formats::parquet_write::{Layout, Options, RowGroupWriter, TableWriter};
 
-use super::made::{each_batch, table, write};
+use super::tables::{each_batch, table, write};
 
 #[test]
 fn writers_that_take_turns_make_the_same_file() {

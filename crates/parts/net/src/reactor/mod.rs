@@ -7,7 +7,7 @@
 //! wake it.
 
 mod handler;
-mod held;
+mod memory_limit;
 mod ring_listener;
 mod unadmitted;
 mod waker;
@@ -98,7 +98,7 @@ pub struct Reactor {
     rings: usize,
     refused: u64,
     unadmitted: Unadmitted,
-    /// Bytes that the buffers of all connections hold; see `held`.
+    /// Bytes that the buffers of all connections hold; see `memory_limit`.
     held_bytes: usize,
     passes: u32,
     /// Whether there may be a connection to accept.

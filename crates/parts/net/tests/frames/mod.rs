@@ -18,9 +18,10 @@ pub fn check(stream: &[u8], piece: usize) {
     assert_eq!(stream[..again.len()], again);
 }
 
-type Found = (Vec<(Head, Vec<u8>)>, Option<FrameError>);
+/// The frames of a stream, and the error that ended it.
+type DecodedFrames = (Vec<(Head, Vec<u8>)>, Option<FrameError>);
 
-fn frames(pieces: &[&[u8]]) -> Found {
+fn frames(pieces: &[&[u8]]) -> DecodedFrames {
     let mut decoder = Decoder::new(MOST_BODY_BYTES);
     let mut found = Vec::new();
     for piece in pieces {

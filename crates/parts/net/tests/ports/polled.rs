@@ -18,12 +18,12 @@ pub const HANG_UP: u8 = 3;
 /// Answered with a megabyte.
 pub const LARGE: u8 = 4;
 
-/// What a handler has seen, in words.
-type Seen = Arc<Mutex<Vec<String>>>;
+/// The events that a handler was told of, as text.
+type EventLog = Arc<Mutex<Vec<String>>>;
 
 #[derive(Default)]
 pub struct Verbs {
-    seen: Seen,
+    events: EventLog,
 }
 
 impl Handler for Verbs {
@@ -55,13 +55,16 @@ impl Handler for Verbs {
 
 impl Verbs {
     fn see(&self, what: String) {
-        self.seen.lock().expect("no test panics with it").push(what);
+        self.events
+            .lock()
+            .expect("no test panics with it")
+            .push(what);
     }
 }
 
 pub struct Polled {
     pub address: Address,
-    seen: Seen,
+    events: EventLog,
     waker: Waker,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Reactor>>,
@@ -76,12 +79,12 @@ impl Polled {
     pub fn over(listener: Listener, options: ReactorOptions) -> Polled {
         let mut reactor = Reactor::new(options).expect("a reactor");
         let address = reactor.listen(listener).expect("a listener");
-        let (seen, waker) = (Seen::default(), reactor.waker());
+        let (events, waker) = (EventLog::default(), reactor.waker());
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, mut handler) = (
             Arc::clone(&stop),
             Verbs {
-                seen: Arc::clone(&seen),
+                events: Arc::clone(&events),
             },
         );
         let thread = std::thread::spawn(move || {
@@ -95,7 +98,7 @@ impl Polled {
         });
         Polled {
             address,
-            seen,
+            events,
             waker,
             stop,
             thread: Some(thread),
@@ -103,8 +106,8 @@ impl Polled {
     }
 
     pub fn saw(&self, what: &str) -> bool {
-        let seen = self.seen.lock().expect("no test panics with it");
-        seen.iter().any(|seen| seen.contains(what))
+        let events = self.events.lock().expect("no test panics with it");
+        events.iter().any(|event| event.contains(what))
     }
 
     pub fn stop(&mut self) -> Option<Reactor> {

@@ -25,7 +25,7 @@ use super::servers::{Kind, Served};
 use super::{RespError, at_least_one};
 use crate::{Params, RigError, quantiles, used};
 use mix::Mix;
-use worker::{Seen, Shared, Worker};
+use worker::{ClientCounts, Shared, Worker};
 
 /// The warm-up, which is not counted, lasts this fraction (1/20) of the measured time.
 const WARM_UP: u32 = 20;
@@ -96,15 +96,15 @@ impl Load {
         let mut workers = workers.collect::<Result<Vec<_>, _>>()?;
         together(&mut workers, self.measured / WARM_UP)?;
         let before = (served.used(), used::cpu_s());
-        let seen = together(&mut workers, self.measured)?;
+        let counts = together(&mut workers, self.measured)?;
         let (server_s, client_s) = (
             served.used().since(&before.0).server_s,
             used::cpu_s() - before.1,
         );
         let logs = workers.iter().chain([&first]);
         audit::check(&shared, logs.flat_map(|worker| &worker.log))?;
-        let mut metrics = metrics(&seen)?;
-        let each_us = |seconds: f64| seconds * 1e6 / seen.operations.max(1) as f64;
+        let mut metrics = metrics(&counts)?;
+        let each_us = |seconds: f64| seconds * 1e6 / counts.operations.max(1) as f64;
         metrics.extend([
             ("server-cpu-us".to_owned(), each_us(server_s)),
             ("client-cpu-us".to_owned(), each_us(client_s)),
@@ -119,14 +119,14 @@ impl Load {
             facts: BTreeMap::from([("server".to_owned(), served.describe())]),
             ..Reply::default()
         };
-        seen.windows.tell(&mut reply, 1.0);
+        counts.windows.tell(&mut reply, 1.0);
         Ok(reply)
     }
 }
 
 /// Lets all clients work for a time, each in a thread.
-fn together(workers: &mut [Worker<'_>], measured: Duration) -> Result<Seen, RespError> {
-    let parts: Vec<Result<Seen, RespError>> = thread::scope(|scope| {
+fn together(workers: &mut [Worker<'_>], measured: Duration) -> Result<ClientCounts, RespError> {
+    let parts: Vec<Result<ClientCounts, RespError>> = thread::scope(|scope| {
         let each = workers.iter_mut();
         let threads: Vec<_> = each
             .map(|worker| scope.spawn(move || worker.run(measured, u64::MAX)))
@@ -136,7 +136,7 @@ fn together(workers: &mut [Worker<'_>], measured: Duration) -> Result<Seen, Resp
             .map(|part| part.unwrap_or(Err(RespError::Panicked)))
             .collect()
     });
-    let mut all = Seen::new(measured);
+    let mut all = ClientCounts::new(measured);
     for part in parts {
         all.add(&part?)?;
     }
@@ -144,21 +144,21 @@ fn together(workers: &mut [Worker<'_>], measured: Duration) -> Result<Seen, Resp
 }
 
 /// Operations a second, seconds of all operations together, and milliseconds of each kind of them.
-fn metrics(seen: &Seen) -> Result<BTreeMap<String, f64>, RespError> {
+fn metrics(counts: &ClientCounts) -> Result<BTreeMap<String, f64>, RespError> {
     let mut metrics = BTreeMap::from([
         (
             "throughput".to_owned(),
-            seen.operations as f64 / seen.seconds.max(1e-9),
+            counts.operations as f64 / counts.seconds.max(1e-9),
         ),
-        ("operations".to_owned(), seen.operations as f64),
+        ("operations".to_owned(), counts.operations as f64),
         (
             "aborted".to_owned(),
-            seen.retries as f64 / (seen.operations + seen.retries).max(1) as f64,
+            counts.retries as f64 / (counts.operations + counts.retries).max(1) as f64,
         ),
-        ("time".to_owned(), seen.seconds),
+        ("time".to_owned(), counts.seconds),
     ]);
     let mut all = Latencies::new()?;
-    for (name, latencies) in &seen.latencies {
+    for (name, latencies) in &counts.latencies {
         quantiles::insert(&mut metrics, name, latencies, 1e-3);
         all.add(latencies)?;
     }

@@ -73,7 +73,7 @@ pub struct Write {
 }
 
 /// What a client counted.
-pub struct Seen {
+pub struct ClientCounts {
     pub operations: u64,
     /// Modifications that were done again, because another client had written in between.
     pub retries: u64,
@@ -86,9 +86,9 @@ pub struct Seen {
     pub digest: u64,
 }
 
-impl Seen {
-    pub fn new(measured: Duration) -> Seen {
-        Seen {
+impl ClientCounts {
+    pub fn new(measured: Duration) -> ClientCounts {
+        ClientCounts {
             operations: 0,
             retries: 0,
             seconds: 0.0,
@@ -98,7 +98,7 @@ impl Seen {
         }
     }
 
-    pub fn add(&mut self, other: &Seen) -> Result<(), RespError> {
+    pub fn add(&mut self, other: &ClientCounts) -> Result<(), RespError> {
         self.operations += other.operations;
         self.retries += other.retries;
         self.seconds = self.seconds.max(other.seconds);
@@ -141,30 +141,34 @@ impl<'a> Worker<'a> {
     }
 
     /// Does operations for so long, or so many of them.
-    pub fn run(&mut self, measured: Duration, most: u64) -> Result<Seen, RespError> {
+    pub fn run(&mut self, measured: Duration, most: u64) -> Result<ClientCounts, RespError> {
         let clock = &self.shared.clock;
-        let mut seen = Seen::new(measured);
+        let mut counts = ClientCounts::new(measured);
         let from_ns = clock.now_ns();
         let until_ns = from_ns.saturating_add(measured.as_nanos() as u64);
         let mut began_ns = from_ns;
-        while began_ns < until_ns && seen.operations < most {
+        while began_ns < until_ns && counts.operations < most {
             let operation = self.draw.next(&self.shared.population);
-            self.carry_out(operation, &mut seen)?;
+            self.carry_out(operation, &mut counts)?;
             let ended_ns = clock.now_ns();
-            seen.of(operation.name())?.record(ended_ns - began_ns)?;
-            seen.windows.count(ended_ns - from_ns, 1);
-            seen.operations += 1;
+            counts.of(operation.name())?.record(ended_ns - began_ns)?;
+            counts.windows.count(ended_ns - from_ns, 1);
+            counts.operations += 1;
             began_ns = ended_ns;
         }
-        seen.seconds = (began_ns - from_ns) as f64 / 1e9;
-        Ok(seen)
+        counts.seconds = (began_ns - from_ns) as f64 / 1e9;
+        Ok(counts)
     }
 
-    fn carry_out(&mut self, operation: Operation, seen: &mut Seen) -> Result<(), RespError> {
+    fn carry_out(
+        &mut self,
+        operation: Operation,
+        counts: &mut ClientCounts,
+    ) -> Result<(), RespError> {
         match operation {
             Operation::Read(record) => {
                 let reply = self.client.ask(&["HGETALL", &records::key(record)])?;
-                self.take(record, &reply, seen)?;
+                self.take(record, &reply, counts)?;
             }
             Operation::Update(record, field) => {
                 self.write(record, field..field + 1)?;
@@ -175,8 +179,8 @@ impl<'a> Worker<'a> {
             }
             Operation::Modify(record, field) => {
                 let mut tries = 0;
-                while !self.modify(record, field, seen)? {
-                    seen.retries += 1;
+                while !self.modify(record, field, counts)? {
+                    counts.retries += 1;
                     tries += 1;
                     if tries == TRIES_MAX {
                         let text = format!("record {record} was modified by none of {tries} tries");
@@ -193,13 +197,13 @@ impl<'a> Worker<'a> {
         &self,
         record: u64,
         reply: &Value,
-        seen: &mut Seen,
+        counts: &mut ClientCounts,
     ) -> Result<[Version; FIELDS], RespError> {
         let versions = records::read(record, reply)?;
         for version in versions {
             self.shared.check(record, version)?;
             let one = mix(record ^ mix(version.writer ^ mix(version.modified)));
-            seen.digest = seen.digest.wrapping_add(one);
+            counts.digest = counts.digest.wrapping_add(one);
         }
         Ok(versions)
     }
@@ -226,14 +230,19 @@ impl<'a> Worker<'a> {
     ///
     /// YCSB's own clients write without looking, so two that modify one record may lose one of
     /// their changes, and nothing could be added up.
-    fn modify(&mut self, record: u64, field: usize, seen: &mut Seen) -> Result<bool, RespError> {
+    fn modify(
+        &mut self,
+        record: u64,
+        field: usize,
+        counts: &mut ClientCounts,
+    ) -> Result<bool, RespError> {
         let key = records::key(record);
         self.client.push(&["WATCH", &key]);
         self.client.push(&["HGETALL", &key]);
         self.client.send()?;
         expect(&self.client.reply()?, "OK")?;
         let reply = self.client.reply()?;
-        let versions = self.take(record, &reply, seen)?;
+        let versions = self.take(record, &reply, counts)?;
         let version = Version {
             writer: self.writer(),
             modified: versions[field].modified + 1,

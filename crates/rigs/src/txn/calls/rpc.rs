@@ -6,13 +6,13 @@ use dyno_measure::Latencies;
 use dyno_net::{Address, Client, ClientOptions};
 
 use super::server::{VERB, port_options};
-use super::{Body, CallParams, K2Error, SPIN, Seen, WARM_UP, wrong};
+use super::{Body, CallCounts, CallParams, K2Error, SPIN, WARM_UP, wrong};
 use crate::Windows;
 
 /// How long an answer may take before the run fails.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-pub(super) fn run(params: &CallParams, address: &Address) -> Result<Seen, K2Error> {
+pub(super) fn run(params: &CallParams, address: &Address) -> Result<CallCounts, K2Error> {
     let options = ClientOptions {
         port: port_options(params.transport),
         spin: SPIN,
@@ -45,11 +45,11 @@ fn once(
     params: &CallParams,
     connections: &mut [Connection],
     duration: Duration,
-) -> Result<Seen, K2Error> {
+) -> Result<CallCounts, K2Error> {
     let body = Body::new(params.request_bytes);
     let began = Instant::now();
     let end_ns = duration.as_nanos() as u64;
-    let mut seen = Seen {
+    let mut counts = CallCounts {
         messages: 0,
         seconds: 0.0,
         latencies: Latencies::new()?,
@@ -73,9 +73,9 @@ fn once(
             now_ns = began.elapsed().as_nanos() as u64;
             for number in answered {
                 let slot = number as usize & (connection.sent_ns.len() - 1);
-                seen.latencies.record(now_ns - connection.sent_ns[slot])?;
-                seen.messages += 1;
-                seen.windows.count(now_ns, 1);
+                counts.latencies.record(now_ns - connection.sent_ns[slot])?;
+                counts.messages += 1;
+                counts.windows.count(now_ns, 1);
                 last_ns = now_ns;
             }
             under_way += connection.next - connection.answered;
@@ -87,8 +87,8 @@ fn once(
             return Err(K2Error::Wrong(format!("no answer within {ANSWER_MAX:?}")));
         }
     }
-    seen.seconds = began.elapsed().as_secs_f64();
-    Ok(seen)
+    counts.seconds = began.elapsed().as_secs_f64();
+    Ok(counts)
 }
 
 impl Connection {

@@ -8,13 +8,13 @@ use dyno_measure::Latencies;
 use dyno_net::{Address, FrameRef, Head, Outbound, Port, SendError};
 
 use super::server::{VERB, port_options};
-use super::{Body, CallParams, K2Error, Seen, WARM_UP, wrong};
+use super::{Body, CallCounts, CallParams, K2Error, WARM_UP, wrong};
 use crate::Windows;
 
 /// How long an answer may take before the run fails.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-pub(super) fn run(params: &CallParams, address: &Address) -> Result<Seen, K2Error> {
+pub(super) fn run(params: &CallParams, address: &Address) -> Result<CallCounts, K2Error> {
     let port = Port::connect(address, &port_options(params.transport))?;
     let mut stream = Stream {
         port,
@@ -34,7 +34,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn once(&mut self, params: &CallParams, duration: Duration) -> Result<Seen, K2Error> {
+    fn once(&mut self, params: &CallParams, duration: Duration) -> Result<CallCounts, K2Error> {
         let body = Body::new(params.request_bytes);
         let began = Instant::now();
         let (first, end_ns) = (self.answered, duration.as_nanos() as u64);
@@ -59,7 +59,7 @@ impl Stream {
             }
             expect_life(now_ns, last_ns)?;
         }
-        Ok(Seen {
+        Ok(CallCounts {
             messages: self.answered - first,
             seconds: began.elapsed().as_secs_f64(),
             latencies,

@@ -6,9 +6,9 @@ use std::time::Duration;
 use dyno_measure::{Call, DriveOptions, Latencies, Schedule, SystemClock, Until, drive};
 
 use super::K2Error;
+use super::counts::{Counts, TRIES_MAX};
 use super::draw::Draw;
 use super::params::K2Params;
-use super::seen::{Seen, TRIES_MAX};
 use super::system::{System, Worker};
 use crate::Windows;
 use crate::windows::WINDOWS;
@@ -20,7 +20,7 @@ pub(super) fn run(
     system: &System,
     duration: Duration,
     phase: u64,
-) -> Result<Seen, K2Error> {
+) -> Result<Counts, K2Error> {
     let threads = params.outstanding();
     let again = AtomicU64::new(0);
     let options = DriveOptions {
@@ -48,7 +48,7 @@ pub(super) fn run(
             Err(text) => Err(text.clone()),
         }
     })?;
-    Ok(Seen {
+    Ok(Counts {
         windows: Windows::of_load(&outcome, Some(duration)),
         committed: outcome.done,
         again: again.into_inner(),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use dyno_record::KEPT_SCHEDULE;
 use dyno_suite::protocol::{Phase, Reply, Request};
 
+use super::counts::Counts;
 use super::params::K2Params;
-use super::seen::Seen;
 use super::system::System;
 use super::{K2Error, blocking, facts, first_ones, pipelined};
 use crate::capacity::Capacity;
@@ -48,37 +48,37 @@ fn search(capacity: &Capacity, params: &K2Params, request: &Request) -> Result<R
             rate: Some(rate),
             ..params.clone()
         };
-        let seen = run(&probed, &system, probed.duration, round)?;
-        let verdict = judge(capacity, &seen, rate);
-        Ok::<_, K2Error>((verdict, (probed, seen)))
+        let counts = run(&probed, &system, probed.duration, round)?;
+        let verdict = judge(capacity, &counts, rate);
+        Ok::<_, K2Error>((verdict, (probed, counts)))
     })?;
     let Some(highest) = highest else {
         return Err(K2Error::Wrong(capacity.none_held("txn/s")));
     };
-    let (probed, seen) = highest.measured;
-    let mut metrics = seen.metrics(&probed);
+    let (probed, counts) = highest.measured;
+    let mut metrics = counts.metrics(&probed);
     metrics.insert("capacity".to_owned(), highest.rate);
     metrics.insert("probes".to_owned(), f64::from(highest.probes));
     Ok(Reply {
         answer,
         metrics,
-        facts: facts(&probed, &system, &seen),
+        facts: facts(&probed, &system, &counts),
         ..Reply::default()
     })
 }
 
 /// The milliseconds that a probe reached, or why its rate is not shown to hold.
-fn judge(capacity: &Capacity, seen: &Seen, rate: f64) -> Result<f64, String> {
-    if let Some(first) = &seen.first_error {
+fn judge(capacity: &Capacity, counts: &Counts, rate: f64) -> Result<f64, String> {
+    if let Some(first) = &counts.first_error {
         // A system that refuses what is too much for it has told that it is too much.
-        return Err(format!("{} transactions failed: {first}", seen.failed));
+        return Err(format!("{} transactions failed: {first}", counts.failed));
     }
-    if seen.fell_behind() {
-        return Err(seen.rate_kept(rate));
+    if counts.fell_behind() {
+        return Err(counts.rate_kept(rate));
     }
-    let generator = seen.generator_kept();
+    let generator = counts.generator_kept();
     if generator != KEPT_SCHEDULE {
         return Err(format!("the load was late: {generator}"));
     }
-    capacity.judge(|share| seen.latencies.quantile_ns(share))
+    capacity.judge(|share| counts.latencies.quantile_ns(share))
 }

@@ -8,16 +8,16 @@
 //! | `system` | the server of one invocation |
 //! | `postgres` | the same by a function in PostgreSQL |
 //! | `blocking`, `pipelined` | clients |
-//! | `seen` | what they counted |
+//! | `counts` | what they counted |
 //! | `capacity` | the highest rate that is answered in time |
 
 mod blocking;
 mod capacity;
+mod counts;
 mod draw;
 mod params;
 mod pipelined;
 mod postgres;
-mod seen;
 mod system;
 
 use std::collections::BTreeMap;
@@ -28,10 +28,10 @@ use dyno_suite::protocol::{Phase, Reply, Request};
 
 use crate::{Params, RigError};
 pub(crate) use capacity::capacity;
+use counts::Counts;
 use draw::Draw;
 use params::K2Params;
 pub(crate) use params::{Transport, size};
-use seen::Seen;
 use system::System;
 pub(in crate::txn) use system::{Process, first_line, spawn};
 
@@ -108,21 +108,21 @@ fn measure(params: &K2Params, request: &Request) -> Result<Reply, K2Error> {
     run(params, &system, params.duration / WARM_UP, 1)?;
     // Only now: the transactions that the processor time is divided by are those that follow.
     let before = (crate::used::cpu_s(), system.cpu_s());
-    let seen = run(params, &system, params.duration, 2)?.whole()?;
+    let counts = run(params, &system, params.duration, 2)?.whole()?;
     let client_cpu_s = crate::used::cpu_s() - before.0;
     let server_cpu_s = system.cpu_s().zip(before.1).map(|(now, then)| now - then);
-    let mut metrics = seen.metrics(params);
+    let mut metrics = counts.metrics(params);
     let mut cpu = |name: &str, seconds: f64| {
         metrics.insert(
             name.to_owned(),
-            seconds * 1e6 / seen.committed.max(1) as f64,
+            seconds * 1e6 / counts.committed.max(1) as f64,
         );
     };
     cpu("client-cpu-us", client_cpu_s);
     if let Some(seconds) = server_cpu_s {
         cpu("server-cpu-us", seconds);
         metrics.insert("cpu".to_owned(), client_cpu_s + seconds);
-        metrics.insert("time".to_owned(), seen.seconds);
+        metrics.insert("time".to_owned(), counts.seconds);
     }
     if let Some(checkpoints) = system.checkpoints()? {
         metrics.insert("checkpoints".to_owned(), checkpoints as f64);
@@ -130,10 +130,10 @@ fn measure(params: &K2Params, request: &Request) -> Result<Reply, K2Error> {
     let mut reply = Reply {
         answer: Some(answer),
         metrics,
-        facts: facts(params, &system, &seen),
+        facts: facts(params, &system, &counts),
         ..Reply::default()
     };
-    seen.windows.tell(&mut reply, 1.0);
+    counts.windows.tell(&mut reply, 1.0);
     Ok(reply)
 }
 
@@ -160,7 +160,7 @@ fn first_ones(params: &K2Params, system: &System) -> Result<Answer, K2Error> {
     })
 }
 
-fn facts(params: &K2Params, system: &System, seen: &Seen) -> BTreeMap<String, String> {
+fn facts(params: &K2Params, system: &System, counts: &Counts) -> BTreeMap<String, String> {
     let mut facts = BTreeMap::from([
         ("server".to_owned(), system.describe()),
         ("outstanding".to_owned(), params.outstanding().to_string()),
@@ -170,8 +170,8 @@ fn facts(params: &K2Params, system: &System, seen: &Seen) -> BTreeMap<String, St
         facts.insert("load".to_owned(), first.to_owned());
     }
     if let Some(rate) = params.rate {
-        facts.insert("rate".to_owned(), seen.rate_kept(rate));
-        facts.insert("generator".to_owned(), seen.generator_kept());
+        facts.insert("rate".to_owned(), counts.rate_kept(rate));
+        facts.insert("generator".to_owned(), counts.generator_kept());
     }
     facts
 }

@@ -7,9 +7,9 @@ use dyno_measure::{Arrivals, Clock, Schedule, SystemClock};
 use dyno_txn_api::{Committed, Options, Pipeline, Retry};
 
 use super::K2Error;
+use super::counts::{Counts, TRIES_MAX};
 use super::draw::{Draw, Transaction};
 use super::params::K2Params;
-use super::seen::{Seen, TRIES_MAX};
 use super::system::{System, request, values};
 
 /// The longest single wait for an answer.
@@ -22,10 +22,10 @@ pub(super) fn run(
     system: &System,
     duration: Duration,
     phase: u64,
-) -> Result<Seen, K2Error> {
+) -> Result<Counts, K2Error> {
     let clock = SystemClock::start();
-    let mut all = Seen::new(duration)?;
-    let parts: Vec<Result<Seen, K2Error>> = thread::scope(|scope| {
+    let mut all = Counts::new(duration)?;
+    let parts: Vec<Result<Counts, K2Error>> = thread::scope(|scope| {
         let client = |number: usize| {
             let clock = &clock;
             scope.spawn(move || {
@@ -61,7 +61,7 @@ struct Client<'a> {
     /// Indexed by ticket; `None` is a free slot.
     flights: Vec<Option<Flight>>,
     free: Vec<usize>,
-    seen: Seen,
+    counts: Counts,
 }
 
 impl<'a> Client<'a> {
@@ -90,11 +90,11 @@ impl<'a> Client<'a> {
             started_ns,
             flights: (0..params.depth).map(|_| None).collect(),
             free: (0..params.depth).rev().collect(),
-            seen: Seen::new(duration)?,
+            counts: Counts::new(duration)?,
         })
     }
 
-    fn run(mut self, duration: Duration) -> Result<Seen, K2Error> {
+    fn run(mut self, duration: Duration) -> Result<Counts, K2Error> {
         let System::Database { db, .. } = self.system else {
             let text = "only a server of ours takes many requests of one thread".to_owned();
             return Err(K2Error::Wrong(text));
@@ -118,7 +118,7 @@ impl<'a> Client<'a> {
                     // Lag is counted only if the client had room. If not, the server caused the
                     // wait, which is then in the latency.
                     if was_room {
-                        self.seen.lag.record(now_ns - intended_ns)?;
+                        self.counts.lag.record(now_ns - intended_ns)?;
                     }
                     due_ns = self.arrivals.next_ns();
                 }
@@ -140,14 +140,14 @@ impl<'a> Client<'a> {
             }
             now_ns = self.clock.now_ns();
         }
-        self.seen.seconds = (now_ns - self.started_ns) as f64 / 1e9;
+        self.counts.seconds = (now_ns - self.started_ns) as f64 / 1e9;
         // Starts that were due and found no free slot are counted here: without them a server that
         // is too slow would show good latencies of the few that it took.
         while due_ns.is_some_and(|due| due < end_ns) {
-            self.seen.unsent += 1;
+            self.counts.unsent += 1;
             due_ns = self.arrivals.next_ns();
         }
-        Ok(self.seen)
+        Ok(self.counts)
     }
 
     fn begin(
@@ -196,21 +196,21 @@ impl<'a> Client<'a> {
                 flight
                     .transaction
                     .verify(self.params, &values(committed.answers))?;
-                self.seen.committed += 1;
-                self.seen.windows.count(now_ns - self.started_ns, 1);
-                self.seen.latencies.record(now_ns - flight.intended_ns)?;
+                self.counts.committed += 1;
+                self.counts.windows.count(now_ns - self.started_ns, 1);
+                self.counts.latencies.record(now_ns - flight.intended_ns)?;
             }
             // Only an error that guarantees that nothing was done is retried: after an unknown
             // outcome the writes might take effect twice. The retry keeps its slot and its intended
             // start, so the latency includes the conflicts.
             Err(error) if error.retry() == Retry::Safe && flight.tries < TRIES_MAX => {
-                self.seen.again += 1;
+                self.counts.again += 1;
                 flight.tries += 1;
                 self.send(pipeline, place, &flight.transaction)?;
                 self.flights[place] = Some(flight);
                 return Ok(());
             }
-            Err(error) => self.seen.fail(error.to_string()),
+            Err(error) => self.counts.fail(error.to_string()),
         }
         self.free.push(place);
         Ok(())

@@ -3,7 +3,7 @@
 mod decimal;
 mod deferred;
 mod direct;
-mod found;
+mod distinct;
 mod index;
 mod integer;
 mod limit;

@@ -4,7 +4,7 @@
 //! their codes are sorted at once. For the others it is known only at the end of the stripe which
 //! entries occur, so codes wait until then.
 
-use super::found::Found;
+use super::distinct::DistinctValues;
 use super::limit::Limit;
 use super::{
     Batch, DATA, DICTIONARY_DATA, DICTIONARY_V2, DIRECT_V2, Encoding, Index, LENGTH, Stream,
@@ -24,7 +24,7 @@ pub(in crate::orc_write) struct Column {
     state: State,
     streams: Streams,
     dictionary: Option<Dictionary>,
-    found: Found,
+    distinct: DistinctValues,
     /// Codes of all rows of the stripe, where ranks are known only at its end.
     codes: Vec<u32>,
     /// How many entries the dictionary of a finished stripe has.
@@ -96,8 +96,8 @@ enum State {
     Ranked,
     /// Codes of a larger dictionary, of which a stripe may use few entries.
     Coded,
-    /// Text without codes, which goes into `found` as long as that pays.
-    Found,
+    /// Text without codes, which goes into `distinct` as long as that pays.
+    Distinct,
     /// Text that goes into the stream.
     Direct,
 }
@@ -108,7 +108,7 @@ impl State {
             State::Empty => "nothing",
             State::Ranked => "8-bit codes",
             State::Coded => "32-bit codes",
-            State::Found | State::Direct => "text without codes",
+            State::Distinct | State::Direct => "text without codes",
         }
     }
 }
@@ -128,7 +128,7 @@ impl Column {
                 index: Index::default(),
             },
             dictionary: None,
-            found: Found::default(),
+            distinct: DistinctValues::default(),
             codes: Vec::new(),
             words_stored: 0,
             lengths: Vec::new(),
@@ -142,20 +142,20 @@ impl Column {
         self.streams.lengths.clear();
         self.streams.ranks.clear();
         self.streams.index.clear();
-        self.found.clear();
+        self.distinct.clear();
         self.codes.clear();
     }
 
     /// About how many bytes will come from what is not in a stream yet.
     pub(super) fn waiting_bytes(&self) -> usize {
-        2 * self.codes.len() + self.found.bytes()
+        2 * self.codes.len() + self.distinct.bytes()
     }
 
     pub(super) fn append(&mut self, values: &Values<'_>, batch: &mut Batch<'_>) -> Result<()> {
         match *values {
             Values::CodedText { codes, words } => self.append_codes(codes, words, batch),
             Values::Text { offsets, bytes } => {
-                self.enter(State::Found)?;
+                self.enter(State::Distinct)?;
                 self.append_text(offsets, bytes, batch)
             }
             Values::Slices(slices) => self.append_slices(slices, batch),
@@ -166,10 +166,10 @@ impl Column {
     /// Changes the state to the form of the batch, or keeps one that can take it too.
     fn enter(&mut self, given: State) -> Result<()> {
         self.state = match (self.state, given) {
-            (State::Empty, State::Found) if !self.find_dictionaries => State::Direct,
+            (State::Empty, State::Distinct) if !self.find_dictionaries => State::Direct,
             (State::Empty, given) => given,
-            (State::Direct, State::Found) => State::Direct,
-            (State::Found, State::Direct) => State::Found,
+            (State::Direct, State::Distinct) => State::Direct,
+            (State::Distinct, State::Direct) => State::Distinct,
             (before, given) if before == given => given,
             (before, given) => {
                 return Err(Error::Mixed {
@@ -231,19 +231,19 @@ impl Column {
         batch: &mut Batch<'_>,
     ) -> Result<()> {
         let mut segments = batch.segments;
-        while self.state == State::Found {
+        while self.state == State::Distinct {
             let Some((segment, later)) = segments.split_first() else {
                 return Ok(());
             };
             segments = later;
             for row in segment.rows.clone() {
                 let word = &bytes[offsets[row] as usize..offsets[row + 1] as usize];
-                self.codes.push(self.found.code(word));
+                self.codes.push(self.distinct.code(word));
             }
             // The first stride decides whether values repeat, because hashing text that does not
             // repeat costs more than all else here.
             let first = segment.ends && self.codes.len() == self.stride_rows;
-            if first && !deferred::pays(self.found.len(), self.codes.len()) {
+            if first && !deferred::pays(self.distinct.len(), self.codes.len()) {
                 self.spell_out(batch.codec)?;
             }
         }
@@ -266,8 +266,8 @@ impl Column {
     fn append_slices(&mut self, slices: &dyn Slices, batch: &mut Batch<'_>) -> Result<()> {
         self.enter(State::Direct)?;
         // Text that must be padded or hashed has to be in one piece first. `enter` keeps the state
-        // `Found` if earlier batches came as plain text.
-        if self.limit.pads || self.state == State::Found {
+        // `Distinct` if earlier batches came as plain text.
+        if self.limit.pads || self.state == State::Distinct {
             let (mut offsets, mut bytes) = (Vec::new(), Vec::new());
             gather(slices, 0, &mut offsets, &mut bytes);
             bytes.truncate(slices.total_bytes());
@@ -311,10 +311,10 @@ impl Column {
 
     /// Gives up the dictionary, so that all rows so far become text.
     fn spell_out(&mut self, codec: &mut Codec) -> Result<()> {
-        let (found, dictionary) = (&self.found, &self.dictionary);
+        let (distinct, dictionary) = (&self.distinct, &self.dictionary);
         let word = |code: usize| match dictionary {
             Some(dictionary) if self.state == State::Coded => dictionary.stored.word(code),
-            _ => found.word(code),
+            _ => distinct.word(code),
         };
         let (codes, stride_rows) = (&self.codes, self.stride_rows);
         deferred::write_words(codes, word, stride_rows, &mut self.streams, codec)?;
@@ -326,7 +326,7 @@ impl Column {
     pub(super) fn finish(&mut self, codec: &mut Codec) -> Result<()> {
         match self.state {
             State::Ranked => self.write_dictionary(),
-            State::Coded | State::Found => self.write_codes(codec)?,
+            State::Coded | State::Distinct => self.write_codes(codec)?,
             State::Empty | State::Direct => {}
         }
         if !self.streams.index.is_at_begin() {
@@ -345,8 +345,8 @@ impl Column {
     fn write_nothing_but_empty_values(&mut self, codec: &mut Codec) -> Result<()> {
         let rows = self.streams.index.statistics().count as usize;
         self.clear();
-        self.state = State::Found;
-        let code = self.found.code(b"");
+        self.state = State::Distinct;
+        let code = self.distinct.code(b"");
         self.codes.resize(rows, code);
         self.write_codes(codec)?;
         if !self.streams.index.is_at_begin() {
@@ -384,15 +384,15 @@ impl Column {
                 let sorted = words.sorted().iter().copied();
                 sorted.filter(|&code| used[code as usize]).collect()
             }
-            None => self.found.sorted(),
+            None => self.distinct.sorted(),
         };
         if !deferred::pays(sorted.len(), self.codes.len()) {
             return self.spell_out(codec);
         }
-        let found = &self.found;
+        let distinct = &self.distinct;
         let word = |code: usize| match coded {
             Some(words) => words.word(code),
-            None => found.word(code),
+            None => distinct.word(code),
         };
         self.words_stored = sorted.len();
         let (codes, stride_rows) = (&self.codes, self.stride_rows);
@@ -405,7 +405,7 @@ impl Column {
                 kind: DIRECT_V2,
                 words: None,
             },
-            State::Ranked | State::Coded | State::Found => Encoding {
+            State::Ranked | State::Coded | State::Distinct => Encoding {
                 kind: DICTIONARY_V2,
                 words: Some(self.words_stored),
             },
@@ -422,7 +422,7 @@ impl Column {
         let lengths = Some((LENGTH, &lengths.stream));
         match self.state {
             State::Empty | State::Direct => [Some((DATA, bytes)), lengths, None],
-            State::Ranked | State::Coded | State::Found => {
+            State::Ranked | State::Coded | State::Distinct => {
                 let ranks = Some((DATA, &ranks.stream));
                 [ranks, Some((DICTIONARY_DATA, bytes)), lengths]
             }

@@ -2,7 +2,7 @@
 
 /// Distinct values, whose codes count them in the order in which they were found.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct DistinctValues {
     /// Where each value ends in `bytes`. It begins where the one before ends.
     ends: Vec<usize>,
     bytes: Vec<u8>,
@@ -13,7 +13,7 @@ pub(super) struct Found {
 
 const LEAST_SLOTS: usize = 1024;
 
-impl Found {
+impl DistinctValues {
     pub(super) fn clear(&mut self) {
         self.ends.clear();
         self.bytes.clear();
@@ -108,16 +108,16 @@ mod tests {
 
     #[test]
     fn words_keep_their_codes_while_it_grows() {
-        let mut found = Found::default();
+        let mut distinct = DistinctValues::default();
         let words: Vec<String> = (0..5000).map(|i| format!("word {}", i % 2500)).collect();
         for (i, word) in words.iter().enumerate() {
-            assert_eq!(found.code(word.as_bytes()), i as u32 % 2500);
+            assert_eq!(distinct.code(word.as_bytes()), i as u32 % 2500);
         }
-        assert_eq!(found.len(), 2500);
-        assert_eq!(found.word(2499), b"word 2499");
-        assert_eq!(found.sorted()[..3], [0, 1, 10]);
-        found.clear();
-        assert_eq!(found.code(b""), 0);
-        assert_eq!(found.code(b"word 3"), 1);
+        assert_eq!(distinct.len(), 2500);
+        assert_eq!(distinct.word(2499), b"word 2499");
+        assert_eq!(distinct.sorted()[..3], [0, 1, 10]);
+        distinct.clear();
+        assert_eq!(distinct.code(b""), 0);
+        assert_eq!(distinct.code(b"word 3"), 1);
     }
 }

@@ -18,7 +18,7 @@ const SPLIT_GROUPS: usize = 1 << 17;
 /// "Optimizing database architecture for the new bottleneck", VLDB Journal 9, 2000). Partitions of
 /// several threads are merged in parallel, because a value has the same tag in all of them.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct GroupTable {
     pub(crate) domains: Vec<Domain>,
     layout: Layout,
     /// One partition of all groups, or one for each tag.
@@ -29,7 +29,7 @@ pub(crate) struct Found {
     tags: Vec<u8>,
 }
 
-impl Found {
+impl GroupTable {
     /// No groups yet, for a scan over so many rows.
     pub(crate) fn new(keys: usize, rows: u64, totals: Totals) -> Self {
         let layout = Layout::empty(keys, rows);

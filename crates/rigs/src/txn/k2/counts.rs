@@ -20,7 +20,7 @@ const UNSENT_MAX: (u64, f64) = (64, 0.01);
 const LAG_MAX_NS: u64 = 1_000_000;
 
 /// The sums over all clients.
-pub(super) struct Seen {
+pub(super) struct Counts {
     pub committed: u64,
     /// Attempts that ended in a conflict and were repeated.
     pub again: u64,
@@ -39,10 +39,10 @@ pub(super) struct Seen {
     pub windows: Windows,
 }
 
-impl Seen {
+impl Counts {
     /// Empty counts for a load of length `measured`.
-    pub fn new(measured: Duration) -> Result<Seen, K2Error> {
-        Ok(Seen {
+    pub fn new(measured: Duration) -> Result<Counts, K2Error> {
+        Ok(Counts {
             committed: 0,
             again: 0,
             failed: 0,
@@ -55,7 +55,7 @@ impl Seen {
         })
     }
 
-    pub fn add(&mut self, other: &Seen) -> Result<(), K2Error> {
+    pub fn add(&mut self, other: &Counts) -> Result<(), K2Error> {
         self.committed += other.committed;
         self.again += other.again;
         self.failed += other.failed;
@@ -74,7 +74,7 @@ impl Seen {
     }
 
     /// A run in which transactions failed is not a measurement.
-    pub fn whole(self) -> Result<Seen, K2Error> {
+    pub fn whole(self) -> Result<Counts, K2Error> {
         match (&self.first_error, self.failed) {
             (Some(first), failed) => {
                 let text = format!("{failed} transactions failed, the first one because {first}");
@@ -153,9 +153,9 @@ mod tests {
 
     #[test]
     fn of_a_backlog_that_grows_no_latency_is_told() {
-        let mut seen = Seen::new(Duration::from_secs(1)).expect("a histogram");
-        seen.latencies.record(5_000).expect("a latency");
-        (seen.committed, seen.seconds) = (900, 1.0);
+        let mut counts = Counts::new(Duration::from_secs(1)).expect("a histogram");
+        counts.latencies.record(5_000).expect("a latency");
+        (counts.committed, counts.seconds) = (900, 1.0);
         for (rate, unsent, keeps_up) in [
             (None, 0, true),
             (Some(900.0), 0, true),
@@ -166,27 +166,27 @@ mod tests {
                 rate,
                 ..params("all", 0)
             };
-            seen.unsent = unsent;
-            let metrics = seen.metrics(&params);
+            counts.unsent = unsent;
+            let metrics = counts.metrics(&params);
             assert_eq!(metrics.contains_key("latency-p50"), keeps_up, "{rate:?}");
             assert_eq!(metrics["throughput"], 900.0);
-            assert_eq!(seen.rate_kept(900.0) == "kept up", keeps_up);
+            assert_eq!(counts.rate_kept(900.0) == "kept up", keeps_up);
         }
-        seen.lag.record(5_000_000).expect("a lag");
-        assert!(seen.generator_kept().contains("5.0 ms late"));
+        counts.lag.record(5_000_000).expect("a lag");
+        assert!(counts.generator_kept().contains("5.0 ms late"));
     }
 
     #[test]
     fn a_run_with_failures_is_no_measurement() {
-        let mut seen = Seen::new(Duration::from_secs(1)).expect("a histogram");
+        let mut counts = Counts::new(Duration::from_secs(1)).expect("a histogram");
         assert!(
-            Seen::new(Duration::from_secs(1))
+            Counts::new(Duration::from_secs(1))
                 .expect("a histogram")
                 .whole()
                 .is_ok()
         );
-        seen.fail("it broke".to_owned());
-        let error = seen.whole().err().expect("refused").to_string();
+        counts.fail("it broke".to_owned());
+        let error = counts.whole().err().expect("refused").to_string();
         assert!(error.contains("it broke"), "{error}");
     }
 }
