@@ -103,11 +103,8 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     } else {
         prepare_to_serve()
     }
-    let disk = Arc::new(if options.null {
-        Disk::null(Arc::clone(&store))
-    } else {
-        Disk::new(Arc::clone(&store))
-    });
+    let disk = if options.null { Disk::null } else { Disk::new };
+    let disk = Arc::new(disk(Arc::clone(&store)));
     let serving = begin(&options, &store_dir, &holder, &disk, args.again)?;
     let background = Background::start(Arc::clone(&store), options.schedule())?;
     let about = Arc::new(About {
