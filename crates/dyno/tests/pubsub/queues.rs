@@ -131,14 +131,6 @@ fn a_worker_claims_acknowledges_and_gives_back() {
     assert_eq!(risen, "1 dead letters are messages again\n");
     assert_eq!(done(&["dead", "mails"], ""), "");
 
-    // One is claimed, and stays; the others go.
-    assert_eq!(done(&["send", "mails"], "joe\nkim\n"), "2 messages sent\n");
-    let kept = done(&["claim", "mails"], "");
-    let purged = done(&["purge", "mails"], "");
-    assert_eq!(purged, "2 messages deleted\n");
-    assert_eq!(done(&["claim", "mails"], ""), "");
-    assert_eq!(done(&["ack", "mails"], &kept), "1 messages acknowledged\n");
-
     let (code, _, err) = queue(&["ack", "mails"], "bob\n");
     assert_eq!(code, Some(2));
     assert!(err.contains("line 1 is not what"), "{err}");
@@ -146,6 +138,44 @@ fn a_worker_claims_acknowledges_and_gives_back() {
     let (code, _, err) = queue(&["claim", "mails"], "");
     assert_eq!(code, Some(2));
     assert!(err.contains("there is no queue \"mails\""), "{err}");
+    log.stop();
+}
+
+#[test]
+fn a_purge_deletes_what_no_worker_has_claimed() {
+    if !has_server() {
+        return;
+    }
+    let mut log = Log::start();
+    let mut queue = made(&log, "jobs", &QueueOptions::default());
+    let payloads: [&[u8]; 3] = [b"a", b"b", b"c"];
+    queue.send(&payloads, Duration::ZERO).unwrap();
+    queue.send(&[b"later"], Duration::from_secs(60)).unwrap();
+    let claimed = queue.claim(1, None).unwrap();
+    let run = |args: &[&str]| {
+        let more = ["queue", args[0], "jobs", "--dsn", &log.dsn];
+        ok(pubsub(&[&more[..], &args[1..]].concat()), "")
+    };
+    assert_eq!(run(&["purge"]), "3 messages deleted\n");
+    assert_eq!(run(&["claim"]), "");
+    // What was claimed is still its worker's.
+    assert_eq!(queue.acknowledge(&claimed).unwrap(), []);
+
+    let mut short = made(
+        &log,
+        "short",
+        &QueueOptions {
+            max_attempts: 1,
+            ..Default::default()
+        },
+    );
+    short.send(&[b"x"], Duration::ZERO).unwrap();
+    let claimed = short.claim(1, None).unwrap();
+    short.give_back(&claimed, Duration::ZERO, "no").unwrap();
+    assert_eq!(short.stats().unwrap().dead, 1);
+    let dead = ["queue", "dead", "short", "--delete", "--dsn", &log.dsn];
+    assert_eq!(ok(pubsub(&dead), ""), "1 dead letters deleted\n");
+    assert_eq!(short.stats().unwrap().dead, 0);
     log.stop();
 }
 

@@ -78,28 +78,32 @@ fn a_topic_is_read_without_a_group_from_any_position() {
             "{absent}"
         );
     }
-    let marked = [
-        "produce",
-        "t",
-        "--key-separator",
-        ":",
-        "--header",
-        "from=a=b",
-    ];
-    ok(log.dyno(&marked), "k:v\n");
-    let found = ok(
-        through_broker(&["--last", "1", "--until-empty", "--key-separator", ":"]),
-        "",
-    );
-    assert!(found.lines().any(|line| line == "k:v"), "{found}");
-    let found = ok(
-        through_broker(&["--last", "1", "--until-empty", "--json"]),
-        "",
-    );
-    assert!(found.contains(r#"{"from":"a=b"}"#), "{found}");
     let both = refused(through_broker(&["--group", "g", "--last", "3"]), "");
     assert!(both.contains("cannot be used with"), "{both}");
     let groups: Value = serde_json::from_str(&ok(log.dyno(&["group", "t", "--json"]), "")).unwrap();
     assert_eq!(groups, Value::Array(Vec::new()));
+    log.stop();
+}
+
+#[test]
+fn keys_and_headers_go_along() {
+    if !has_server() {
+        return;
+    }
+    let mut log = Log::start();
+    ok(log.dyno(&["topic", "create", "t"]), "");
+    let produce = "produce t --key-separator : --header from=a=b --header to=";
+    let produce: Vec<&str> = produce.split(' ').collect();
+    ok(log.dyno(&produce), "k:v\n:w\n");
+    let consume = |how: &str| {
+        let words: Vec<&str> = how.split(' ').collect();
+        ok(log.dyno(&words), "")
+    };
+    let pairs = consume("consume t --until-empty --key-separator =>");
+    assert_eq!(pairs, "k=>v\n=>w\n");
+    let json = consume("consume t --last 1 --until-empty --json");
+    let record: Value = serde_json::from_str(&json).unwrap();
+    let headers = serde_json::json!({ "from": "a=b", "to": "" });
+    assert_eq!(record["headers"], headers, "{json}");
     log.stop();
 }

@@ -36,10 +36,7 @@ fn suite(args: &TpchBenchArgs) -> anyhow::Result<Value> {
     } else {
         Compression::Snappy
     });
-    let threads = match args.threads {
-        Some(threads) => json!(threads),
-        None => json!("all"),
-    };
+    let threads = args.threads.map_or(json!("all"), |threads| json!(threads));
     let (tables, rows) = tables(args, scale);
     let peers = peers(args, place, compression);
     // DuckDB draws other letters for comments and addresses, of the same lengths.
