@@ -118,7 +118,8 @@ pub struct TxnServeArgs {
     /// Use at most SIZE of memory for rows, or for the logs of others; beyond that refuse writes
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "4GiB")]
     pub memory: u64,
-    /// Checkpoint a partition after its log has grown by SIZE, and by half the size of its rows
+    /// Checkpoint a partition after its log has grown by SIZE, or by half the size of its rows if
+    /// that is more
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "512MiB")]
     pub checkpoint: u64,
     /// Let clients call the stored procedures of these workloads
