@@ -103,6 +103,35 @@ fn dictionary_at(file: &File) -> u64 {
     file.metadata().expect("a size").len() - DICTIONARY_BYTES
 }
 
+/// The encoders are freed while nothing is packed. A page that was then packed without the
+/// dictionary, and marked as packed with it, could not be read.
+#[test]
+fn what_is_packed_after_a_release_is_packed_with_the_dictionary_again() {
+    let store = filled(settings(), text);
+    let mut recompressor = store.recompressor().expect("memory");
+    let mut pass = || {
+        let done = recompressor.pass(0, 1, Duration::from_secs(1), || Duration::ZERO);
+        let packed = done.expect("no failure").packed;
+        recompressor.release();
+        packed
+    };
+    assert_eq!(pass(), IDLE, "with zstd alone");
+    let plain = slot_bytes(&store);
+    assert!(trained(&store));
+    assert_eq!(pass(), IDLE, "with the dictionary");
+    assert!(slot_bytes(&store) < plain);
+    let (first, others) = (slot_bytes(&store), 40);
+    let mut handle = store.handle().expect("memory");
+    for page in 0..others {
+        handle.write(page, &text(page)).expect("room");
+    }
+    drop(handle);
+    store.age();
+    assert_eq!(pass(), others, "after the release");
+    assert_eq!(slot_bytes(&store), first);
+    all_there(&store, text);
+}
+
 #[test]
 fn idle_pages_are_shorter_with_the_dictionary_and_it_outlives_the_process() {
     for share in [false, true] {
