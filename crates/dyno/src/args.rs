@@ -67,7 +67,7 @@ pub use pubsub_bench::{BenchMode, PubsubBenchArgs};
 pub use pubsub_check::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
 pub use pubsub_queue::{
     PubsubQueueArgs, PubsubQueueCommand, PubsubQueueCreateArgs, PubsubQueueDeadArgs,
-    PubsubQueueExtendArgs, PubsubQueueNameArgs, PubsubQueueSendArgs,
+    PubsubQueueNameArgs, PubsubQueueSendArgs,
 };
 pub use records::{ClaimsArgs, Format, LintArgs, RankArgs, ReportArgs, SelfcheckArgs, SiteArgs};
 pub use tpcc::{FormArg, MixArg, TpccArgs, TpccCheckArgs, TpccCommand, TpccLoadArgs, TpccRunArgs};

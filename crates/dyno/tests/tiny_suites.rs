@@ -240,7 +240,7 @@ fn workloads_of_ycsb_are_measured_over_redis_protocol() {
     run.args(["run", "ycsb", "--tiny"]);
     let peers = dyno_rigs::peer_missing("redis-always").is_none();
     if peers {
-        drop(run.arg("--peers"))
+        run.arg("--peers");
     } else {
         println!("skipped: the peers of the suite ycsb: Redis is not installed")
     }

@@ -24,7 +24,7 @@ fn copy(from: &Path, to: &Path) {
         if entry.path().is_dir() {
             copy(&entry.path(), &target)
         } else {
-            drop(fs::copy(entry.path(), target).expect("a copy"))
+            fs::copy(entry.path(), target).expect("a copy");
         }
     }
 }

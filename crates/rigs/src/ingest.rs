@@ -268,7 +268,7 @@ fn copy_tree(from: &Path, to: &Path) -> Result<(), RigError> {
         if path.is_dir() {
             copy_tree(&path, &copy)?
         } else {
-            drop(fs::copy(&path, &copy).map_err(|e| RigError::io(&path, e))?)
+            fs::copy(&path, &copy).map_err(|e| RigError::io(&path, e))?;
         }
     }
     Ok(())

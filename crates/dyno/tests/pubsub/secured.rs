@@ -1,7 +1,6 @@
 //! A broker that others can reach: TLS, a token, and what those hear who lack one or the other.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use dyno_certificates::Certificates;
 

@@ -209,7 +209,7 @@ fn drain_commands(
             Ok(Command::Adopt { port, is_member }) => {
                 let id = reactor.attach(*port).map_err(from_net)?;
                 if is_member {
-                    drop(pass.peers.members.insert(id))
+                    pass.peers.members.insert(id);
                 } else {
                     pass.clients.authenticate(id)
                 }

@@ -157,7 +157,7 @@ pub fn hdel(call: &mut Call<'_, '_>) -> Done {
     let expires_at = call.keys.get(key)?.and_then(|row| row.expires_at);
     let removed = hash.remove_many(names);
     if hash.is_empty() {
-        drop(call.keys.remove(key)?)
+        call.keys.remove(key)?;
     } else {
         call.keys.put(key, Value::Hash(hash), expires_at)?
     }
