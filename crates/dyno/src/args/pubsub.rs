@@ -36,7 +36,7 @@ pub enum PubsubCommand {
     Topic(PubsubTopicArgs),
     /// Send each line of standard input as a record
     Produce(PubsubProduceArgs),
-    /// Print records, as a member of a consumer group
+    /// Print records, in a consumer group or without one
     Consume(PubsubConsumeArgs),
     /// Show groups and their lag; reset or delete a group
     Group(PubsubGroupArgs),
