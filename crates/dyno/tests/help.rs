@@ -83,7 +83,10 @@ impl Help {
     /// Each flag with what its value is called; nothing for a switch.
     fn flags(&self) -> impl Iterator<Item = (String, String)> {
         self.text.lines().filter_map(|line| {
-            let flag = line.strip_prefix("      --")?;
+            // A flag with a short form stands as `  -o, --out`.
+            let with_short = || line.strip_prefix("  -")?.split_once(", --");
+            let alone = line.strip_prefix("      --");
+            let flag = alone.or_else(|| with_short().map(|(_, flag)| flag))?;
             let (form, _) = flag.split_once("  ").unwrap_or((flag, ""));
             let (name, value) = form.split_once(' ').unwrap_or((form, ""));
             Some((format!("--{name}"), value.to_owned()))

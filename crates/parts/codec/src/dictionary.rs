@@ -20,8 +20,8 @@ const BLOCK: u8 = 1;
 /// reads slower. On one machine 24,000 of them took 1,520 bytes each with 448, 1,540 with 480 and
 /// 1,587 with 544, and were read about a fifth faster with the last than with the first.
 const LEAST_SAVED: usize = 456;
-/// The lowest level at which frames are made. Against level 6, frames of level 9 took 2% less memory
-/// in all and a fifth more time to make; level 15 took 5% less in four times the time.
+/// The lowest level at which frames are made. Against level 6, frames of level 9 took 2% less
+/// memory in all and a fifth more time to make; level 15 took 5% less in four times the time.
 const LEAST_LEVEL: i32 = 9;
 
 /// Why bytes are not the form of a page.
