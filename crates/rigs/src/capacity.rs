@@ -2,7 +2,7 @@
 //! have one.
 
 use dyno_measure::{CapacityOptions, CapacitySearch, MeasureError};
-use dyno_suite::protocol::PROGRESS;
+use dyno_suite::protocol::{PROGRESS, Phase};
 
 use crate::quantiles::QUANTILES;
 use crate::{Params, RigError};
@@ -18,6 +18,8 @@ pub(crate) struct Capacity {
     bound_ms: f64,
     /// How long each rate is offered, in seconds.
     pub probe_s: f64,
+    /// End with the first rate that holds: enough to show that the system answers.
+    first_held: bool,
     options: CapacityOptions,
 }
 
@@ -33,7 +35,7 @@ pub(crate) struct Highest<M> {
 
 impl Capacity {
     /// Reads `quantile`, `bound-ms`, `probe-s`, `first-rate` and `probes`.
-    pub fn read(params: &mut Params<'_>) -> Result<Capacity, RigError> {
+    pub fn read(params: &mut Params<'_>, phase: Phase) -> Result<Capacity, RigError> {
         let probe_s = params.number("probe-s")?;
         if probe_s < PROBE_LEAST_S {
             let reason = format!("{probe_s} is below {PROBE_LEAST_S}");
@@ -45,6 +47,7 @@ impl Capacity {
             quantile: read_quantile(params)?,
             bound_ms: params.number("bound-ms")?,
             probe_s,
+            first_held: phase == Phase::Verify,
             options: CapacityOptions {
                 first: params.number("first-rate")?,
                 probes_max: u32::try_from(probes).unwrap_or(u32::MAX),
@@ -91,6 +94,9 @@ impl Capacity {
             eprintln!("{PROGRESS}{}", probe_text(rate, unit, &verdict));
             if verdict.is_ok() {
                 highest = Some((rate, measured));
+                if self.first_held {
+                    break;
+                }
             }
         }
         let probes = search.probes();
@@ -136,7 +142,7 @@ mod tests {
         let values =
             json!({ "quantile": "p99", "bound-ms": 50, "probe-s": 3, "first-rate": 1_000 });
         let values: BTreeMap<_, _> = serde_json::from_value(values).expect("a map");
-        Capacity::read(&mut Params::new(&values)).expect("a search")
+        Capacity::read(&mut Params::new(&values), Phase::Measure).expect("a search")
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dyno_record::Answer;
-use dyno_suite::protocol::{Phase, Reply, Request};
+use dyno_suite::protocol::{Reply, Request};
 
 use super::metrics;
 use super::params::{FlowParams, Load, Measured};
@@ -27,7 +27,7 @@ pub(crate) fn capacity(
     peer: Option<&str>,
 ) -> Result<Reply, RigError> {
     peer.map(check_peer).transpose()?;
-    let capacity = Capacity::read(params)?;
+    let capacity = Capacity::read(params, request.phase)?;
     let parsed = match params.text("mode")? {
         "pubsub" => FlowParams::log(params, NO_LOAD, peer.is_some())?,
         "queue" => FlowParams::queue(params, NO_LOAD, peer.is_some())?,
@@ -36,20 +36,6 @@ pub(crate) fn capacity(
             return Err(params.wrong("mode", reason));
         }
     };
-    // How much is sent depends on the probes, and each of them compares what arrives with what was
-    // sent. So the answer is constant, and one probe shows that the system gives it.
-    let answer = Some(Answer {
-        count: 1,
-        checksum: "complete".to_string(),
-    });
-    if request.phase == Phase::Verify {
-        let probed = parsed.under(capacity.first_rate(), capacity.probe_s);
-        probed.measure(&request.scratch)?;
-        return Ok(Reply {
-            answer,
-            ..Reply::default()
-        });
-    }
     let highest = capacity.search("msg/s", |rate| {
         let probed = parsed.under(rate, capacity.probe_s);
         // A rate above the capacity costs one probe and not a stall: the backlog grows, and the
@@ -66,7 +52,12 @@ pub(crate) fn capacity(
     metrics.insert("capacity".to_string(), highest.rate);
     metrics.insert("probes".to_string(), f64::from(highest.probes));
     Ok(Reply {
-        answer,
+        // How much is sent depends on the probes, and each of them compares what arrives with what
+        // was sent. So the answer is constant.
+        answer: Some(Answer {
+            count: 1,
+            checksum: "complete".to_string(),
+        }),
         metrics,
         facts: BTreeMap::from([("server".to_string(), measured.server)]),
         ..Reply::default()
