@@ -67,26 +67,18 @@ impl Reader {
         Ok(ends)
     }
 
-    /// The position of each partition at which `start` is, in the order of their numbers.
+    /// The offset at which `start` is in the partition whose ends these are.
     ///
     /// # Errors
     /// `offset-out-of-range` for an offset that retention has removed or that is beyond the end of
-    /// a partition; those of the connection.
-    pub fn positions(&mut self, start: Start) -> Result<Vec<Position>> {
-        let mut positions = Vec::new();
-        for ends in self.ends()? {
-            let offset = match start {
-                Start::Earliest => ends.first_offset,
-                Start::Latest => ends.next_offset,
-                Start::Offset(offset) => within(&ends, offset, &self.topic)?,
-                Start::TimeUs(time_us) => self.offset_at(&ends, time_us)?,
-            };
-            positions.push(Position {
-                partition: ends.partition,
-                offset,
-            });
+    /// the partition; those of the connection.
+    pub fn offset_of(&mut self, start: Start, ends: &PartitionEnds) -> Result<i64> {
+        match start {
+            Start::Earliest => Ok(ends.first_offset),
+            Start::Latest => Ok(ends.next_offset),
+            Start::Offset(offset) => within(ends, offset, &self.topic),
+            Start::TimeUs(time_us) => self.offset_at(ends, time_us),
         }
-        Ok(positions)
     }
 
     /// The offset of the first row that was appended at this time or later, or the end of the

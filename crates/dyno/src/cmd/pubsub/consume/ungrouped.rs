@@ -1,7 +1,7 @@
 //! Reading without a group: nothing is stored in the log, so the reader itself keeps its positions.
 
 use anyhow::bail;
-use dyno_pubsub::{ConsumerOptions, Position, Reader};
+use dyno_pubsub::{ConsumerOptions, PartitionEnds, Position, Reader};
 use dyno_suite::Stop;
 
 use super::output::Output;
@@ -13,14 +13,18 @@ pub fn run(args: &PubsubConsumeArgs, options: &ConsumerOptions, stop: &Stop) -> 
     let address = log::address(&args.place)?;
     let reader = Reader::open(address, &args.topic, options);
     let mut reader = reader.map_err(|error| log::without_broker(&args.place, error))?;
-    // Read before the first position is: what is appended in between is not part of what was there
-    // at the start.
-    let ends = reader.ends()?;
+    let ends = wanted(args, &mut reader)?;
     let end = |partition: i32| {
         let of_partition = ends.iter().find(|ends| ends.partition == partition);
         of_partition.map_or(0, |ends| ends.next_offset)
     };
-    let mut positions = begin(args, &mut reader)?;
+    let mut positions = Vec::with_capacity(ends.len());
+    for ends in &ends {
+        positions.push(Position {
+            partition: ends.partition,
+            offset: begin(args, &mut reader, ends)?,
+        });
+    }
     let mut output = Output::new(args);
     let mut patience = Patience::default();
     while !output.is_complete() && !stop.asked() {
@@ -51,25 +55,32 @@ pub fn run(args: &PubsubConsumeArgs, options: &ConsumerOptions, stop: &Stop) -> 
     Ok(())
 }
 
-/// Where each partition that is wanted is read from.
-fn begin(args: &PubsubConsumeArgs, reader: &mut Reader) -> anyhow::Result<Vec<Position>> {
-    let partitions = reader.attached()?;
-    let wanted = |partition: i32| args.partition.is_none_or(|only| only == partition);
-    let mut positions = match args.last {
-        None => reader.positions(args.from)?,
-        Some(last) => {
-            let last = i64::try_from(last).unwrap_or(i64::MAX);
-            let before_end = reader.ends()?.into_iter().map(|ends| Position {
-                partition: ends.partition,
-                offset: ends.next_offset.saturating_sub(last).max(ends.first_offset),
-            });
-            before_end.collect()
-        }
+/// The partitions to read, with their ends as they are now.
+fn wanted(args: &PubsubConsumeArgs, reader: &mut Reader) -> anyhow::Result<Vec<PartitionEnds>> {
+    let mut ends = reader.ends()?;
+    let Some(partition) = args.partition else {
+        return Ok(ends);
     };
-    positions.retain(|at| wanted(at.partition));
-    if let (Some(partition), true) = (args.partition, positions.is_empty()) {
-        let (topic, highest) = (&args.topic, partitions - 1);
+    ends.retain(|ends| ends.partition == partition);
+    if ends.is_empty() {
+        let (topic, highest) = (&args.topic, reader.attached()? - 1);
         bail!("topic {topic:?} has no partition {partition}: they are numbered 0 to {highest}");
     }
-    Ok(positions)
+    Ok(ends)
+}
+
+/// The offset from which a partition is read.
+fn begin(
+    args: &PubsubConsumeArgs,
+    reader: &mut Reader,
+    ends: &PartitionEnds,
+) -> dyno_pubsub::Result<i64> {
+    match args.last {
+        None => reader.offset_of(args.from, ends),
+        Some(last) => {
+            let last = i64::try_from(last).unwrap_or(i64::MAX);
+            let before_end = ends.next_offset.saturating_sub(last);
+            Ok(before_end.max(ends.first_offset))
+        }
+    }
 }
