@@ -246,7 +246,7 @@ fn a_loop_device_that_is_another_images_by_now_is_left_alone() {
     assert!(listed.contains("image"), "{listed}");
 }
 
-/// A benchmark that was killed once left its device attached until somebody saw it.
+/// The device of a benchmark that was killed once stayed attached until it was detached by hand.
 #[test]
 fn a_benchmark_takes_away_the_device_of_one_that_was_killed() {
     let home = tempfile::tempdir().expect("a directory");
