@@ -20,7 +20,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::args::serve::{LogFormat, LogLevel, ServeArgs};
 use crate::serve::counts::Counts;
-use crate::serve::engine::{Bounds, Engine};
+use crate::serve::engine::{Bounds, Engine, STACK_BYTES};
 use crate::serve::tables::{DATABASE, Tables};
 use crate::serve::{http, wire};
 
@@ -150,6 +150,7 @@ fn runtime(threads: usize, name: &str) -> Result<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(threads)
         .thread_name(name)
+        .thread_stack_size(STACK_BYTES)
         .enable_all()
         .build()
         .with_context(|| format!("cannot start the threads of {name}"))

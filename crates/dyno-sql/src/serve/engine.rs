@@ -29,6 +29,10 @@ use super::tables::Tables;
 
 /// Batches that wait for a slow reader. The statement computes no further until one is taken.
 const WAITING: usize = 2;
+/// The stack of each thread that parses or plans statements. The libraries walk down the tree of a
+/// statement by recursion, and the two megabytes of a usual thread end before the longest chain of
+/// operators that is let through. Memory is only taken for the part that is used.
+pub const STACK_BYTES: usize = 64 << 20;
 
 /// What one statement may use, beside memory and threads.
 #[derive(Debug, Clone, Copy)]
@@ -167,6 +171,7 @@ impl Engine {
         let threads = Builder::new_multi_thread()
             .worker_threads(self.bounds.threads)
             .thread_name("statement")
+            .thread_stack_size(STACK_BYTES)
             .enable_all()
             .build()
             .map_err(|error| Refusal::new(Kind::Failed, format!("no threads: {error}")))?;

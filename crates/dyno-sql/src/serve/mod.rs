@@ -3,6 +3,7 @@
 pub mod catalogue;
 mod columns;
 pub mod counts;
+mod depth;
 pub mod engine;
 pub mod http;
 pub mod reads;

@@ -2,7 +2,9 @@
 
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::Statement;
+use datafusion::sql::sqlparser::dialect::GenericDialect;
 
+use super::depth::check_depth;
 use super::refusal::{Kind, Refusal};
 use crate::statement;
 
@@ -15,8 +17,10 @@ const WRITES: &[&str] = &[
 /// The one statement of a text, in the dialect of `dyno ingest query`.
 ///
 /// # Errors
-/// It is not one statement that reads.
+/// It is not one statement that reads, or goes too deep to be parsed.
 pub fn one(sql: &str) -> Result<Statement, Refusal> {
+    // The parser below reads this dialect.
+    check_depth(sql, &GenericDialect {})?;
     let syntax = |message: String| Refusal::new(Kind::Syntax, message);
     let mut statements = statement::parse(sql).map_err(|error| syntax(error.to_string()))?;
     match (statements.pop(), statements.len()) {
@@ -39,7 +43,6 @@ pub fn one(sql: &str) -> Result<Statement, Refusal> {
 
 /// An EXPLAIN as the parser of standard SQL reads it, which is the form that the other front has.
 fn explained(text: &str) -> Result<Statement, Refusal> {
-    use datafusion::sql::sqlparser::dialect::GenericDialect;
     use datafusion::sql::sqlparser::parser::Parser;
     let parsed = Parser::parse_sql(&GenericDialect {}, text);
     let mut parsed = parsed.map_err(|error| Refusal::new(Kind::Syntax, error.to_string()))?;

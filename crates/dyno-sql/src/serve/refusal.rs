@@ -31,6 +31,10 @@ pub enum Kind {
     Memory,
     /// Its answer has more rows than an answer may have.
     TooManyRows,
+    /// It has more operators than a statement may have.
+    TooComplex,
+    /// A message is not what the protocol says.
+    Protocol,
     /// The client would send what it has in the clear.
     Unencrypted,
     /// There are as many connections as the server serves.
@@ -56,6 +60,8 @@ impl Kind {
             Kind::Cancelled | Kind::TimedOut => "57014",
             Kind::Memory => "53200",
             Kind::TooManyRows => "54000",
+            Kind::TooComplex => "54001",
+            Kind::Protocol => "08P01",
             Kind::Unencrypted => "28000",
             Kind::TooManyConnections => "53300",
             Kind::FailedTransaction => "25P02",

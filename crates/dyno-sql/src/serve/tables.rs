@@ -1,6 +1,8 @@
 //! Opens a session for each statement: a new snapshot of the table, in a pool of memory of its own.
 
 use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,8 +53,17 @@ pub struct Tables {
 #[derive(Default)]
 struct MappedFiles {
     generation: u64,
-    by_path: HashMap<PathBuf, Arc<TableFile>>,
+    by_path: HashMap<PathBuf, MappedFile>,
 }
+
+/// A file, and which one it was.
+struct MappedFile {
+    identity: Identity,
+    file: Arc<TableFile>,
+}
+
+/// The device and the number of a file. While a file is mapped, no other one gets its number.
+type Identity = (u64, u64);
 
 impl Tables {
     /// Opens the table in `directory`, so that a table that cannot be served is reported at the
@@ -109,16 +120,26 @@ impl Tables {
     }
 
     /// The tables of a snapshot. Files that an earlier statement mapped are not read again, because
-    /// a file of a table never changes under its name.
+    /// a file of a table never changes. A table that was removed and loaded anew has other files
+    /// under the same names.
     fn tables_of<'a>(&self, snapshot: &'a Arc<Snapshot>) -> Result<Vec<(&'a str, Arc<FeedTable>)>> {
         let mut files = self.files.lock();
-        let mut open = |path: &Path| match files.by_path.get(path) {
-            Some(file) => Ok(Arc::clone(file)),
-            None => {
-                let file = Arc::new(TableFile::map(path)?);
-                files.by_path.insert(path.to_owned(), Arc::clone(&file));
-                Ok(file)
+        let mut open = |path: &Path| -> Result<Arc<TableFile>> {
+            // Asked before the file is mapped. If another one takes its place between the two, the
+            // next statement maps it again; the other way round the old one would stay.
+            let identity = identity(path)?;
+            if let Some(mapped) = files.by_path.get(path)
+                && mapped.identity == identity
+            {
+                return Ok(Arc::clone(&mapped.file));
             }
+            let file = Arc::new(TableFile::map(path)?);
+            let mapped = MappedFile {
+                identity,
+                file: Arc::clone(&file),
+            };
+            files.by_path.insert(path.to_owned(), mapped);
+            Ok(file)
         };
         let tables = session::feeds_of(snapshot)
             .into_iter()
@@ -135,6 +156,12 @@ impl Tables {
         }
         Ok(tables)
     }
+}
+
+/// Which file is under a path now.
+fn identity(path: &Path) -> Result<Identity> {
+    let found = fs::metadata(path).with_context(|| format!("cannot open {}", path.display()))?;
+    Ok((found.dev(), found.ino()))
 }
 
 /// A state with the functions of `pg_catalog`, its planner of types, and no tables.

@@ -272,6 +272,7 @@ fn keys_that_pages_have_in_common_are_not_read() {
     let form = Form {
         choice: 0,
         page_rows: 64,
+        ..Form::default()
     };
     let files = [vec![rows[..1000].to_vec()], vec![rows[1000..].to_vec()]];
     tables::write(folder.path(), &files, form);

@@ -161,6 +161,7 @@ impl Random {
         Form {
             choice: self.below(12) as usize,
             page_rows: self.below(3) as usize * 700,
+            ..Form::default()
         }
     }
 

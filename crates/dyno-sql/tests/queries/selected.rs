@@ -114,6 +114,7 @@ fn pages_are_passed_by() {
     let form = Form {
         choice: 0,
         page_rows: 64,
+        ..Form::default()
     };
     tables::write(folder.path(), &[vec![rows.clone(), rows]], form);
     let context = open(folder.path(), 1);

@@ -32,6 +32,8 @@ pub struct Form {
     pub choice: usize,
     /// Rows of a data page, 0 for the writer's default.
     pub page_rows: usize,
+    /// The time of the spot with the number 0, in milliseconds; 0 for an evening in 2023.
+    pub start_ms: i64,
 }
 
 /// Opens a table to write to it. A program that another thread starts has this process's lock for
@@ -107,11 +109,11 @@ fn write_file(path: &Path, row_groups: &[Vec<Spot>], form: Form) {
             .set_column_dictionary_enabled(name.into(), coded)
             .set_column_encoding(name.into(), plain);
     }
-    let empty = batch(&[]);
+    let empty = batch(&[], form);
     let file = File::create(path).unwrap();
     let mut writer = ArrowWriter::try_new(file, empty.schema(), Some(properties.build())).unwrap();
     for rows in row_groups {
-        writer.write(&batch(rows)).unwrap();
+        writer.write(&batch(rows, form)).unwrap();
         writer.flush().unwrap();
     }
     writer.close().unwrap();
@@ -125,11 +127,15 @@ where
     Arc::new(spots.iter().map(|spot| Some(value(spot))).collect::<A>())
 }
 
-fn batch(spots: &[Spot]) -> RecordBatch {
+fn batch(spots: &[Spot], form: Form) -> RecordBatch {
     let text = |value: &str| each::<StringArray, _>(spots, |_| value.to_owned());
+    let start_ms = match form.start_ms {
+        0 => 1_700_000_000_000,
+        start_ms => start_ms,
+    };
     let times = spots
         .iter()
-        .map(|spot| Some(1_700_000_000_000 + spot.id as i64 % 1000 * 120_000));
+        .map(|spot| Some(start_ms + spot.id as i64 % 1000 * 120_000));
     let times = times
         .collect::<TimestampMillisecondArray>()
         .with_timezone("UTC");

@@ -4,6 +4,7 @@ use std::io::{Cursor, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::serving::Server;
 use crate::tables::{self, Form, spot};
@@ -231,6 +232,79 @@ fn metrics_health_and_the_page_are_there() {
     // This table has nothing of the Reverse Beacon Network.
     let clock = get(&server, "/ham/HamClock/fetchRBN.pl?ofcall=K1ABC");
     assert_eq!((clock.status, clock.text()), (200, String::new()));
+}
+
+#[test]
+fn a_clock_gets_the_newest_spots_in_the_order_of_time() {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let start_s = now.as_secs().cast_signed() - 3600;
+    let form = Form {
+        start_ms: start_s * 1000,
+        ..Form::default()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let spots = (1..=20).map(|id| spot(id, "K1ABC", 5)).collect();
+    tables::write(folder.path(), &[vec![spots]], form);
+    // More spots than an answer may have rows are fewer lines, and not an error.
+    let server = Server::start(folder.path(), &["--max-rows", "5"]);
+    let answer = get(&server, "/fetchWSPR.pl?ofcall=K1ABC&maxage=86400");
+    let text = answer.text();
+    assert_eq!(answer.status, 200, "{text}");
+    let times: Vec<i64> = text
+        .lines()
+        .map(|line| line.split(',').next().unwrap().parse().unwrap())
+        .collect();
+    let newest: Vec<i64> = (16..=20).map(|id| start_s + id * 120).collect();
+    assert_eq!(times, newest);
+}
+
+#[test]
+fn a_table_that_was_removed_and_loaded_anew_is_read_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("spots");
+    let write = |call: &str| {
+        let spots = (1..=100).map(|id| spot(id, call, 5)).collect();
+        tables::write(&table, &[vec![spots]], Form::default());
+    };
+    write("K1ABC");
+    let server = Server::start(&table, &[]);
+    let sql = "SELECT callsign, count(*) AS n FROM spots GROUP BY 1";
+    let calls = || query(&server, sql, "text/csv").text();
+    assert_eq!(calls(), "callsign,n\nK1ABC,100\n");
+    std::fs::remove_dir_all(&table).unwrap();
+    // The files have the same names, and as many rows.
+    write("G8JNJ");
+    assert_eq!(calls(), "callsign,n\nG8JNJ,100\n");
+}
+
+#[test]
+fn a_chain_of_operators_is_refused_and_the_server_goes_on() {
+    let table = table();
+    let server = Server::start(table.path(), &[]);
+    for chain in [
+        format!("SELECT 1{}", "+1".repeat(400_000)),
+        format!(
+            "SELECT count(*) FROM spots WHERE id = 0{}",
+            " OR id = 7".repeat(20_000)
+        ),
+    ] {
+        let answer = query(&server, &chain, "*/*");
+        let said = answer.json();
+        assert_eq!((answer.status, &said["sqlstate"]), (400, &json!("54001")));
+        let why = said["why"].as_str().unwrap();
+        assert!(why.contains("more than 2000 operators"), "{why}");
+        assert_eq!(
+            query(&server, "SELECT 1 AS n", "*/*").json(),
+            json!([{"n": 1}])
+        );
+    }
+    let short = format!("SELECT 1{} AS n", "+1".repeat(500));
+    assert_eq!(query(&server, &short, "*/*").json(), json!([{"n": 501}]));
+    let list = format!(
+        "SELECT count(*) AS n FROM spots WHERE id IN (7{})",
+        ", 1007".repeat(3000)
+    );
+    assert_eq!(query(&server, &list, "*/*").json(), json!([{"n": 1}]));
 }
 
 /// The body of a page after its script ran in Chromium; nothing where that is not installed.

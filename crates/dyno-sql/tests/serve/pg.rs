@@ -119,6 +119,19 @@ fn a_write_is_refused_with_postgresqls_code() {
     }
 }
 
+#[test]
+fn a_chain_of_operators_is_too_deep() {
+    if !has_psql() {
+        return;
+    }
+    let table = table(10);
+    let server = Server::start(table.path(), &[]);
+    let chain = format!("SELECT 1{}", "+1".repeat(50_000));
+    let refused = ask(&server, &chain).unwrap_err();
+    assert!(refused.contains("54001"), "{refused}");
+    assert_eq!(ask(&server, "SELECT 1"), Ok("1".to_owned()));
+}
+
 /// The Python of an environment with the three drivers.
 fn python_with_drivers() -> Option<PathBuf> {
     let own = installed("postgres-drivers/venv/bin/python");

@@ -220,6 +220,8 @@ fn what(kind: Kind) -> &'static str {
         Kind::TimedOut => "too slow",
         Kind::Memory => "too much memory",
         Kind::TooManyRows => "too many rows",
+        Kind::TooComplex => "too complex",
+        Kind::Protocol => "not the protocol",
         Kind::Unencrypted => "not encrypted",
         Kind::TooManyConnections => "too many connections",
         Kind::FailedTransaction => "the transaction has failed",

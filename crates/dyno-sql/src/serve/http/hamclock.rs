@@ -5,7 +5,6 @@
 //! 156). `of` in the name of a parameter asks for what was heard of a station, `by` for what it
 //! heard itself.
 
-use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -24,7 +23,7 @@ use crate::serve::refusal::{Kind, Refusal};
 const AGE_S: i64 = 1800;
 /// The greatest age, in seconds: a day, as the backend allows.
 const MOST_AGE_S: i64 = 86_400;
-/// The most lines. A clock draws each as a path on its map.
+/// The most lines, if an answer may have as many rows. A clock draws each as a path on its map.
 const LINES: usize = 5000;
 
 /// What is fetched, by the feed that has it.
@@ -94,7 +93,8 @@ impl Fetched {
 pub(super) async fn answer(engine: &Arc<Engine>, fetched: Fetched, request: &Request) -> Answer {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_s = now.map_or(0, |since| since.as_secs().cast_signed());
-    let question = match question(fetched, request, now_s) {
+    let most = LINES.min(engine.row_limit());
+    let question = match question(fetched, request, now_s, most) {
         Ok(question) => question,
         Err(refusal) => return Answer::refused(&refusal),
     };
@@ -106,7 +106,12 @@ pub(super) async fn answer(engine: &Arc<Engine>, fetched: Fetched, request: &Req
     }
 }
 
-fn question(fetched: Fetched, request: &Request, now_s: i64) -> Result<Question, Refusal> {
+fn question(
+    fetched: Fetched,
+    request: &Request,
+    now_s: i64,
+    most: usize,
+) -> Result<Question, Refusal> {
     let (table, columns) = fetched.columns();
     let [of_grid, of_call, by_grid, by_call, mode, frequency, snr] = columns;
     let wrong = |message: String| Refusal::new(Kind::Value, message);
@@ -149,7 +154,8 @@ fn question(fetched: Fetched, request: &Request, now_s: i64) -> Result<Question,
         "SELECT date_part('epoch', timestamp), {of_grid}, {of_call}, {by_grid}, {by_call}, {mode}, \
          {frequency}, {snr} FROM {table}"
     );
-    let rest = format!("ORDER BY timestamp LIMIT {LINES}");
+    // Of more spots than lines, the last are wanted.
+    let rest = format!("ORDER BY timestamp DESC LIMIT {most}");
     let (statement, values) = filters.statement(&select, &rest)?;
     let mut question = Question::of(statement);
     question.parameters = Some(values);
@@ -158,14 +164,17 @@ fn question(fetched: Fetched, request: &Request, now_s: i64) -> Result<Question,
 
 async fn lines(engine: &Arc<Engine>, question: Question) -> Result<String, Refusal> {
     let (_, mut running) = engine.start(question).await?;
-    let mut text = String::new();
+    let mut lines = Vec::new();
     while let Some(batch) = running.next().await {
-        write_lines(&mut text, &batch?)?;
+        add_lines(&mut lines, &batch?)?;
     }
-    Ok(text)
+    // The newest are asked for first. A clock gets them in the order of time.
+    lines.reverse();
+    Ok(lines.concat())
 }
 
-fn write_lines(text: &mut String, batch: &RecordBatch) -> Result<(), Refusal> {
+/// Adds a line for each row.
+fn add_lines(lines: &mut Vec<String>, batch: &RecordBatch) -> Result<(), Refusal> {
     // The feeds have the same columns in different types.
     let wrong = |error| Refusal::from(datafusion::common::DataFusionError::from(error));
     let times = cast(batch.column(0), &DataType::Int64).map_err(wrong)?;
@@ -176,8 +185,7 @@ fn write_lines(text: &mut String, batch: &RecordBatch) -> Result<(), Refusal> {
         .collect::<Result<_, _>>()
         .map_err(wrong)?;
     for row in 0..batch.num_rows() {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{}", times.value(row));
+        let mut line = times.value(row).to_string();
         for column in &others {
             let values = column.as_string::<i32>();
             let value = if values.is_null(row) {
@@ -187,10 +195,11 @@ fn write_lines(text: &mut String, batch: &RecordBatch) -> Result<(), Refusal> {
             };
             // A comma inside a value would move all that follows it by one.
             let value = value.replace([',', '\n', '\r'], " ");
-            text.push(',');
-            text.push_str(&value);
+            line.push(',');
+            line.push_str(&value);
         }
-        text.push('\n');
+        line.push('\n');
+        lines.push(line);
     }
     Ok(())
 }

@@ -4,22 +4,30 @@
 //! authentication that is not offered here, whose licence is not one that this program takes.
 
 use std::io;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
+use bytes::BytesMut;
+use futures::SinkExt;
 use pgwire::api::{ClientInfo, DefaultClient, NoopHandler, PgWireConnectionState};
-use pgwire::messages::PgWireFrontendMessage;
+use pgwire::error::{ErrorInfo, PgWireError, PgWireResult};
+use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
 use pgwire::tokio::server::{PgWireMessageServerCodec, process_error, process_message};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
-use tokio_util::codec::{Framed, FramedParts};
+use tokio_util::codec::{Decoder, Framed};
 
-use super::Connection;
+use super::frames::{self, Stage};
+use super::statements::Prepared;
+use super::{Connection, fatal};
+use crate::serve::refusal::{Kind, Refusal};
 
 /// The longest time from the connection to the first statement.
 const STARTUP_WITHIN: Duration = Duration::from_secs(60);
+/// The room that is kept to read into.
+const READ_BYTES: usize = 8 << 10;
 /// The length and the number of a request for TLS, which come before all else.
 const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 /// The same for encryption by Kerberos, which is not offered.
@@ -49,6 +57,9 @@ pub(super) async fn converse(mut socket: TcpStream, connection: Connection) -> i
     }
 }
 
+/// A client's stream, with what `pgwire` knows of it. Its own way to read is not used.
+type Socket<S> = Framed<S, PgWireMessageServerCodec<Prepared>>;
+
 /// Reads messages, of which the `first` bytes are there already, and answers each.
 async fn messages<S>(
     stream: S,
@@ -61,27 +72,27 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + Sync + 'static,
 {
     let client = DefaultClient::new(connection.peer, secure);
-    let mut parts = FramedParts::new(stream, PgWireMessageServerCodec::new(client));
-    parts.read_buf.extend_from_slice(first);
-    let mut socket = Framed::from_parts(parts);
+    let mut socket: Socket<S> = Framed::new(stream, PgWireMessageServerCodec::new(client));
     socket.set_state(PgWireConnectionState::AwaitingStartup);
+    let mut unread = mem::take(socket.read_buffer_mut());
+    unread.extend_from_slice(first);
     loop {
-        let starting = matches!(
-            socket.state(),
-            PgWireConnectionState::AwaitingStartup
-                | PgWireConnectionState::AuthenticationInProgress
-        );
-        let next = if starting {
-            timeout_at(until, socket.next()).await?
+        let stage = Stage::of(socket.state());
+        let received = receive(&mut socket, &mut unread, stage);
+        let received = if stage == Stage::LetIn {
+            received.await
         } else {
-            socket.next().await
+            timeout_at(until, received).await?
         };
-        let message = match next {
-            Some(Ok(PgWireFrontendMessage::Terminate(_))) | None => return Ok(()),
-            Some(Ok(message)) => message,
+        let message = match received {
+            Ok(Some(PgWireFrontendMessage::Terminate(_)) | None) => return Ok(()),
+            Ok(Some(message)) => message,
+            Err(PgWireError::IoError(error)) => return Err(error),
             // The stream cannot be read on: where the next message begins is not known.
-            Some(Err(error)) => return Err(io::Error::other(error)),
+            Err(error) => return end(&mut socket, error.into()).await,
         };
+        // Such a connection is there for this one request.
+        let is_cancel = matches!(message, PgWireFrontendMessage::CancelRequest(_));
         // After an error in the extended protocol, messages are skipped up to the next Sync.
         let extended = message.is_extended_query();
         let handler = || Arc::clone(connection);
@@ -94,8 +105,53 @@ where
             Arc::new(NoopHandler),
             handler(),
         );
-        if let Err(error) = done.await {
+        let done = done.await;
+        if is_cancel {
+            return Ok(());
+        }
+        if let Err(error) = done {
+            let error = ErrorInfo::from(error);
+            // After any error `pgwire` takes the next message for one of a client that was let in,
+            // even if the error was that its password is wrong.
+            if stage != Stage::LetIn || error.is_fatal() {
+                return end(&mut socket, error).await;
+            }
+            let error = PgWireError::UserError(Box::new(error));
             process_error(&mut socket, error, extended).await?;
         }
     }
+}
+
+/// The next message; `None` when the client has closed the connection.
+async fn receive<S>(
+    socket: &mut Socket<S>,
+    unread: &mut BytesMut,
+    stage: Stage,
+) -> PgWireResult<Option<PgWireFrontendMessage>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    loop {
+        let whole = frames::whole(unread, stage)
+            .map_err(|message| fatal(Refusal::new(Kind::Protocol, message)))?;
+        if let Some(length) = whole {
+            // Alone, so that the decoder cannot go on into the message behind it.
+            let mut message = unread.split_to(length);
+            return socket.codec_mut().decode(&mut message);
+        }
+        unread.reserve(READ_BYTES);
+        if socket.get_mut().read_buf(unread).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+/// Tells a client why its connection ends, and ends it. What it has sent behind is not read.
+async fn end<S>(socket: &mut Socket<S>, error: ErrorInfo) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let told = PgWireBackendMessage::ErrorResponse(error.into());
+    socket.send(told).await?;
+    socket.get_mut().shutdown().await
 }

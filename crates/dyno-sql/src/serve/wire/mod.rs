@@ -8,6 +8,7 @@
 
 mod cancel;
 mod extended;
+mod frames;
 mod messages;
 mod parameters;
 mod rows;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_pg::datatypes::arrow_schema_to_pg_fields;
 use arrow_pg::encode_recordbatch;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use futures::{StreamExt, stream};
 use pgwire::api::ClientInfo;
 use pgwire::api::portal::Format;
@@ -17,6 +17,23 @@ use pgwire::types::format::FormatOptions;
 use super::error;
 use crate::serve::columns::{wide_batch, wide_schema};
 use crate::serve::engine::Running;
+use crate::serve::refusal::{Kind, Refusal};
+
+/// Refuses several formats that are fewer than the columns: `pgwire` would look for the format of a
+/// column beyond their end, which panics.
+pub(super) fn check_formats(format: &Format, columns: &Schema) -> PgWireResult<()> {
+    let columns = columns.fields().len();
+    match format {
+        Format::Individual(codes) if codes.len() < columns => Err(error(Refusal::new(
+            Kind::Protocol,
+            format!(
+                "bind message has {} result formats but query has {columns} columns",
+                codes.len()
+            ),
+        ))),
+        _ => Ok(()),
+    }
+}
 
 /// The answer of a statement that runs. Rows are made when the client takes them, so a slow one
 /// makes the statement wait instead of filling memory.
@@ -26,6 +43,7 @@ pub(super) fn answer<C: ClientInfo>(
     running: Running,
     format: &Format,
 ) -> PgWireResult<QueryResponse> {
+    check_formats(format, columns)?;
     let options = Arc::new(FormatOptions::from_client_metadata(client.metadata()));
     let columns = wide_schema(columns);
     let fields = arrow_schema_to_pg_fields(&columns, format, Some(options))?;

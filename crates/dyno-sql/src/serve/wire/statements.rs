@@ -7,6 +7,7 @@ use arrow_pg::datatypes::arrow_schema_to_pg_fields;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::Statement;
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use pgwire::api::portal::Format;
 use pgwire::api::results::FieldInfo;
@@ -16,9 +17,11 @@ use pgwire::error::PgWireResult;
 
 use super::error;
 use super::parameters::{Parameter, parameters};
+use super::rows::check_formats;
 use super::settings;
 use crate::serve::catalogue;
 use crate::serve::columns::wide_schema;
+use crate::serve::depth::check_depth;
 use crate::serve::engine::Engine;
 use crate::serve::reads;
 use crate::serve::refusal::{Kind, Refusal};
@@ -50,6 +53,7 @@ impl StatementParser {
 
     /// The statements of a text, all of which may be answered here.
     pub(super) fn parse(&self, sql: &str) -> Result<Vec<Statement>, Refusal> {
+        check_depth(sql, &PostgreSqlDialect {})?;
         let mut statements = self
             .dialect
             .parse(sql)
@@ -117,6 +121,7 @@ impl QueryParser for StatementParser {
         format: Option<&Format>,
     ) -> PgWireResult<Vec<FieldInfo>> {
         let format = format.unwrap_or(&Format::UnifiedText);
+        check_formats(format, &prepared.columns)?;
         arrow_schema_to_pg_fields(&wide_schema(&prepared.columns), format, None)
     }
 }
