@@ -25,7 +25,8 @@ From a folder, a file is loaded as `dyno ingest load` would load it, once it has
 From MQTT, messages are written into files of an hour in --spool, and each file is loaded when its \
 hour is over. A table reads one such feed, because the hours of two would have the same names.
 
-From a topic, each record is a line of a feed. The offsets are committed together with the rows.
+From a topic, each record is a line of a feed. A topic that begins with lines of another feed is \
+refused. The offsets are committed together with the rows.
 
 After a crash, run the same command again: each row is in the table once. Ctrl-C stops it cleanly \
 with exit code 0, or 1 when --once left a file that cannot be loaded.")]

@@ -132,7 +132,8 @@ pub enum Error {
         /// Rows that were sent to it.
         expected: u64,
     },
-    /// Another load is running, or was killed on another machine.
+    /// Another load is running, or was killed on another machine or before a restart of a machine
+    /// that cannot be told from another one.
     #[error(
         "{table} is being loaded by process {owner}; if that is gone for good, drop table {lock}"
     )]

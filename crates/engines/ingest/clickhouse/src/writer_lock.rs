@@ -3,7 +3,8 @@
 //! Creating a table is atomic on the server. The default of its only column says which table it
 //! locks and which process created it. A killed process leaves it behind; one that finds it on the
 //! same machine can see that the process has ended, and takes over. From another machine that
-//! cannot be known.
+//! cannot be known. Machines may share a host name, so after a restart one is known by the ID that
+//! systemd gives it, too.
 
 use std::fs;
 use std::sync::Arc;
@@ -179,6 +180,9 @@ struct Process {
     started: u64,
     /// Distinguishes the locks of one process.
     number: u64,
+    /// The ID of its machine. It is empty if the machine has none, or if an earlier version of this
+    /// program created the lock.
+    machine: String,
 }
 
 impl Process {
@@ -201,6 +205,9 @@ impl Process {
             pid,
             started: start_of(pid).unwrap_or(0),
             number: LOCKS.fetch_add(1, Ordering::Relaxed),
+            machine: fs::read_to_string("/etc/machine-id")
+                .map(|id| machine_of(&id))
+                .unwrap_or_default(),
         })
     }
 
@@ -212,8 +219,10 @@ impl Process {
             pid,
             started,
             number,
+            machine,
         } = self;
-        format!("{pid} on {host} ({boot} {namespace} {started} {number})")
+        let words = format!("{boot} {namespace} {started} {number} {machine}");
+        format!("{pid} on {host} ({})", words.trim_end())
     }
 
     fn parse(text: &str) -> Option<Process> {
@@ -227,6 +236,7 @@ impl Process {
             namespace: words.next()?.to_owned(),
             started: words.next()?.parse().ok()?,
             number: words.next()?.parse().ok()?,
+            machine: words.next().unwrap_or_default().to_owned(),
         })
     }
 
@@ -235,13 +245,22 @@ impl Process {
         if self.host != me.host {
             return false;
         }
-        // Every process of an earlier boot has ended. Within one boot a number tells a process only
+        // Every process of an earlier boot has ended, if it was a boot of this machine and not of
+        // another one with the same host name. Within one boot a number tells a process only
         // together with its namespace and its start, because numbers are reused.
         if self.boot != me.boot {
-            return true;
+            return !me.machine.is_empty() && self.machine == me.machine;
         }
         self.namespace == me.namespace && start_of(self.pid) != Some(self.started)
     }
+}
+
+/// The ID in the text of `/etc/machine-id`; empty if it has none. In images, and until the first
+/// boot of a machine is complete, the file is empty or says `uninitialized`.
+fn machine_of(text: &str) -> String {
+    let id = text.trim();
+    let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_id { id.to_owned() } else { String::new() }
 }
 
 /// When a process started, in ticks since boot; `None` if there is none.

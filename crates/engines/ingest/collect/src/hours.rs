@@ -5,6 +5,12 @@
 //! there is a file of the final name already, the closing one has been compressed. The next process
 //! finishes what a killed one left: it cuts off and counts an unfinished line, compresses an hour
 //! that is over, and continues the current one.
+//!
+//! A process that ends within an hour leaves a file of its part, and the parts of one hour have
+//! numbers. A table replaces an archive by a later one of the same name, and a file may be removed
+//! once the table has it, so the files alone do not tell which numbers were used. The lock's file
+//! keeps them, as lines of `NAME NUMBER`: some 20 bytes an hour, which are never removed, because a
+//! clock may go back to any hour.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -32,7 +38,8 @@ pub struct Hours {
     current: Option<Current>,
     /// The thread that compresses the file of the hour before.
     finishing: Option<JoinHandle<Result<PathBuf, CollectError>>>,
-    _lock: File,
+    /// Locked as long as this value lives. Its lines are the numbers of parts that were used.
+    lock: File,
 }
 
 #[derive(Debug)]
@@ -64,7 +71,7 @@ impl Hours {
             folder: folder.to_owned(),
             current: None,
             finishing: None,
-            _lock: lock,
+            lock,
         };
         let mut recovery = Recovery::default();
         for path in files_that_end_in(folder, CLOSING)? {
@@ -78,7 +85,7 @@ impl Hours {
             if path == hours.path_of(hour_of(now_ms)) {
                 hours.take_up(hour_of(now_ms), path)?;
             } else {
-                compress(&closing(&path)?)?;
+                compress(&hours.closing(&path)?)?;
             }
         }
         Ok((hours, recovery))
@@ -148,7 +155,7 @@ impl Hours {
         if let Some(current) = self.current.take() {
             // The buffer was flushed above, so nothing is lost here without an error.
             drop(current.out);
-            let closing = closing(&current.path)?;
+            let closing = self.closing(&current.path)?;
             self.finishing = Some(std::thread::spawn(move || compress(&closing)));
         }
         Ok(())
@@ -169,6 +176,54 @@ impl Hours {
             Some(Ok(finished)) => finished.map(Some),
             Some(Err(panic)) => std::panic::resume_unwind(panic),
         }
+    }
+
+    /// Renames a file whose hour is over to its closing name, which has a number from the second
+    /// part of an hour on.
+    fn closing(&self, open: &Path) -> Result<PathBuf, CollectError> {
+        let stem = stem_of(open, OPEN);
+        let numbered = |number: u32, end: &str| match number {
+            1 => open.with_file_name(format!("{stem}{end}")),
+            _ => open.with_file_name(format!("{stem}-{number}{end}")),
+        };
+        let last = self.last_number(&stem);
+        let last = last.map_err(|e| CollectError::io("number", open, e))?;
+        let mut number = last.saturating_add(1);
+        // A process of an earlier version kept no numbers, and its files must not be written over.
+        while [CLOSING, DONE]
+            .iter()
+            .any(|end| numbered(number, end).exists())
+        {
+            number += 1;
+        }
+        // The number is durable before a file has it. If we are killed in between, it is left out.
+        self.keep_number(&stem, number)
+            .map_err(|e| CollectError::io("number", open, e))?;
+        let path = numbered(number, CLOSING);
+        fs::rename(open, &path).map_err(|e| CollectError::io("rename", open, e))?;
+        Ok(path)
+    }
+
+    /// The highest number that a part of this hour has had; 0 before the first.
+    fn last_number(&self, stem: &str) -> io::Result<u32> {
+        let mut kept = Vec::new();
+        let mut file = &self.lock;
+        file.rewind()?;
+        file.read_to_end(&mut kept)?;
+        let kept = String::from_utf8_lossy(&kept);
+        let numbers = kept.lines().filter_map(|line| {
+            let (of, number) = line.split_once(' ')?;
+            let number = number.parse::<u32>().ok()?;
+            (of == stem).then_some(number)
+        });
+        Ok(numbers.max().unwrap_or(0))
+    }
+
+    fn keep_number(&self, stem: &str, number: u32) -> io::Result<()> {
+        // A power cut may have left an unfinished line, so each begins with a line feed of its own.
+        // The number of an unfinished line was never used, because its sync did not return.
+        (&self.lock).write_all(format!("\n{stem} {number}\n").as_bytes())?;
+        self.lock.sync_data()
     }
 
     fn take_up(&mut self, hour: i64, path: PathBuf) -> Result<(), CollectError> {
@@ -197,8 +252,8 @@ fn lock(folder: &Path) -> Result<File, CollectError> {
     let path = folder.join("collector.lock");
     let file = OpenOptions::new()
         .create(true)
-        .truncate(false)
-        .write(true)
+        .read(true)
+        .append(true)
         .open(&path);
     let file = file.map_err(|e| CollectError::io("open", &path, e))?;
     match file.try_lock() {
@@ -251,28 +306,6 @@ fn cut_torn_line(path: &Path) -> Result<u64, CollectError> {
         file.set_len(end).map_err(failed)?;
     }
     Ok(length - end)
-}
-
-/// Renames a file whose hour is over to its closing name. A process that ends within the hour
-/// leaves a file of its part, so the name has a number if another part has it.
-fn closing(open: &Path) -> Result<PathBuf, CollectError> {
-    let stem = stem_of(open, OPEN);
-    let numbered = |number: u32, end: &str| match number {
-        1 => open.with_file_name(format!("{stem}{end}")),
-        _ => open.with_file_name(format!("{stem}-{number}{end}")),
-    };
-    let mut number = 1;
-    // An earlier process may have closed its part of this hour, and no name is ever used for two
-    // parts.
-    while [CLOSING, DONE]
-        .iter()
-        .any(|end| numbered(number, end).exists())
-    {
-        number += 1;
-    }
-    let path = numbered(number, CLOSING);
-    fs::rename(open, &path).map_err(|e| CollectError::io("rename", open, e))?;
-    Ok(path)
 }
 
 /// Compresses a closing file, and returns its final name. A file without a line is only removed.

@@ -84,6 +84,46 @@ fn hours_that_are_over_are_compressed_and_none_is_written_over() {
     assert_eq!(lines(&dir.path().join(expected[1])), ["three"]);
 }
 
+/// A table replaces an archive by a later one of the same name, and a file may be removed once the
+/// table has it.
+#[test]
+fn the_name_of_a_file_that_was_removed_is_not_used_again() {
+    let dir = TempDir::new().unwrap();
+    // After 13 o'clock the clock goes back.
+    let parts = [
+        (NOON_MS, "pskr-2026-01-31T12.jsonl.gz"),
+        (NOON_MS + 1, "pskr-2026-01-31T12-2.jsonl.gz"),
+        (NOON_MS + HOUR_MS, "pskr-2026-01-31T13.jsonl.gz"),
+        (NOON_MS + 2, "pskr-2026-01-31T12-3.jsonl.gz"),
+    ];
+    for (moment_ms, expected) in parts {
+        let (mut hours, _) = Hours::open(dir.path(), moment_ms).unwrap();
+        hours.append(&line(expected), moment_ms).unwrap();
+        let done = hours.close().unwrap().unwrap();
+        assert_eq!(done, dir.path().join(expected));
+        assert_eq!(lines(&done), [expected]);
+        fs::remove_file(done).unwrap();
+    }
+}
+
+/// An earlier version left a file without its number, and a power cut the beginning of a line.
+#[test]
+fn numbers_are_found_behind_an_unfinished_one() {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("pskr-2026-01-31T12.jsonl.gz"), "").unwrap();
+    fs::write(dir.path().join("collector.lock"), "\npskr-2026-01-3").unwrap();
+    for expected in [
+        "pskr-2026-01-31T12-2.jsonl.gz",
+        "pskr-2026-01-31T12-3.jsonl.gz",
+    ] {
+        let (mut hours, _) = Hours::open(dir.path(), NOON_MS).unwrap();
+        hours.append(&line("one"), NOON_MS).unwrap();
+        let done = hours.close().unwrap().unwrap();
+        assert_eq!(done, dir.path().join(expected));
+        fs::remove_file(done).unwrap();
+    }
+}
+
 /// At each point of closing a file: the lines are there once, whatever was done already.
 #[test]
 fn a_kill_while_a_file_is_closed_neither_loses_nor_doubles_it() {

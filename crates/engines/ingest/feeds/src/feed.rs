@@ -124,7 +124,7 @@ pub enum Line {
 pub enum Refusal {
     /// The line goes into quarantine for this reason.
     Line(String),
-    /// Nothing of the archive may be loaded.
+    /// Nothing of the archive may be loaded. If it goes on with a topic, only the line is refused.
     Archive(String),
 }
 

@@ -24,11 +24,46 @@ fn a_process_is_gone_only_when_that_is_certain() {
         ..me.clone()
     };
     assert!(!elsewhere.is_gone(&me));
-    let before = Process {
+}
+
+/// A process of `machine` that lived in another boot than this one.
+fn before(machine: &str) -> Process {
+    Process {
         boot: "another".to_owned(),
-        ..me.clone()
+        machine: machine.to_owned(),
+        ..Process::this().unwrap()
+    }
+}
+
+#[test]
+fn a_process_of_another_boot_is_gone_only_when_the_machine_is_the_same() {
+    let here = |machine: &str| Process {
+        machine: machine.to_owned(),
+        ..Process::this().unwrap()
     };
-    assert!(before.is_gone(&me), "the machine was started again");
+    assert!(before("a").is_gone(&here("a")), "it was started again");
+    for (theirs, mine) in [("b", "a"), ("", "a"), ("a", ""), ("", "")] {
+        let found = Process::parse(&before(theirs).text()).unwrap();
+        assert_eq!(found.machine, theirs);
+        assert!(!found.is_gone(&here(mine)), "{theirs:?} {mine:?}");
+    }
+}
+
+#[test]
+fn a_lock_of_an_earlier_version_is_of_an_unknown_machine() {
+    let text = "7 on pi (b pid:[4026531836] 12 3)";
+    let found = Process::parse(text).unwrap();
+    assert_eq!((found.machine.as_str(), found.number), ("", 3));
+    assert_eq!(found.text(), text);
+}
+
+#[test]
+fn an_id_of_a_machine_is_of_hexadecimal_digits() {
+    let id = "0123456789abcdef0123456789abcdef";
+    assert_eq!(machine_of(&format!("{id}\n")), id);
+    for text in ["", "\n", "uninitialized\n", &id[1..]] {
+        assert_eq!(machine_of(text), "", "{text:?}");
+    }
 }
 
 type Tables = Arc<Mutex<BTreeMap<String, String>>>;
@@ -68,6 +103,18 @@ fn dead(number: u64) -> String {
     let me = Process::this().unwrap();
     let pid = u32::MAX;
     Process { pid, number, ..me }.text()
+}
+
+/// Two machines may have one host name: the lock may be of a load that lives on the other one.
+#[test]
+fn the_lock_of_another_machine_of_the_same_name_stays() {
+    let tables: Tables = Arc::default();
+    let other = before("another").text();
+    tables.lock().insert(LOCK.to_owned(), other.clone());
+    let (address, client) = server(&tables, |_| {});
+    let taken = WriterLock::acquire(&client, &address, &patience(Duration::ZERO));
+    assert!(matches!(taken, Err(Error::Locked { .. })));
+    assert_eq!(*tables.lock(), [(LOCK.to_owned(), other)].into());
 }
 
 #[test]

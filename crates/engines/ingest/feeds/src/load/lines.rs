@@ -21,17 +21,26 @@ pub(super) struct LineReader {
     rows: Rows,
     lines: u64,
     empty: u64,
+    /// Whether it goes on with a topic, so that nothing may refuse it as a whole.
+    goes_on: bool,
 }
 
 impl LineReader {
-    /// For an archive of `feed`, whose format is `format`.
-    pub(super) fn new(feed: &'static Feed, format: &'static RowFormat) -> LineReader {
+    /// For an archive of `feed`, whose format is `format`. One that goes on with a topic is never
+    /// refused as a whole: its records come from other programs, and if one of them could refuse
+    /// its batch, the same batch would be read and refused for ever.
+    pub(super) fn new(
+        feed: &'static Feed,
+        format: &'static RowFormat,
+        goes_on: bool,
+    ) -> LineReader {
         LineReader {
             feed,
             reader: (format.reader)(),
             rows: Rows::new(format.fields),
             lines: 0,
             empty: 0,
+            goes_on,
         }
     }
 
@@ -65,6 +74,7 @@ impl ArchiveReader for LineReader {
         // A file of another feed would have only bad rows. It is recognised by its first lines, and
         // the message can say which feed it is.
         if self.lines == 0
+            && !self.goes_on
             && let Some(other) = recognise::other_than(feed, text)
         {
             return Err(format!(
@@ -78,8 +88,12 @@ impl ArchiveReader for LineReader {
             let line = self.lines;
             match self.line(raw) {
                 Ok(()) => {}
-                Err(Refusal::Line(reason)) => bad(BadRow { line, reason, raw }),
-                Err(Refusal::Archive(reason)) => return Err(format!("line {line}: {reason}")),
+                Err(Refusal::Archive(reason)) if !self.goes_on => {
+                    return Err(format!("line {line}: {reason}"));
+                }
+                Err(Refusal::Line(reason) | Refusal::Archive(reason)) => {
+                    bad(BadRow { line, reason, raw });
+                }
             }
         }
         Ok(())

@@ -10,6 +10,7 @@ use dyno_ingest::load::{
     self, Archives, Directory, Input, LoadReport, Opening, Options, Progress, spots_in,
 };
 use dyno_ingest::scan::{Columns, Scanner};
+use dyno_ingest::table::Span;
 
 use crate::{Feed, RowFormat, Rows};
 use lines::LineReader;
@@ -72,12 +73,15 @@ pub fn load_into(
     progress: &Progress,
 ) -> Result<LoadReport> {
     let identity = |given: Option<&str>, path: &Path| feed.identity(given, path);
+    // The first records of a topic may still show that it is of another feed than the one named.
+    let span = options.identity.as_deref().and_then(Span::from_identity);
+    let goes_on = span.is_some_and(|span| span.first > 0);
     match &feed.rows {
         Some(format) => {
             let archives = Archives {
                 feed: feed.name,
                 identity: &identity,
-                reader: &|| LineReader::new(feed, format),
+                reader: &|| LineReader::new(feed, format, goes_on),
             };
             let opening = location.rows(feed.name, format);
             load::load_into(&archives, inputs, opening, options, progress)

@@ -114,6 +114,37 @@ fn bad_records_are_kept_aside_and_count() {
     assert_eq!((manifest.rows(), manifest.bad_rows()), (2, 2));
 }
 
+/// A record that looks like another feed's is alone in its batch, or is a header that is not ours.
+/// The process would end with its batch, and the next one would read it again.
+#[test]
+fn a_record_that_would_refuse_a_file_is_only_kept_aside() {
+    let home = tempfile::tempdir().unwrap();
+    let header = "callsign,de_pfx,de_cont,freq,band,dx,dx_pfx,dx_cont,mode,db,date";
+    let report = r#"{"sq":1,"f":14074000,"t":1769860800}"#;
+    let spot = "W1AW-#,K,NA,14010.0,20m,K1ABC,K,NA,CQ,20,2010-07-01 00:00:01";
+    let cases = [
+        ("psk", report, "QSO: x"),
+        ("rbn", spot, report),
+        ("rbn", header, "callsign,freq"),
+    ];
+    for (number, (feed, first, odd)) in cases.into_iter().enumerate() {
+        let mut source = Lines {
+            partitions: vec![vec![first.into(), odd.into()]],
+            most: 1,
+            ..Lines::default()
+        };
+        let settings = StreamSettings {
+            feed: named(feed).unwrap(),
+            ..settings(1)
+        };
+        let into = home.path().join(number.to_string());
+        let summary = watch(&mut source, &into, settings, &Said::default()).unwrap();
+        let expected = (2, u64::from(first != header), 1);
+        let found = (summary.commits, summary.rows, summary.bad_rows);
+        assert_eq!(found, expected, "{feed}: {odd}");
+    }
+}
+
 #[test]
 fn what_retention_took_is_named_and_left_out_only_when_that_is_allowed() {
     let home = tempfile::tempdir().unwrap();
