@@ -70,4 +70,18 @@ fn a_case_runs_with_one_resource_changed_at_a_time() {
         "{report}"
     );
     assert!(report.contains("dyno run k2 --tiny --case transport --why"));
+    // A continued run is asked the same, without being told so again.
+    let output = Command::new(env!("CARGO_BIN_EXE_dyno"))
+        .args(["run", "--resume"])
+        .arg(&dir)
+        .env("HOME", home.path())
+        .env_remove("XDG_CACHE_HOME")
+        .env_remove("XDG_DATA_HOME")
+        .current_dir(home.path())
+        .output()
+        .expect("dyno starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let again = RunDir::open(&dir).expect("a record");
+    assert_eq!(again.samples.len(), stored.samples.len());
 }

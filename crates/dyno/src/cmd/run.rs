@@ -1,6 +1,7 @@
 //! `dyno run SUITE...`: plan, run, report.
 
 use anyhow::bail;
+use dyno_record::CasePlan;
 use dyno_suite::Stop;
 
 use crate::args::RunArgs;
@@ -33,6 +34,8 @@ pub fn run(args: &RunArgs, stop: &Stop) -> anyhow::Result<Exit> {
             size: run.plan.size,
             peers: with_peers.then_some(&args.select.peers_from),
             beside: run.beside.as_deref(),
+            // A record of `--why` has experiments in its cases, or says why it has none.
+            why: args.why || run.plan.cases.iter().any(was_asked_why),
             ..session
         };
         return Ok(session.run(&[suite], stop)?.exit);
@@ -43,4 +46,8 @@ pub fn run(args: &RunArgs, stop: &Stop) -> anyhow::Result<Exit> {
         bail!("name a suite to run, such as `dyno run wspr --tiny`");
     }
     Ok(session.run(&built_in::suites(&args.select)?, stop)?.exit)
+}
+
+fn was_asked_why(case: &CasePlan) -> bool {
+    !case.experiments.is_empty() || !case.untried.is_empty()
 }

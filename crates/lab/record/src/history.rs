@@ -54,7 +54,8 @@ pub struct HistoryLine {
 pub struct HistoryFigure {
     /// Name of the case, unique in the run.
     pub case: String,
-    /// Hash of the case's parameters: a case that was changed begins a new series.
+    /// Hash of the parameters of the case, and of those that a variant has of its own: what was
+    /// changed begins a new series.
     pub params: String,
     /// `dyno` or a peer's name.
     pub system: String,
@@ -103,7 +104,7 @@ struct Notes {
 
 impl HistoryLine {
     /// Whether two lines are of the same execution of a suite.
-    fn is_same_run(&self, other: &HistoryLine) -> bool {
+    pub fn is_same_run(&self, other: &HistoryLine) -> bool {
         let of = |line: &HistoryLine| {
             let of_machine = (line.suite.clone(), line.fingerprint.clone());
             (

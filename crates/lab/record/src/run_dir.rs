@@ -74,7 +74,7 @@ impl RunDir {
     pub fn resume(dir: &Path, keep: usize) -> Result<RunDir, RecordError> {
         let mut run = RunDir::read_run(dir)?;
         let samples_path = dir.join(SAMPLES_FILE);
-        let samples = OpenOptions::new()
+        let mut samples = OpenOptions::new()
             .append(true)
             .open(&samples_path)
             .map_err(RecordError::io(&samples_path, "open"))?;
@@ -84,8 +84,13 @@ impl RunDir {
         // before anything is appended behind it.
         let lines = bytes.split_inclusive(|byte| *byte == b'\n').take(keep);
         let length: usize = lines.map(<[u8]>::len).sum();
+        // A crash or an editor may have cut the line end of the last kept sample, and the next one
+        // would then be written on the same line.
+        let is_whole = length == 0 || bytes[..length].ends_with(b"\n");
+        let line_end: &[u8] = if is_whole { b"" } else { b"\n" };
         samples
             .set_len(length as u64)
+            .and_then(|()| samples.write_all(line_end))
             .and_then(|()| samples.sync_all())
             .map_err(RecordError::io(&samples_path, "shorten"))?;
         run.finished_at = None;

@@ -326,3 +326,20 @@ fn runs_are_found_at_any_depth() {
     assert_eq!(find_runs(&places[1]).unwrap(), places[1..]);
     assert!(find_runs(&dir.path().join("none")).is_err());
 }
+
+#[test]
+fn a_run_whose_last_line_end_was_cut_goes_on_on_a_line_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, samples) = write(dir.path());
+    let path = dir.path().join(SAMPLES_FILE);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.trim_end()).unwrap();
+    let mut writer = RunDir::resume(dir.path(), samples.len()).unwrap();
+    writer.append(&samples[0]).unwrap();
+    drop(writer);
+    let mut expected = samples;
+    expected.push(expected[0].clone());
+    assert_eq!(RunDir::open(dir.path()).unwrap().samples, expected);
+    let now = std::fs::read_to_string(&path).unwrap();
+    assert!(now.starts_with(&text), "what was there stays as it was");
+}

@@ -118,22 +118,27 @@ pub fn rank(records: &[(String, Report)], baseline: &str) -> Result<Ranking, Str
             ranking.add(report, &case.plan, &mark);
         }
     }
+    // A withdrawn case has no row, so what it asked for matters to no other record.
     let plans = |name: &str| -> Vec<&CasePlan> {
-        let all = records.iter().flat_map(|(_, report)| &report.cases);
+        let standing = records.iter().filter(|(_, report)| report.stands(name));
+        let all = standing.flat_map(|(_, report)| &report.cases);
         all.map(|case| &case.plan)
             .filter(|plan| plan.name == name)
             .collect()
     };
-    let differ = |case: &&RankedCase| {
+    let differ = |case: &RankedCase| {
         let plans = plans(&case.case);
         plans.windows(2).any(|two| two[0].params != two[1].params)
     };
-    let notes = ranking
-        .cases
-        .iter()
-        .filter(differ)
-        .map(|case| format!("{}: its parameters differ between the records", case.case));
-    ranking.notes.extend(notes.collect::<Vec<_>>());
+    // One table of figures of different work would read like one of machines.
+    let cases = std::mem::take(&mut ranking.cases).into_iter();
+    let (left_out, kept): (Vec<_>, Vec<_>) = cases.partition(differ);
+    ranking.cases = kept;
+    let notes = left_out.iter().map(|case| {
+        let name = &case.case;
+        format!("{name} is left out: its parameters differ between the records")
+    });
+    ranking.notes.extend(notes);
     Ok(ranking)
 }
 
@@ -243,7 +248,7 @@ impl Ranking {
 /// The systems of a case in one record, the best first.
 fn rows(report: &Report, plan: &CasePlan, mark: &str, baseline: &str) -> Vec<RankedRow> {
     let figure = |system: &String| report.figure(&plan.name, system, &plan.metric);
-    let mut figures: Vec<&Figure> = plan.systems.iter().filter_map(figure).collect();
+    let mut figures: Vec<&Figure> = plan.compared().filter_map(figure).collect();
     // Rows are sorted by median, for reading. The places come from verdicts alone, so a better
     // median may share the place below it.
     figures.sort_by(|a, b| match plan.better {

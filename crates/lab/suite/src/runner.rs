@@ -18,6 +18,7 @@ use crate::profile::Profiler;
 use crate::progress::{Event, Observer};
 use crate::stop::Stop;
 use crate::system::System;
+use crate::verify::is_before_timing;
 
 /// After this many failed or hung invocations of a case, a system is not started in it again: ten
 /// hangs at a limit of two minutes would cost more than they tell.
@@ -60,12 +61,27 @@ pub struct Setup<'a> {
 pub struct Summary {
     /// Samples that ended well, with the answer that all agreed on.
     pub done: u32,
-    /// What failed: case and reason.
+    /// What failed: case and reason. Of a continued run also what had failed before.
     pub failures: Vec<(String, String)>,
     /// Invocations that the budget left no time for.
     pub cut: u32,
     /// Whether the user stopped the run.
     pub stopped: bool,
+}
+
+impl Summary {
+    /// How a continued run stands before it goes on. What failed before the interruption is in the
+    /// record as well, and its exit code tells of the whole record.
+    fn of_done(cases: &[CasePlan], samples: &[Sample]) -> Summary {
+        let failures = samples.iter().filter_map(|sample| {
+            let case = cases.iter().find(|case| case.name == sample.case)?;
+            failure_of(case, sample)
+        });
+        Summary {
+            failures: failures.collect(),
+            ..Summary::default()
+        }
+    }
 }
 
 /// Runs a plan to its end, its budget or the user's wish.
@@ -99,6 +115,7 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
     }
     let preparer = Preparer::new(&data_root, &planned, &systems);
     let total = planned.samples();
+    let summary = Summary::of_done(&planned.plan.cases, &done);
     let mut runner = Runner {
         systems,
         executor,
@@ -122,7 +139,7 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
         before_s: done.last().map_or(0.0, |last| last.at_s + last.wall_s),
         done: blocks_done(&done),
         total,
-        summary: Summary::default(),
+        summary,
     };
     runner.all()?;
     let Runner {
@@ -141,11 +158,12 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
     Ok(summary)
 }
 
-/// The number of blocks that each case has samples of. A run goes block by block, so all before the
-/// last one are complete.
+/// The number of blocks that each case has timed samples of. A run goes block by block, so all
+/// before the last one are complete.
 fn blocks_done(samples: &[Sample]) -> BTreeMap<String, u32> {
     let mut done = BTreeMap::new();
-    for sample in samples {
+    let timed = samples.iter().filter(|sample| !is_before_timing(sample));
+    for sample in timed {
         let blocks: &mut u32 = done.entry(sample.case.clone()).or_default();
         *blocks = (*blocks).max(sample.block + 1);
     }
@@ -154,18 +172,21 @@ fn blocks_done(samples: &[Sample]) -> BTreeMap<String, u32> {
 
 /// How many of a record's samples a continued run keeps: all, or those before the last block if it
 /// lacks some.
+///
+/// What the verify pass left counts as none, so that it never completes a block.
 pub fn whole_blocks(plan: &Plan, beside: bool, samples: &[Sample]) -> usize {
     let Some(last) = samples.last() else {
         return 0;
     };
     let of_last = |sample: &&Sample| sample.case == last.case && sample.block == last.block;
-    let there = samples.iter().rev().take_while(of_last).count();
+    let there = samples.iter().rev().take_while(of_last);
+    let timed = there.clone().filter(|sample| !is_before_timing(sample));
     let case = plan.cases.iter().find(|case| case.name == last.case);
     let full = case.map_or(0, |case| samples_of(case, beside) / case.repeats.max(1));
-    if there >= full as usize {
+    if timed.count() >= full as usize {
         samples.len()
     } else {
-        samples.len() - there
+        samples.len() - there.count()
     }
 }
 
@@ -338,17 +359,8 @@ impl Runner<'_> {
 
     fn keep(&mut self, case: &CasePlan, sample: &Sample) -> Result<(), Error> {
         self.record.append(sample)?;
-        let reason = match &sample.outcome {
-            Outcome::Done => {
-                self.summary.done += 1;
-                None
-            }
-            Outcome::Failed(why) => Some(format!("{}: {why}", sample.system)),
-            Outcome::Hung(why) => Some(format!("{} hung: {why}", sample.system)),
-        };
-        if let Some(reason) = reason.filter(|_| counts_as_failure(case, &sample.system)) {
-            self.summary.failures.push((case.name.clone(), reason));
-        }
+        self.summary.done += u32::from(sample.outcome == Outcome::Done);
+        self.summary.failures.extend(failure_of(case, sample));
         self.observer.event(&Event::Sampled {
             sample,
             metric: &case.metric,
@@ -382,4 +394,14 @@ impl Runner<'_> {
 /// make the run a failure.
 fn counts_as_failure(case: &CasePlan, system: &str) -> bool {
     case.role(system) != Role::Experiment
+}
+
+/// The case and the reason, where a sample makes the run a failure.
+fn failure_of(case: &CasePlan, sample: &Sample) -> Option<(String, String)> {
+    let reason = match &sample.outcome {
+        Outcome::Done => return None,
+        Outcome::Failed(why) => format!("{}: {why}", sample.system),
+        Outcome::Hung(why) => format!("{} hung: {why}", sample.system),
+    };
+    counts_as_failure(case, &sample.system).then(|| (case.name.clone(), reason))
 }

@@ -1,6 +1,7 @@
 //! A whole run with a mock executor: the order of children, and what becomes of bad ones.
 
 mod beside;
+mod resumed;
 mod why;
 
 use std::cell::{Cell, RefCell};
@@ -10,7 +11,9 @@ use std::path::Path;
 use std::rc::Rc;
 
 use dyno_machine::Readings;
-use dyno_record::{Machine, Outcome, Program, Run, RunDir, SCHEMA_VERSION, StoredRun, Usage};
+use dyno_record::{
+    Machine, Outcome, Program, Run, RunDir, SCHEMA_VERSION, Sample, StoredRun, Usage,
+};
 use insta::assert_snapshot;
 
 use crate::plan::tests::planned;
@@ -204,6 +207,11 @@ fn run_suite(text: &str, script: &Script) -> Ran {
 }
 
 fn run_planned(planned: Planned, script: &Script) -> Result<Ran, Error> {
+    run_after(Vec::new(), planned, script)
+}
+
+/// Continues a run that left the samples `done`. The record has none but the new ones.
+fn run_after(done: Vec<Sample>, planned: Planned, script: &Script) -> Result<Ran, Error> {
     let root = tempfile::tempdir().expect("a directory");
     let run_dir = root.path().join("run");
     let record = RunDir::create(&run_dir, empty_run(&planned)).expect("a record");
@@ -244,7 +252,7 @@ fn run_planned(planned: Planned, script: &Script) -> Result<Ran, Error> {
         memory_scratch_root: root.path().join("memory"),
         record,
         profiler: None,
-        done: Vec::new(),
+        done,
     });
     let scratch_left = fs::read_dir(root.path().join("scratch")).map_or(0, Iterator::count);
     let log = log.borrow().clone();

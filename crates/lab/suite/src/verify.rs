@@ -1,7 +1,7 @@
 //! The verify pass of a case: every system answers once, and all answers agree, or nothing is
 //! timed.
 
-use dyno_record::{Answer, Arm, CasePlan, Outcome, Role};
+use dyno_record::{Answer, Arm, CasePlan, Outcome, Role, Sample};
 
 use crate::executor::Exit;
 use crate::invoke::{self, wrong_answer};
@@ -10,6 +10,18 @@ use crate::protocol::Phase;
 use crate::runner::Runner;
 use crate::sample::{failed_sample, missing_part};
 use crate::{DYNO, Error};
+
+/// How the reason of a failure in the verify pass begins in the record, which tells it from one of
+/// a timed invocation.
+const BEFORE_TIMING: &str = "before timing: ";
+
+/// Whether a sample was kept of a failure in the verify pass. Such a sample is a part of no block.
+pub(crate) fn is_before_timing(sample: &Sample) -> bool {
+    match &sample.outcome {
+        Outcome::Done => false,
+        Outcome::Failed(why) | Outcome::Hung(why) => why.starts_with(BEFORE_TIMING),
+    }
+}
 
 /// What one system came to in the verify pass.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,8 +134,8 @@ impl Runner<'_> {
                 (_, reason) => {
                     let reason = reason.unwrap_or_else(|| "it gave no answer".to_string());
                     let outcome = match outcome {
-                        Outcome::Hung(why) => Outcome::Hung(format!("before timing: {why}")),
-                        _ => Outcome::Failed(format!("before timing: {reason}")),
+                        Outcome::Hung(why) => Outcome::Hung(format!("{BEFORE_TIMING}{why}")),
+                        _ => Outcome::Failed(format!("{BEFORE_TIMING}{reason}")),
                     };
                     self.keep_failure(case, name, at, ended.as_ref(), outcome)?;
                     verified.push(Verified::Out(reason));
@@ -140,7 +152,7 @@ impl Runner<'_> {
     ) -> Result<Option<(Answer, Vec<bool>)>, Error> {
         for (position, reason) in of_other_work(case, verified) {
             let at = self.schedule_position(0, position, Arm::Main);
-            let outcome = Outcome::Failed(format!("before timing: {reason}"));
+            let outcome = Outcome::Failed(format!("{BEFORE_TIMING}{reason}"));
             let system = case.systems[position].clone();
             self.keep_failure(case, &system, at, None, outcome)?;
             verified[position] = Verified::Out(reason);
@@ -174,7 +186,7 @@ impl Runner<'_> {
                         continue;
                     };
                     let at = self.schedule_position(0, position, Arm::Main);
-                    let reason = format!("before timing: answers disagree: {reason}");
+                    let reason = format!("{BEFORE_TIMING}answers disagree: {reason}");
                     let mut sample = failed_sample(case, name, at, Outcome::Failed(reason));
                     sample.wall_s = *wall_s;
                     sample.answer = Some(answer.clone());

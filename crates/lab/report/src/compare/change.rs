@@ -98,6 +98,10 @@ fn changes_of_run(
             continue;
         }
         for system in &case.systems {
+            if let Some(reason) = differs_on(base, case, system) {
+                left_out.push(format!("{} on {system}: {reason}", case.name));
+                continue;
+            }
             match change(base, new, all_new, case, system) {
                 Ok(change) => changes.push(change),
                 Err(reason) => left_out.push(format!("{} on {system}: {reason}", case.name)),
@@ -125,6 +129,37 @@ fn differs(base: &StoredRun, case: &CasePlan) -> Option<String> {
     ];
     let (what, _) = differs.iter().find(|(_, differs)| *differs)?;
     Some(format!("its {what} changed"))
+}
+
+/// Why a system was asked for other work in a case that both runs have: a variant has parameters of
+/// its own, which those of the case do not show.
+fn differs_on(base: &StoredRun, case: &CasePlan, system: &str) -> Option<String> {
+    let mut older = base.run.plan.cases.iter();
+    let older = older.find(|c| c.name == case.name)?;
+    // A system that the older run did not have has no figure there, which is told of as such.
+    let is_known = older.systems.iter().any(|name| name == system);
+    let differs = older.variants.get(system) != case.variants.get(system);
+    (is_known && differs).then(|| "its parameters changed".to_owned())
+}
+
+/// The cases that both runs have, of which the older one has a figure of ours and a newer one has
+/// none: the program may no longer be able to do them, and what has no figure is in no change.
+pub(super) fn lost(base: &StoredRun, new: &[&StoredRun]) -> Vec<String> {
+    let is_lost = |new: &StoredRun, case: &CasePlan| {
+        differs(base, case).is_none()
+            && !values(base, case, OURS).is_empty()
+            && values(new, case, OURS).is_empty()
+    };
+    let of_run = |new: &&StoredRun| {
+        let cases = new.run.plan.cases.iter();
+        let lost = cases.filter(|case| is_lost(new, case));
+        lost.map(|case| case.name.clone()).collect::<Vec<_>>()
+    };
+    let mut lost: Vec<String> = new.iter().flat_map(of_run).collect();
+    // Several newer runs may have lost the same case.
+    let mut seen = BTreeSet::new();
+    lost.retain(|case| seen.insert(case.clone()));
+    lost
 }
 
 fn change(

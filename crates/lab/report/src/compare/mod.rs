@@ -30,8 +30,8 @@ pub struct CompareRules {
 pub enum Answer {
     /// None of our figures is shown to be worse.
     NoRegression,
-    /// The samples are too few or too uneven, a slowdown was seen in one run alone, or the runs are
-    /// not comparable.
+    /// The samples are too few or too uneven, a slowdown was seen in one run alone, a newer run has
+    /// no figure of ours in a case of which the older one has it, or the runs are not comparable.
     NotEnoughEvidence,
     /// At least one of our figures became worse, and did so in each of two or more newer runs.
     Regression,
@@ -63,6 +63,8 @@ pub struct Comparison {
     pub marks: Vec<String>,
     /// Cases that were left out, and why.
     pub left_out: Vec<String>,
+    /// The left-out cases of which the older run has a figure of ours and a newer one has none.
+    pub lost: Vec<String>,
     /// Ranking metrics of the cases that both have; of several newer runs the one that speaks least
     /// for a regression.
     pub changes: Vec<Change>,
@@ -107,6 +109,7 @@ pub fn compare(base: &StoredRun, new: &[StoredRun], rules: &CompareRules) -> Com
     let same = hashes().all(|hash| *hash == base.run.program.hash);
     let same_program = same.then(|| base.run.program.hash.clone());
     let (changes, left_out) = change::changes(base, &new, rules);
+    let lost = change::lost(base, &new);
     let refused = !marks.is_empty() && !rules.across;
     let ours = changes.iter().filter(|c| c.system == crate::model::OURS);
     let answer = match ours.map(|change| change.answer).max() {
@@ -116,6 +119,8 @@ pub fn compare(base: &StoredRun, new: &[StoredRun], rules: &CompareRules) -> Com
         // withheld.
         Some(_) if refused => Answer::NotEnoughEvidence,
         Some(_) if same => Answer::NoRegression,
+        // What failed in a newer run has no figure there, and must not pass for what did well.
+        Some(Answer::NoRegression) if !lost.is_empty() => Answer::NotEnoughEvidence,
         Some(worst) => worst,
     };
     Comparison {
@@ -125,6 +130,7 @@ pub fn compare(base: &StoredRun, new: &[StoredRun], rules: &CompareRules) -> Com
         same_program,
         marks,
         left_out,
+        lost,
         changes,
         answer,
     }

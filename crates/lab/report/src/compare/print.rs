@@ -42,7 +42,7 @@ impl Comparison {
     }
 
     /// The answer, then what makes the runs incomparable, then the figures that stand in the way of
-    /// a yes: for scripts and their logs.
+    /// a yes, then what has no figure to compare: for scripts and their logs.
     pub fn to_lines(&self) -> Vec<String> {
         let ours = |c: &&Change| c.system == crate::model::OURS;
         let open = self
@@ -69,6 +69,7 @@ impl Comparison {
                     .map(|mark| format!("not the same: {mark}")),
             )
             .chain(figures)
+            .chain(self.left_out.iter().map(|left| format!("left out: {left}")))
             .collect()
     }
 
@@ -97,11 +98,19 @@ impl Comparison {
             ),
             Answer::NoRegression => format!("No regression is shown in {counted} figures."),
             Answer::Regression => format!("Slower: {}.", worse.join(", ")),
-            Answer::NotEnoughEvidence if worse.is_empty() => {
-                "Not enough evidence: the runs are not comparable.".to_owned()
-            }
             Answer::NotEnoughEvidence => {
-                format!("Not enough evidence: {}.", worse.join(", "))
+                let mut reasons = Vec::new();
+                if !worse.is_empty() {
+                    reasons.push(worse.join(", "));
+                }
+                if !self.lost.is_empty() {
+                    let lost = self.lost.join(", ");
+                    reasons.push(format!("left out, without a figure of ours: {lost}"));
+                }
+                if reasons.is_empty() {
+                    reasons.push("the runs are not comparable".to_owned());
+                }
+                format!("Not enough evidence: {}.", reasons.join("; "))
             }
         }
     }

@@ -39,8 +39,11 @@ fn read(source: &Source<'_>, figures: &mut Figures) -> Result<(), String> {
             if ways.len() == 1 {
                 iops.in_flight = in_flight(&source.json, job);
             }
+            // The rate is that of one clone, the figure that of all clones of a group.
             let rate = option(&source.json, job, "rate_iops");
-            iops.offered_rate = rate.and_then(|rate| rate.parse().ok());
+            let rate: Option<f64> = rate.and_then(|rate| rate.parse().ok());
+            let rate = rate.zip(clones(&source.json, job));
+            iops.offered_rate = rate.map(|(rate, clones)| rate * clones);
         }
     }
     Ok(())
@@ -87,6 +90,14 @@ fn option<'a>(file: &'a Value, job: &'a Value, name: &str) -> Option<&'a str> {
     own.or_else(|| text(file, &format!("/global options/{name}")))
 }
 
+/// Threads behind an entry: all clones of the job with `group_reporting`, without which each thread
+/// is an entry of its own.
+fn clones(file: &Value, job: &Value) -> Option<f64> {
+    let is_grouped = option(file, job, "group_reporting").is_some();
+    let number = option(file, job, "numjobs").filter(|_| is_grouped);
+    number.map_or(Some(1.0), |n| n.parse().ok())
+}
+
 /// Requests in flight, which is certain only without a rate and for whole jobs.
 fn in_flight(file: &Value, job: &Value) -> Option<f64> {
     if option(file, job, "rate_iops")
@@ -95,14 +106,11 @@ fn in_flight(file: &Value, job: &Value) -> Option<f64> {
     {
         return None;
     }
-    let threads: f64 = option(file, job, "numjobs").map_or(Some(1.0), |n| n.parse().ok())?;
     let engine = option(file, job, "ioengine").unwrap_or("psync");
     let depth: f64 = if SYNCHRONOUS.contains(&engine) {
         1.0
     } else {
         option(file, job, "iodepth").map_or(Some(1.0), |n| n.parse().ok())?
     };
-    // Without group_reporting each thread is an entry of its own.
-    let grouped = option(file, job, "group_reporting").is_some();
-    Some(if grouped { depth * threads } else { depth })
+    Some(depth * clones(file, job)?)
 }

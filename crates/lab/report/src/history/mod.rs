@@ -186,7 +186,15 @@ fn kept_figure(report: &Report, figure: &Figure) -> HistoryFigure {
     let case = report.cases.iter().find(|c| c.plan.name == figure.case);
     // The parameters are kept as a hash: only whether they are the same is ever asked, and a line
     // stays short.
-    let params = case.map(|case| format!("{} {:?}", case.plan.workload, case.plan.params));
+    let params = case.map(|case| {
+        let plan = &case.plan;
+        let shared = format!("{} {:?}", plan.workload, plan.params);
+        // A variant has parameters of its own beside those of its case.
+        match plan.variants.get(&figure.system) {
+            Some(own) => format!("{shared} {own:?}"),
+            None => shared,
+        }
+    });
     let system = report.run.systems.iter().find(|s| s.name == figure.system);
     HistoryFigure {
         case: figure.case.clone(),
@@ -211,6 +219,23 @@ fn hash(bytes: &[u8]) -> u64 {
     })
 }
 
+/// The lines, each run once: a run that lies in two of the places they come from would otherwise
+/// agree with itself, and two runs that agree are what a change takes. `lines` are in the order of
+/// their starts. Of two lines of a run the one with more figures stays.
+fn each_once(lines: Vec<HistoryLine>) -> Vec<HistoryLine> {
+    let mut kept: Vec<HistoryLine> = Vec::new();
+    for line in lines {
+        let at_once = kept.iter_mut().rev();
+        let mut at_once = at_once.take_while(|known| known.started_at == line.started_at);
+        match at_once.find(|known| known.is_same_run(&line)) {
+            Some(known) if known.figures.len() < line.figures.len() => *known = line,
+            Some(_) => {}
+            None => kept.push(line),
+        }
+    }
+    kept
+}
+
 impl History {
     /// The wanted series of all lines, in any order. Notes of other machines and cases are left
     /// out.
@@ -222,7 +247,7 @@ impl History {
         // RFC 3339 in UTC sorts as text.
         lines.sort_by(|a, b| (&a.started_at, &a.run).cmp(&(&b.started_at, &b.run)));
         let mut series: BTreeMap<Key, HistorySeries> = BTreeMap::new();
-        for line in &lines {
+        for line in &each_once(lines) {
             for figure in line
                 .figures
                 .iter()

@@ -198,7 +198,11 @@ fn quoted(report: &Report, figure: &Figure, samples: &[Sample]) -> Option<Quoted
     quoted.n = Some(small(figure.n));
     (quoted.low, quoted.high) = (figure.low, figure.high);
     quoted.failed = small(report.trouble_count(&figure.case, &figure.system));
-    quoted.limit = case.limit.as_ref().filter(known).cloned();
+    // A variant may be free of what bounds the case: one that keeps its log in memory does not wait
+    // for the disk.
+    let is_bounded = case.role(&figure.system) != Role::Variant;
+    let limit = case.limit.as_ref().filter(|_| is_bounded);
+    quoted.limit = limit.filter(known).cloned();
     quoted.limit_per_unit = case.limit_per_unit;
     quoted.duration_s = seconds("time");
     // Where the plan knows the number of units of work, an answer counts those and not its rows.

@@ -1,9 +1,10 @@
 //! Two runs set side by side.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::made_up::stored;
-use dyno_record::{RunDir, StoredRun};
+use dyno_record::{Outcome, RunDir, Sample, StoredRun};
 use dyno_report::{Answer, CompareRules, Comparison, compare};
 
 /// The made-up run with every rate of ours multiplied, its blocks in the other order (so that the
@@ -224,5 +225,48 @@ fn two_committed_runs_of_one_program_are_said_to_be_one() {
     assert!(
         sentence.starts_with("Same program, no difference in"),
         "{sentence}"
+    );
+}
+
+#[test]
+fn a_case_that_the_newer_program_no_longer_does_is_not_passed_over() {
+    let mut new = scaled(1.0);
+    let ours = |s: &&mut Sample| s.case == "load-csv-2" && s.system == "dyno";
+    for sample in new.samples.iter_mut().filter(ours) {
+        sample.outcome = Outcome::Failed("it broke".into());
+    }
+    let seen = against(&new);
+    assert_eq!(
+        (seen.answer, seen.answer.exit_code()),
+        (Answer::NotEnoughEvidence, 3)
+    );
+    assert_eq!(
+        seen.to_lines(),
+        [
+            "Not enough evidence: left out, without a figure of ours: load-csv-2.",
+            "left out: load-csv-2 on dyno: no sample of the newer run ended well",
+        ]
+    );
+    // What the newer run was not asked for is not lost.
+    new.run.plan.cases.retain(|case| case.name != "load-csv-2");
+    assert_eq!(against(&new).answer, Answer::NoRegression);
+}
+
+#[test]
+fn a_variant_with_other_parameters_is_left_out() {
+    let with = |mut run: StoredRun, codec: &str| {
+        let own = BTreeMap::from([("codec".to_owned(), codec.into())]);
+        let case = &mut run.run.plan.cases[0];
+        case.variants.insert("chdb".into(), own);
+        run
+    };
+    let left_out = |codec: &str| {
+        let new = twice(&with(scaled(1.0), codec));
+        compare(&with(base(), "lz4"), &new, &CompareRules::default()).left_out
+    };
+    assert!(left_out("lz4").is_empty());
+    assert_eq!(
+        left_out("zstd"),
+        ["load-gz-2 on chdb: its parameters changed"]
     );
 }

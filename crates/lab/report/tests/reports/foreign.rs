@@ -71,6 +71,23 @@ fn a_loop_is_closed_where_the_file_says_so() {
     assert_eq!(in_flight("wrk2.txt"), [None]);
 }
 
+/// fio states the rate of one clone, and the figure of a group is that of all clones.
+#[test]
+fn the_rate_of_a_group_is_that_of_all_its_clones() {
+    let offered = |options: &str| -> Vec<Option<f64>> {
+        let numjobs = "\"numjobs\" : \"2\",";
+        let limited = text("fio-mixed.json").replacen(numjobs, &format!("{numjobs} {options}"), 1);
+        let figures = read_foreign("fio.json", &limited).unwrap().figures;
+        let rates = figures.iter().filter(|f| f.metric == "iops");
+        rates.map(|f| f.offered_rate).collect()
+    };
+    let rate = "\"rate_iops\" : \"500\",";
+    assert_eq!(offered(rate), [Some(500.0); 2]);
+    let grouped = format!("{rate} \"group_reporting\" : \"\",");
+    assert_eq!(offered(&grouped), [Some(1000.0); 2]);
+    assert_eq!(offered(""), [None; 2]);
+}
+
 #[test]
 fn percentiles_come_with_their_number_and_mean() {
     let wrk2 = read("wrk2.txt");

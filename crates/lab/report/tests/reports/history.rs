@@ -2,6 +2,7 @@
 
 use crate::made_up;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use dyno_record::{
@@ -304,4 +305,39 @@ fn a_change_from_zero_is_told_in_words() {
     let text = of_case(lines).to_markdown();
     assert!(!text.contains("inf"), "{text}");
     assert!(text.contains("**up from 0, better (p = 0.0"), "{text}");
+}
+
+#[test]
+fn a_run_that_lies_in_two_places_counts_once() {
+    let mut lines = course(1, 0.9);
+    let mut again = line(13, 0.9, "a1");
+    again.run = "copy".into();
+    // The copy was kept with one metric fewer, so the whole line is the one that stays.
+    again.figures.retain(|figure| figure.metric != "cpu");
+    lines.push(again);
+    let history = of_case(lines);
+    let series = &history.series[0];
+    assert_eq!(series.points.len(), 13);
+    assert_eq!(series.points[12].run, "run-13");
+    assert!(series.changes.is_empty(), "{:?}", series.changes);
+}
+
+#[test]
+fn a_variant_with_other_parameters_begins_a_series() {
+    let params = |codec: Option<&str>, system: &str| {
+        let StoredRun {
+            mut run, samples, ..
+        } = made_up::stored();
+        if let Some(codec) = codec {
+            let own = BTreeMap::from([("codec".to_owned(), codec.into())]);
+            run.plan.cases[0].variants.insert("chdb".into(), own);
+        }
+        let line = history_line(&build(&run, &samples), "run", &[]);
+        let mut figures = line.figures.into_iter();
+        let found = figures.find(|f| f.case == "load-gz-2" && f.system == system && f.ranks);
+        found.unwrap().params
+    };
+    assert_ne!(params(Some("lz4"), "chdb"), params(Some("zstd"), "chdb"));
+    assert_eq!(params(Some("lz4"), "dyno"), params(None, "dyno"));
+    assert_eq!(params(None, "chdb"), params(None, "dyno"));
 }

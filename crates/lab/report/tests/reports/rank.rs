@@ -4,7 +4,7 @@ use crate::made_up;
 
 use std::path::Path;
 
-use dyno_record::RunDir;
+use dyno_record::{Experiment, Gives, RunDir};
 use dyno_report::{Ranking, Report, build, build_stored, rank};
 
 fn made(fingerprint: &str) -> (String, Report) {
@@ -91,4 +91,44 @@ fn what_cannot_be_ranked_is_named() {
     let withdrawn = rank(&[committed("epyc-2-cores/2026-11-22-k2-quick")], "dyno").unwrap();
     assert!(withdrawn.cases.is_empty());
     assert!(withdrawn.to_markdown().contains("A1: calls-1 is withdrawn"));
+}
+
+#[test]
+fn a_case_with_other_parameters_in_one_record_is_left_out_and_named() {
+    let mut stored = made_up::stored();
+    let params = &mut stored.run.plan.cases[0].params;
+    params.insert("workers".into(), 4.into());
+    let other = ("runs/other".to_owned(), build(&stored.run, &stored.samples));
+    let ranking = rank(&[made("a"), other], "dyno").unwrap();
+    let cases: Vec<&str> = ranking
+        .cases
+        .iter()
+        .map(|case| case.case.as_str())
+        .collect();
+    assert!(!cases.contains(&"load-gz-2"), "{cases:?}");
+    assert!(cases.contains(&"load-csv-2"), "{cases:?}");
+    assert_eq!(
+        ranking.notes,
+        ["load-gz-2 is left out: its parameters differ between the records"]
+    );
+}
+
+#[test]
+fn an_experiment_has_no_place() {
+    let mut stored = made_up::stored();
+    let case = &mut stored.run.plan.cases[0];
+    let experiment = Experiment {
+        resource: "processor".into(),
+        change: "one core fewer".into(),
+        gives: Gives::Less,
+        around: None,
+        keeps_nothing: false,
+    };
+    case.variants.insert("chdb".into(), Default::default());
+    case.experiments.insert("chdb".into(), experiment);
+    let record = ("runs/why".to_owned(), build(&stored.run, &stored.samples));
+    let places = places(&rank(&[record], "dyno").unwrap(), "load-gz-2");
+    let systems: Vec<&str> = places.iter().map(|place| place.1.as_str()).collect();
+    assert_eq!(systems, ["dyno", "duckdb"]);
+    assert!(places.iter().all(|place| place.3 <= 2), "{places:?}");
 }

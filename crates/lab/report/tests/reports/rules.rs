@@ -1,9 +1,11 @@
 //! The rules that no seed document breaks, and what each leaves alone.
 
+use crate::made_up;
+
 use std::path::Path;
 
-use dyno_record::{Better, Figures, read_figures};
-use dyno_report::{Severity, lint};
+use dyno_record::{Better, Figures, Sample, read_figures};
+use dyno_report::{Severity, build_stored, lint};
 
 fn blameless() -> Figures {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/blameless.toml");
@@ -92,4 +94,25 @@ fn a_write_may_take_longer_than_a_read() {
         figures.limits.push(limit);
     }
     assert_eq!(lint(&figures), []);
+}
+
+/// What bounds a case need not bound a variant of it, such as one that keeps its log in memory.
+#[test]
+fn a_variant_is_not_held_against_the_limit_of_its_case() {
+    let above = |is_variant: bool| -> Vec<String> {
+        let mut stored = made_up::stored();
+        if is_variant {
+            let case = &mut stored.run.plan.cases[0];
+            case.variants.insert("chdb".into(), Default::default());
+        }
+        let fast = |s: &&mut Sample| s.case == "load-gz-2" && s.system == "chdb";
+        for sample in stored.samples.iter_mut().filter(fast) {
+            *sample.metrics.get_mut("throughput").unwrap() *= 10.0;
+        }
+        let findings = build_stored(&stored).findings;
+        let above = findings.into_iter().filter(|f| f.rule == "above-limit");
+        above.map(|finding| finding.subject).collect()
+    };
+    assert_eq!(above(false), ["load-gz-2/chdb/throughput"]);
+    assert!(above(true).is_empty());
 }
