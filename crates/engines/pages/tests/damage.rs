@@ -384,3 +384,106 @@ fn a_large_store_takes_memory_for_the_part_of_its_index_that_is_used() {
     handle.discard_all().expect("no damage");
     assert_eq!(store.stats().expect("figures").stored_pages(), 0);
 }
+
+/// A page that is stored as it is.
+fn noise(page: u64) -> Page {
+    page_of(5 + 6 * page)
+}
+
+/// A store whose first pages are stored as they are, in the order of their numbers.
+fn noisy(pages: u64, limit_bytes: u64) -> Store {
+    let store = Store::create(Settings::new(PAGES, limit_bytes)).expect("memory");
+    let mut handle = store.handle().expect("memory");
+    for page in 0..pages {
+        handle.write(page, &noise(page)).expect("room");
+        let entry = word(store.memory_file(), entry_at(page));
+        assert_eq!((entry >> 1 & 7, entry >> 39), (2, page));
+    }
+    drop(handle);
+    store
+}
+
+/// Changes one bit of the entry of `page`, and returns the damaged entry.
+fn flip(store: &Store, page: u64, bit: u32) -> u64 {
+    let damaged = word(store.memory_file(), entry_at(page)) ^ 1 << bit;
+    overwrite(store.memory_file(), entry_at(page), &damaged.to_le_bytes());
+    damaged
+}
+
+fn assert_whole(store: &Store, pages: std::ops::Range<u64>) {
+    let mut handle = store.handle().expect("memory");
+    for page in pages {
+        let mut bytes = [1; PAGE_BYTES];
+        handle.read(page, &mut bytes).expect("whole");
+        assert!(bytes == noise(page), "page {page}");
+    }
+}
+
+/// Bit 39 is the lowest one of the place, so the slot of page 1 passes for that of page 0.
+#[test]
+fn a_page_whose_place_is_damaged_is_written_anew_and_frees_no_other_page() {
+    let store = noisy(4, 1 << 20);
+    flip(&store, 0, 39);
+    let mut handle = store.handle().expect("memory");
+    handle.write(0, &noise(0)).expect("room");
+    handle.write(4, &noise(4)).expect("room");
+    assert_whole(&store, 0..5);
+}
+
+#[test]
+fn a_full_store_overwrites_no_other_page_for_one_whose_place_is_damaged() {
+    let store = noisy(16, 64 << 10);
+    flip(&store, 0, 39);
+    let mut handle = store.handle().expect("memory");
+    let refused = handle.write(0, &noise(20)).expect_err("no slot of its own");
+    assert!(matches!(refused, StoreError::NoSpace { .. }), "{refused}");
+    handle.write(15, &noise(15)).expect("it has a slot");
+    assert_whole(&store, 1..16);
+}
+
+#[test]
+fn a_page_whose_place_is_damaged_is_not_moved() {
+    let store = noisy(20, 1 << 20);
+    let mut handle = store.handle().expect("memory");
+    // Page 16 and those behind it, which have a span of their own, fit here now.
+    for page in 0..8 {
+        handle.discard(page).expect("no damage");
+    }
+    let damaged = flip(&store, 16, 39);
+    let done = store.compact(usize::MAX).expect("memory goes back");
+    assert_eq!(done.moved, 3);
+    assert_eq!(word(store.memory_file(), entry_at(16)), damaged);
+    assert_whole(&store, 8..16);
+    assert_whole(&store, 17..20);
+}
+
+#[test]
+fn the_second_tier_passes_by_a_place_outside_the_arena() {
+    let store = noisy(1, 1 << 20);
+    flip(&store, 0, 62);
+    store.age();
+    let mut recompressor = store.recompressor().expect("memory");
+    let long = Duration::from_secs(60);
+    let done = recompressor.pass(0, 1, long, || Duration::ZERO);
+    assert_eq!(done.expect("damage is not an error").damaged, 1);
+}
+
+#[test]
+fn a_write_does_not_join_a_slot_whose_sum_is_damaged() {
+    let settings = Settings {
+        share: true,
+        ..Settings::new(PAGES, 1 << 20)
+    };
+    let store = Store::create(settings).expect("memory");
+    let mut handle = store.handle().expect("memory");
+    handle.write(0, &page_of(3)).expect("room");
+    let place = word(store.memory_file(), entry_at(0)) >> 20 & ((1 << 33) - 1);
+    let at = 65536 + place as i64 * 16;
+    let damaged = word(store.memory_file(), at) ^ 1;
+    overwrite(store.memory_file(), at, &damaged.to_le_bytes());
+    handle.write(1, &page_of(3)).expect("room");
+    let mut bytes = [1; PAGE_BYTES];
+    handle.read(1, &mut bytes).expect("whole");
+    assert!(bytes == page_of(3));
+    assert!(handle.read(0, &mut bytes).is_err());
+}

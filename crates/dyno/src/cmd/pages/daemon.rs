@@ -42,6 +42,10 @@ pub fn hold(args: &PagesHoldArgs) -> anyhow::Result<Exit> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let holder = Holder::bind(&args.socket)?;
     if !args.alone {
+        // A daemon that has died leaves writes to its device waiting for the next one. So this
+        // process, and those that it starts, which inherit it, wait for no write to a device when
+        // they allocate.
+        prepare_to_serve();
         thread::Builder::new()
             .name("pages-watch".to_string())
             .spawn(move || watch(&store_dir, program))?;
@@ -88,6 +92,13 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let holder = Client::connect(&store_dir.hold())?;
     let memory = holder.get(MEMORY)?;
     let options = DeviceOptions::parse(&memory.note)?;
+    // Before the memory is opened, because a daemon that takes over a swap device must wait for no
+    // write to it when it allocates; the threads that serve the device inherit it.
+    if options.swap {
+        prepare_for_swap()?
+    } else {
+        prepare_to_serve()
+    }
     let file = options.has_file().then(|| holder.get(FILE)).transpose()?;
     let (store, found) = Store::reopen(memory.file, options.settings(file.as_ref()))?;
     if found.damaged > 0 {
@@ -97,12 +108,6 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         );
     }
     let store = Arc::new(store);
-    // Set before the threads that serve the device are started, because they inherit it.
-    if options.swap {
-        prepare_for_swap()?
-    } else {
-        prepare_to_serve()
-    }
     let disk = if options.null { Disk::null } else { Disk::new };
     let disk = Arc::new(disk(Arc::clone(&store)));
     let serving = begin(&options, &store_dir, &holder, &disk, args.again)?;

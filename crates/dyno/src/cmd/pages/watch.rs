@@ -8,9 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use dyno_pages_hold::detached;
+use dyno_pages_hold::{Client, detached};
+use dyno_pages_ublk::hold_for_swap;
 use tracing::{error, warn};
 
+use super::daemon::MEMORY;
+use super::device_options::DeviceOptions;
 use super::store_dir::StoreDir;
 use super::{control, device};
 
@@ -30,15 +33,26 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub fn watch(store_dir: &StoreDir, program: PathBuf) {
     let mut starts = VecDeque::new();
     let mut child = None;
+    let mut kept = false;
     while store_dir.exists() {
-        if store_dir.server().is_some()
-            && let Err(error) = store_dir.wait_for_end()
-        {
-            error!(
-                "the daemon of {} is not watched: {error:#}",
-                store_dir.name()
-            );
-            return;
+        if store_dir.server().is_some() {
+            // Asked only now, because a daemon that serves has its memory from this holder.
+            if !kept {
+                match keep_for_swap(store_dir) {
+                    Ok(()) => kept = true,
+                    Err(error) => warn!(
+                        "the memory of {} may be swapped out while its daemon is away: {error:#}",
+                        store_dir.name()
+                    ),
+                }
+            }
+            if let Err(error) = store_dir.wait_for_end() {
+                error!(
+                    "the daemon of {} is not watched: {error:#}",
+                    store_dir.name()
+                );
+                return;
+            }
         }
         // Waited for, so that a daemon that has ended does not stay as a zombie.
         let _ended = child.as_mut().map(Child::wait);
@@ -52,6 +66,21 @@ pub fn watch(store_dir: &StoreDir, program: PathBuf) {
         }
         thread::sleep(PAUSE);
     }
+}
+
+/// If the store is a swap device's, keeps its memory in place from now on, also while no daemon
+/// does. Otherwise the system could write it to the device that then has no server.
+fn keep_for_swap(store_dir: &StoreDir) -> anyhow::Result<()> {
+    let memory = {
+        // Under the lock of the name, because a command or a daemon may have started this holder a
+        // moment ago and may still be handing files over.
+        let _lock = store_dir.lock(COMMAND_WAIT)?;
+        Client::connect(&store_dir.hold())?.get(MEMORY)?
+    };
+    if DeviceOptions::parse(&memory.note)?.swap {
+        hold_for_swap(&File::from(memory.file))?;
+    }
+    Ok(())
 }
 
 /// Waits until an operator has started a daemon, or the store is gone.

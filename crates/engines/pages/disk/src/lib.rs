@@ -20,6 +20,7 @@
 //! # Ok::<(), dyno_pages::StoreError>(())
 //! ```
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -243,16 +244,30 @@ impl Head<'_> {
             let from = (at % PAGE) as usize;
             self.change(first - 1, |page| page[from..].fill(0))?;
         }
-        for number in first..last {
-            let _held = self.disk.lock(number);
-            match zeros {
-                Zeros::Free => self.handle.discard(number)?,
-                Zeros::Keep => self.handle.write(number, &[0; PAGE_BYTES])?,
+        match zeros {
+            Zeros::Free => self.free(first..last)?,
+            Zeros::Keep => {
+                for number in first..last {
+                    let _held = self.disk.lock(number);
+                    self.handle.write(number, &[0; PAGE_BYTES])?;
+                }
             }
         }
         if !end.is_multiple_of(PAGE) {
             let until = (end % PAGE) as usize;
             self.change(last, |page| page[..until].fill(0))?;
+        }
+        Ok(())
+    }
+
+    /// Discards `pages`, but for those that were never touched: they read as zeros already, and a
+    /// look at each would take memory for the index of the whole range, as when a file system is
+    /// made on a large disk.
+    fn free(&mut self, pages: Range<u64>) -> Result<(), StoreError> {
+        let disk = self.disk;
+        for number in disk.store.touched(pages) {
+            let _held = disk.lock(number);
+            self.handle.discard(number)?;
         }
         Ok(())
     }

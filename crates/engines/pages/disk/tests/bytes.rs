@@ -169,3 +169,17 @@ fn a_disk_counts_what_it_is_asked_for_and_a_null_one_keeps_nothing() {
         assert_eq!(disk.store().stats().expect("figures").stored_pages(), 0);
     }
 }
+
+#[test]
+fn to_free_a_large_disk_takes_no_memory_for_pages_that_were_never_written() {
+    let store = Store::create(Settings::new(1 << 24, 1 << 20)).expect("memory");
+    let disk = Disk::new(Arc::new(store));
+    let mut head = disk.head().expect("memory");
+    for at in [0, disk.bytes() / 2 + 4000, disk.bytes() - 4096] {
+        head.write(at, &[7; 4096]).expect("space");
+    }
+    head.zero(0, disk.bytes(), Zeros::Free).expect("inside");
+    let stats = disk.store().stats().expect("figures");
+    assert_eq!(stats.stored_pages(), 0);
+    assert!(stats.resident_bytes < 1 << 20, "{stats:?}");
+}

@@ -79,8 +79,9 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
 
     fn request(&mut self) -> Result<(), Stop> {
         // The next read may wait for the client, and the client may be waiting for these replies:
-        // they must be out before.
-        if self.link.buffer().len() < REQUEST_BYTES {
+        // they must be out before. Short replies to many requests, reads of zeros among them, are
+        // bounded as data are.
+        if self.link.buffer().len() < REQUEST_BYTES || self.out.len() >= AHEAD_BYTES {
             self.send()?;
         }
         if self.link.fill_buf()?.is_empty() {

@@ -3,10 +3,15 @@
 mod any_bytes;
 mod script;
 
-use dyno_pages::PAGE_BYTES;
+use std::sync::Arc;
+
+use dyno_pages::{PAGE_BYTES, Settings, Store};
+use dyno_pages_disk::Disk;
 use dyno_pages_nbd::Ended;
 use proptest::prelude::*;
-use script::{FLAGS, GO, LIST, START_TLS, STRUCTURED, disk, exports, go, option, request, run};
+use script::{
+    FLAGS, GO, LIST, START_TLS, STRUCTURED, disk, exports, go, option, request, run, run_measured,
+};
 
 const READ: u16 = 0;
 const WRITE: u16 = 1;
@@ -244,6 +249,23 @@ fn reads_in_pieces_send_zeros_as_holes() {
     ]
     .concat();
     assert!(said == wanted);
+}
+
+#[test]
+fn replies_to_many_reads_of_zeros_go_out_in_bounded_parts() {
+    // A null disk, so that the test waits for no 32 MiB to be made for each read.
+    let store = Store::create(Settings::new(8192, 1 << 20)).expect("memory");
+    let exports = exports(&Arc::new(Disk::null(Arc::new(store))));
+    let mut client = [&FLAGS[..], &option(STRUCTURED, &[]), &go("pages")].concat();
+    let (_, handshake) = run(&exports, &client, false);
+    for _ in 0..24 {
+        client.extend(request(READ, 0, 0, 32 << 20));
+    }
+    let (_, said, longest) = run_measured(&exports, &client, false);
+    // Each read has one chunk of 32 bytes for each piece of 256 KiB.
+    let of_read = 128 * 32;
+    assert_eq!(said.len() - handshake.len(), 24 * of_read);
+    assert!(longest <= (64 << 10) + of_read, "{longest} bytes at once");
 }
 
 #[test]

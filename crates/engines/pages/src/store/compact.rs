@@ -91,8 +91,8 @@ impl Store {
         done
     }
 
-    /// Moves a page to a slot that `target` allows. The page stays if there is no such slot, or
-    /// another thread has it locked.
+    /// Moves a page to a slot that `target` allows. The page stays if there is no such slot, its
+    /// entry is damaged and points at another page, or another thread has it locked.
     fn move_page(&self, page: u64, mark: &Mark, target: Target) -> bool {
         let moves = |word: u64| {
             let found = Entry::unpack(word & !LOCKED)?;
@@ -109,6 +109,9 @@ impl Store {
             return false;
         };
         let moved = moves(word).and_then(|(found, at, len, classes)| {
+            if !self.is_own(found.stored, page) {
+                return None;
+            }
             let slot = self.slots.allocate_shortest(classes)?;
             // The copy is complete before the entry points at it, and the old slot is freed only
             // after the entry is unlocked: a kill in between leaves one whole page and an unused

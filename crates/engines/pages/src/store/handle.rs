@@ -247,7 +247,8 @@ impl<'a> Handle<'a> {
             .take()
             .unwrap_or_else(|| Box::new([0; PAGE_BYTES]));
         // A hash that is equal proves nothing: the bytes are compared too, so a collision costs a
-        // slot and never returns another page's content.
+        // slot and never returns another page's content. A slot with a damaged sum is not joined,
+        // because no reader would accept its bytes.
         let joined = shared.join(content, |stored| {
             self.unpack_slot(stored, page, &mut twin).is_ok() && *twin == *bytes
         });
@@ -332,8 +333,9 @@ impl<'a> Handle<'a> {
             .store_packed(Packing::Word, &word.to_le_bytes(), sum)
     }
 
-    /// Points the entry at `stored`, and frees what it pointed at. If the entry cannot be locked,
-    /// the new form is freed instead.
+    /// Points the entry at `stored`, and frees what it pointed at, if that was the page's own: what
+    /// a damaged entry pointed at may be another page, and the slot that it lost stays taken until
+    /// the memory is opened again. If the entry cannot be locked, the new form is freed instead.
     #[inline(always)]
     fn replace(&self, page: u64, stored: Stored) -> Result<(), StoreError> {
         let old = match self.store.lock(page, &self.mark) {
@@ -344,13 +346,16 @@ impl<'a> Handle<'a> {
                 return Err(error);
             }
         };
+        let own = Entry::unpack(old)
+            .map(|old| old.stored)
+            .filter(|&old| self.store.is_own(old, page));
         self.store
             // One store puts the new entry in place and gives the lock back. A process killed
             // before it leaves the old page, one killed after it the new one; the form that no
             // entry points at is free again when the memory is opened.
             .unlock(page, Entry::fresh(stored).pack(), &self.mark);
-        if let Some(old) = Entry::unpack(old) {
-            self.store.release(old.stored);
+        if let Some(own) = own {
+            self.store.release(own);
         }
         Ok(())
     }

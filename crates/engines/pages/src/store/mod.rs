@@ -17,6 +17,7 @@ mod shared;
 mod slot_access;
 mod stats;
 
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
@@ -245,6 +246,13 @@ impl Store {
     /// every page whose write had returned when the process died.
     pub fn memory_file(&self) -> BorrowedFd<'_> {
         self.memory.file()
+    }
+
+    /// The pages of `range` whose entries were ever touched, in order: all others are empty, and to
+    /// discard one of them would allocate memory for its entry.
+    pub fn touched(&self, range: Range<u64>) -> impl Iterator<Item = u64> + '_ {
+        self.touched_from(range.start)
+            .take_while(move |&page| page < range.end)
     }
 
     /// The pages from `from` on whose entries were ever touched, in order. The index of a large

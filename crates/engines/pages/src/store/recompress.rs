@@ -151,7 +151,7 @@ impl Recompressor<'_> {
             };
             let outcome = self.pack(page, old);
             let new = match &outcome {
-                Ok(Some(stored)) => Entry {
+                Ok(Some((stored, _))) => Entry {
                     stored: *stored,
                     ..old
                 }
@@ -167,9 +167,9 @@ impl Recompressor<'_> {
             };
             store.unlock(page, new, self.handle.mark());
             match outcome {
-                Ok(Some(new)) => {
+                Ok(Some((_, won_bytes))) => {
                     done.packed += 1;
-                    done.won_bytes += store.slot_bytes(old.stored) - store.slot_bytes(new);
+                    done.won_bytes += won_bytes;
                     store.free_slot(old.stored);
                 }
                 Ok(None) => done.stubborn += 1,
@@ -213,12 +213,14 @@ impl Recompressor<'_> {
 
     /// Packs the page into a shorter slot of its own, or returns `None` if that does not pay. The
     /// bytes are compared with the sum that was stored when they were written, so the sum of the
-    /// new form is that of bytes known to be right.
-    fn pack(&mut self, page: u64, old: Entry) -> Result<Option<Stored>, StoreError> {
+    /// new form is that of bytes known to be right. With the new form come the bytes of slots that
+    /// it wins, which only the lock of the entry keeps from changing. The caller holds that lock.
+    fn pack(&mut self, page: u64, old: Entry) -> Result<Option<(Stored, u64)>, StoreError> {
         let store = self.handle.store();
-        let has = store.slot_bytes(old.stored) as usize;
         self.handle
             .fetch_verified(old.stored, page, &mut self.page)?;
+        // Only behind that: the place of a damaged entry may lie outside the arena.
+        let has = store.slot_bytes(old.stored) as usize;
         // Only a slot of a shorter class is worth the copy.
         let limit = has - SUM_BYTES - 1;
         let len = match &mut self.trained {
@@ -235,8 +237,9 @@ impl Recompressor<'_> {
         let sum = store.slot_sum(crc32c(self.page.as_slice()), page);
         match store.store_packed(self.packing(), &self.block[..len], sum) {
             Ok(stored) if store.slot_bytes(stored) < has as u64 => {
+                let won_bytes = has as u64 - store.slot_bytes(stored);
                 let stays = store.stays(old.stored, stored);
-                Ok((!stays).then_some(stored))
+                Ok((!stays).then_some((stored, won_bytes)))
             }
             Ok(stored) => {
                 // The right class has no free slot, and a longer one wins nothing.

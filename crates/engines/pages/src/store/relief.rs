@@ -122,6 +122,8 @@ impl Handle<'_> {
         let form = self.encode(bytes);
         let word = store.lock(page, self.mark())?;
         let outcome = Entry::unpack(word)
+            // A damaged entry may point at the slot of another page, or outside the arena.
+            .filter(|old| store.is_own(old.stored, page))
             .and_then(|old| extent(old.stored))
             .filter(|extent| self.fits(&form, extent.at))
             .and_then(|extent| self.overwrite_locked(page, &form, bytes, extent.at));

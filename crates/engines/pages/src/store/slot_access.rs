@@ -1,6 +1,7 @@
 //! Moves stored forms in and out of slots. Has `unsafe`: slots as slices, under the lock of their
 //! entry.
 
+use dyno_checksum::crc32c;
 use dyno_codec::lz4::Page;
 
 use super::Store;
@@ -126,6 +127,31 @@ impl Store {
             None => bound_sum(sum, page),
             Some(_) => sum,
         }
+    }
+
+    /// Whether what an entry of `page` points at is that page's own, so that it may be freed, moved
+    /// or overwritten. The entry of a page that is stored as it is has no check: a changed bit of
+    /// its place leads to the slot of another page, and only the bytes there tell. So this takes a
+    /// checksum of 4 KiB for such a page. Entries of packed pages have a check. A page in the file
+    /// counts as its own, because to know better the disk would have to be read.
+    ///
+    /// The caller holds the lock of the entry.
+    #[inline(always)]
+    pub(super) fn is_own(&self, stored: Stored, page: u64) -> bool {
+        match stored {
+            Stored::Raw { sum, .. } => self.has_sum(stored, page, sum),
+            _ => true,
+        }
+    }
+
+    /// Whether the bytes of a page that is stored as it is have the checksum `sum`.
+    fn has_sum(&self, stored: Stored, page: u64, sum: u32) -> bool {
+        let Ok(Extent { at, len }) = self.extent_of(stored, page) else {
+            return false;
+        };
+        // SAFETY: the caller holds the entry's lock.
+        let bytes = unsafe { self.stored_bytes(at, len) };
+        bound_sum(crc32c(bytes), page) == sum
     }
 
     /// Copies a form from one slot to another.

@@ -5,7 +5,7 @@
 //! each queue, over io_uring. A daemon that dies leaves the device: its users wait, and the next
 //! daemon takes it over by [`Device::recover`], with the store's memory from a holder; what was
 //! under way is done again. [`delete`] ends it. [`prepare_for_swap`] makes the process fit to serve
-//! swap.
+//! swap, and [`hold_for_swap`] keeps the memory in place between two daemons.
 //!
 //! What it is not: durable. A flush promises that the bytes are in the store's memory, where every
 //! write that was answered already is.
@@ -24,4 +24,4 @@ mod swap;
 pub use control::supported;
 pub use device::{Device, Settings, delete};
 pub use error::UblkError;
-pub use swap::prepare_for_swap;
+pub use swap::{hold_for_swap, prepare_for_swap};

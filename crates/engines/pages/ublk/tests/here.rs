@@ -1,12 +1,12 @@
 //! A device on this machine, where it has ublk; `scripts/slow/ublk` has one that has.
 
-use std::fs::OpenOptions;
+use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use dyno_pages::{PAGE_BYTES, Settings as StoreSettings, Store};
 use dyno_pages_disk::Disk;
-use dyno_pages_ublk::{Device, Settings, UblkError, delete, supported};
+use dyno_pages_ublk::{Device, Settings, UblkError, delete, hold_for_swap, supported};
 
 fn disk() -> Arc<Disk> {
     let store = Store::create(StoreSettings::new(256, 1 << 20)).expect("memory");
@@ -66,4 +66,26 @@ fn settings_that_no_device_can_have_are_refused_before_the_driver_is_asked() {
             "{wrong:?}: {made:?}"
         );
     }
+}
+
+#[test]
+fn a_holder_of_swap_has_all_memory_of_the_store_in_place() {
+    let store = Store::create(StoreSettings::new(256, 1 << 20)).expect("memory");
+    let file = store.memory_file().try_clone_to_owned();
+    let file = File::from(file.expect("a descriptor"));
+    if let Err(error) = hold_for_swap(&file) {
+        return println!("skipped: memory locked for swap: {error}");
+    }
+    let maps = fs::read_to_string("/proc/self/smaps").expect("a list");
+    // The store's own mapping can be written to; this one is only for the lock.
+    let ours = |line: &&str| line.contains(" r--s ") && line.contains("dyno-pages");
+    let mut lines = maps.lines().skip_while(|line| !ours(line));
+    let rss = lines.find_map(|line| line.strip_prefix("Rss:"));
+    let rss = rss.expect("a mapping").trim().trim_end_matches(" kB");
+    let flags = lines.find_map(|line| line.strip_prefix("VmFlags:"));
+    assert!(flags.expect("flags").contains(" lo"), "it is locked");
+    let len = file.metadata().expect("a size").len();
+    let pages = len.div_ceil(PAGE_BYTES as u64);
+    let rss: u64 = rss.parse().expect("a number");
+    assert_eq!(rss * 1024, pages * PAGE_BYTES as u64);
 }

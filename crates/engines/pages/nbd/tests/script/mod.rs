@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses its part of it")]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ use dyno_pages_nbd::{Ended, Export, Exports, Figures, Link, serve};
 pub struct Script<'a> {
     client: &'a [u8],
     server: Rc<RefCell<Vec<u8>>>,
+    /// Bytes of the longest write of the server.
+    longest: Rc<Cell<usize>>,
     wants_tls: bool,
 }
 
@@ -42,6 +44,7 @@ impl Read for Script<'_> {
 impl Write for Script<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.server.borrow_mut().extend(bytes);
+        self.longest.set(self.longest.get().max(bytes.len()));
         Ok(bytes.len())
     }
 
@@ -69,14 +72,26 @@ pub fn exports(disk: &Arc<Disk>) -> Exports {
 
 /// Runs a whole connection.
 pub fn run(exports: &Exports, client: &[u8], wants_tls: bool) -> (io::Result<Ended>, Vec<u8>) {
+    let (ended, said, _) = run_measured(exports, client, wants_tls);
+    (ended, said)
+}
+
+/// Runs a whole connection, and also returns the bytes of the server's longest write.
+pub fn run_measured(
+    exports: &Exports,
+    client: &[u8],
+    wants_tls: bool,
+) -> (io::Result<Ended>, Vec<u8>, usize) {
     let server = Rc::new(RefCell::new(Vec::new()));
+    let longest = Rc::new(Cell::new(0));
     let link = Script {
         client,
         server: Rc::clone(&server),
+        longest: Rc::clone(&longest),
         wants_tls,
     };
     let ended = serve(link, exports, &Figures::default());
-    (ended, server.take())
+    (ended, server.take(), longest.get())
 }
 
 /// The client's flags.

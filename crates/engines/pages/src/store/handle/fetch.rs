@@ -120,7 +120,9 @@ impl Handle<'_> {
         Ok(())
     }
 
-    /// Decodes a slot without comparing its sum. The caller must keep the slot from being freed.
+    /// Decodes a slot that pages share, for a page that may join them, and compares its sum, which
+    /// is not bound to a page there. A page that is stored as it is has no sum in its slot. The
+    /// caller must keep the slot from being freed.
     pub(super) fn unpack_slot(
         &mut self,
         stored: Stored,
@@ -131,9 +133,13 @@ impl Handle<'_> {
         // SAFETY: the caller guarantees it.
         let form = unsafe { self.store.stored_bytes(at, len) };
         match stored {
-            Stored::Packed { packing, .. } => self
-                .unpack(packing, &form[SUM_BYTES..], bytes)
-                .map_err(|what| StoreError::Corrupt { page, what }),
+            Stored::Packed { packing, .. } => {
+                let (sum, form) = form.split_at(SUM_BYTES);
+                let sum = u32::from_le_bytes([sum[0], sum[1], sum[2], sum[3]]);
+                self.unpack(packing, form, bytes)
+                    .map_err(|what| StoreError::Corrupt { page, what })?;
+                Self::compare(bound_sum(sum, page), page, bytes)
+            }
             _ => {
                 bytes.copy_from_slice(form);
                 Ok(())
