@@ -8,6 +8,8 @@
 //! The arguments of the procedure, and what it returns, are bytes that this module alone encodes
 //! and decodes. They are not stored.
 
+use std::collections::BTreeMap;
+
 use dyno_txn_api::{Code, Error, Operations, Result, TableId};
 
 use crate::arguments::{Reader, push_bytes};
@@ -57,6 +59,16 @@ impl Unit {
     /// Whether it is answered without the engine.
     pub fn is_local(&self) -> bool {
         matches!(self, Unit::Literal(_) | Unit::Protocol(_) | Unit::Unwatch)
+    }
+
+    /// The version of the protocol that holds behind it, if it chooses one. The front carries out a
+    /// `HELLO` within a transaction whatever becomes of the transaction.
+    pub fn chosen(&self) -> Option<Protocol> {
+        match self {
+            Unit::Protocol(protocol) => Some(*protocol),
+            Unit::Exec(units) => units.iter().rev().find_map(Unit::chosen),
+            _ => None,
+        }
     }
 
     /// About how many bytes it takes.
@@ -216,7 +228,7 @@ pub fn run(transaction: &mut dyn Operations, arguments: &[u8]) -> Result<Vec<u8>
     let mut batch = Batch {
         keys: Keyspace::new(transaction, table, partitions, now_ms, number),
         reply: Reply::with_capacity(protocol, USUAL_REPLY_BYTES),
-        watched,
+        watched: watched.into_iter().collect(),
     };
     batch.load(&units)?;
     if !batch.watched.is_empty() {
@@ -224,7 +236,8 @@ pub fn run(transaction: &mut dyn Operations, arguments: &[u8]) -> Result<Vec<u8>
     }
     let done = batch.run(&units)?;
     batch.keys.write_back()?;
-    Ok(finish(batch.reply.finish(), done, &batch.watched))
+    let watched: Vec<Watched> = batch.watched.into_iter().collect();
+    Ok(finish(batch.reply.finish(), done, &watched))
 }
 
 /// A unit whose arguments lie in the bytes of the batch.
@@ -274,7 +287,8 @@ fn read_unit<'a>(reader: &mut Reader<'a>, is_outside: bool) -> Option<Parsed<'a>
 struct Batch<'a> {
     keys: Keyspace<'a>,
     reply: Reply,
-    watched: Vec<Watched>,
+    /// What the client watches. A tree, because one `WATCH` may name very many keys.
+    watched: BTreeMap<Vec<u8>, u64>,
 }
 
 impl Batch<'_> {
@@ -285,9 +299,10 @@ impl Batch<'_> {
         let watched = std::mem::take(&mut self.watched);
         for unit in units {
             collect_keys(unit, &mut keys);
-            if matches!(unit, Parsed::Exec(_)) {
-                keys.extend(watched.iter().map(|(key, _)| &key[..]));
-            }
+        }
+        // Once, because the first of several transactions forgets what was watched.
+        if units.iter().any(|unit| matches!(unit, Parsed::Exec(_))) {
+            keys.extend(watched.keys().map(Vec::as_slice));
         }
         // Keys that are too long are refused by the command itself.
         let readable = |key: &&[u8]| key.len() <= crate::row::KEY_MAX;
@@ -303,6 +318,8 @@ impl Batch<'_> {
                 return Ok(at);
             }
             let from = self.reply.len();
+            // A unit may ask for one long value many times. What is dropped below is not made.
+            self.reply.most_bytes = from + REPLY_BYTES_MAX;
             self.run_one(unit)?;
             if self.reply.len() - from > REPLY_BYTES_MAX {
                 // What the command did stays done; only its answer is too long for the engine. It
@@ -328,11 +345,11 @@ impl Batch<'_> {
             Parsed::Watch(arguments) => {
                 for key in arguments.iter().skip(1) {
                     // The first version counts if a key is watched twice.
-                    if self.watched.iter().any(|(watched, _)| watched == key) {
+                    if self.watched.contains_key(*key) {
                         continue;
                     }
                     let version = self.keys.version(key)?;
-                    self.watched.push((key.to_vec(), version));
+                    self.watched.insert(key.to_vec(), version);
                 }
                 // From here on, and not from before: what was changed earlier is in the versions.
                 self.keys.take_touched();
@@ -351,8 +368,7 @@ impl Batch<'_> {
             return;
         }
         for key in self.keys.take_touched() {
-            let found = self.watched.iter_mut().find(|(watched, _)| *watched == key);
-            if let Some((_, version)) = found {
+            if let Some(version) = self.watched.get_mut(&key) {
                 *version = CHANGED;
             }
         }
@@ -364,6 +380,13 @@ impl Batch<'_> {
         for (key, version) in std::mem::take(&mut self.watched) {
             if self.keys.version(&key)? != version {
                 self.reply.null_array();
+                // A HELLO among them was carried out by the front nevertheless, and what the client
+                // is told from here on is in the version that it chose.
+                for unit in units {
+                    if let Parsed::Protocol(protocol) = unit {
+                        self.reply.protocol = *protocol;
+                    }
+                }
                 return Ok(());
             }
         }

@@ -57,7 +57,6 @@ pub struct Connection {
     is_flushing: bool,
     /// Whether the client has ended its side.
     has_ended: bool,
-    since: Instant,
     /// When bytes last came or went.
     moved_at: Instant,
     /// What epoll watches the socket for now: reading, writing.
@@ -83,7 +82,6 @@ impl Connection {
             written: 0,
             is_flushing: false,
             has_ended: false,
-            since: Instant::now(),
             moved_at: Instant::now(),
             interest: (true, false),
         }
@@ -198,7 +196,7 @@ impl Connection {
         let rest = self.batch.split_off(outcome.units.min(self.batch.len()));
         for unit in self.batch.drain(..) {
             self.singly = self.singly.saturating_sub(1);
-            if let Unit::Protocol(protocol) = unit {
+            if let Some(protocol) = unit.chosen() {
                 self.protocol = protocol;
             }
         }
@@ -217,12 +215,13 @@ impl Connection {
         let mut replies = crate::reply::Reply::new(self.protocol);
         for unit in units {
             self.singly = self.singly.saturating_sub(1);
+            if let Some(protocol) = unit.chosen() {
+                replies.protocol = protocol;
+                self.protocol = protocol;
+            }
             match unit {
                 Unit::Literal(bytes) => replies.raw(&bytes),
-                Unit::Protocol(protocol) => {
-                    replies.protocol = protocol;
-                    self.protocol = protocol;
-                }
+                Unit::Protocol(_) => {}
                 Unit::Unwatch => self.watched.clear(),
                 Unit::Exec(_) => {
                     self.watched.clear();
@@ -299,6 +298,63 @@ impl Connection {
         let is_stuck = self.wants_write() || self.parser.is_within(&self.input);
         // A batch under way is the engine's time, and not the client's.
         (self.batch.is_empty() && is_stuck && now.duration_since(self.moved_at) > PROGRESS)
-            || (!self.session.is_admitted && now.duration_since(self.since) > ADMISSION)
+            || (!self.session.is_admitted && now.duration_since(self.session.since) > ADMISSION)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+
+    use dyno_serve::{Registry, Token};
+
+    use super::*;
+    use crate::arguments::ArgumentsBuilder;
+    use crate::figures::Figures;
+
+    fn facts() -> Facts {
+        Facts {
+            token: Some(Token::new("0123456789abcdef").expect("a token")),
+            durability: "memory".to_owned(),
+            partitions: 1,
+            port: 0,
+            most_connections: 1,
+            started: Instant::now(),
+            figures: Figures::new(&Registry::new()).expect("names of their own"),
+        }
+    }
+
+    fn reset(connection: &mut Connection, facts: &Facts) {
+        let mut builder = ArgumentsBuilder::default();
+        builder.push(b"reset");
+        let units = &mut connection.waiting;
+        connection.session.accept(builder.finish(), facts, units);
+    }
+
+    #[test]
+    fn a_client_that_gives_its_admission_up_has_time_to_show_the_token_again() {
+        const PAUSE: Duration = Duration::from_millis(20);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let address = listener.local_addr().expect("its address");
+        let _client = TcpStream::connect(address).expect("a connection");
+        let (accepted, peer) = listener.accept().expect("the other end");
+        let socket = Socket::new(accepted, None).expect("a socket");
+        let facts = facts();
+        let session = Session::new(1, peer.to_string(), &facts);
+        let mut connection = Connection::new(socket, session);
+        let late = Instant::now() + ADMISSION + PAUSE / 2;
+        assert!(connection.is_late(late), "it has never shown the token");
+        connection.session.is_admitted = true;
+        assert!(!connection.is_late(late));
+        thread::sleep(PAUSE);
+        reset(&mut connection, &facts);
+        assert!(!connection.session.is_admitted);
+        assert!(!connection.is_late(late), "it was admitted until now");
+        // Asking again without the token gives no further time.
+        let late = connection.session.since + ADMISSION + PAUSE / 2;
+        thread::sleep(PAUSE);
+        reset(&mut connection, &facts);
+        assert!(connection.is_late(late));
     }
 }

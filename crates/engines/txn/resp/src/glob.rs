@@ -1,6 +1,24 @@
 //! Patterns of keys as Redis has them: `*`, `?`, `[a-z]`, `[^a]`, and `\` before a byte that stands
 //! for itself.
 
+/// The longest pattern of a client, in bytes. A class is read again for every byte of every key, so
+/// a long one would keep the engine busy for minutes.
+const PATTERN_BYTES_MAX: usize = 4 << 10;
+
+/// Refuses a pattern that would take too long, before it is compared with anything.
+///
+/// # Errors
+/// What the client is told.
+pub fn check(pattern: &[u8]) -> Result<(), String> {
+    if pattern.len() <= PATTERN_BYTES_MAX {
+        Ok(())
+    } else {
+        Err(format!(
+            "ERR a pattern is longer than {PATTERN_BYTES_MAX} bytes"
+        ))
+    }
+}
+
 /// Whether the whole text matches the pattern.
 ///
 /// Each `*` but the last is decided when the next one is met, because a later one can match

@@ -14,6 +14,9 @@ use crate::row::{Row, Value, row_key};
 
 /// Rows that are read or written in one call, within what the engine takes.
 const ROWS_AT_ONCE: usize = OPERATIONS_MAX / 2;
+/// Bytes of values that one batch may set. Without this bound it could make the server hold any
+/// amount: a command of some bytes, such as `SETRANGE`, can set a value of a mebibyte.
+const SET_BYTES_MAX: usize = 256 << 20;
 
 /// The keys as one batch sees them.
 pub struct Keyspace<'a> {
@@ -30,6 +33,8 @@ pub struct Keyspace<'a> {
     /// Keys that were set or removed since the last call of [`Keyspace::take_touched`]; `None` if
     /// nothing is watched.
     touched: Option<Vec<Vec<u8>>>,
+    /// Bytes of the values that the batch has set: the sum over all entries.
+    set_bytes: usize,
 }
 
 /// A key that the batch has read or written.
@@ -40,6 +45,8 @@ pub(crate) struct Entry {
     pub is_stored: bool,
     /// Whether the row has to be written.
     pub is_changed: bool,
+    /// Bytes of the value, if the batch has set it.
+    pub set_bytes: usize,
 }
 
 impl<'a> Keyspace<'a> {
@@ -59,6 +66,7 @@ impl<'a> Keyspace<'a> {
             next_version,
             entries: BTreeMap::new(),
             touched: None,
+            set_bytes: 0,
         }
     }
 
@@ -125,17 +133,27 @@ impl<'a> Keyspace<'a> {
     }
 
     /// Sets a key.
+    ///
+    /// # Errors
+    /// Also if the batch has set too much by then, which ends all of it.
     pub fn put(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) -> Result<()> {
+        let bytes = value.content().len();
         let version = self.next_version;
         self.next_version += 1;
         self.touch(key);
         let entry = self.entry(key)?;
+        let before = std::mem::replace(&mut entry.set_bytes, bytes);
         entry.is_changed = true;
         entry.row = Some(Row {
             value,
             expires_at,
             version,
         });
+        self.set_bytes = self.set_bytes - before + bytes;
+        if self.set_bytes > SET_BYTES_MAX {
+            let text = format!("one transaction sets values of more than {SET_BYTES_MAX} bytes");
+            return Err(Error::new(Code::TooLarge, text));
+        }
         Ok(())
     }
 
@@ -144,6 +162,8 @@ impl<'a> Keyspace<'a> {
         let entry = self.entry(key)?;
         let was_there = entry.row.take().is_some();
         entry.is_changed |= was_there;
+        let freed = std::mem::take(&mut entry.set_bytes);
+        self.set_bytes -= freed;
         if was_there {
             self.touch(key);
         }
@@ -153,11 +173,14 @@ impl<'a> Keyspace<'a> {
     /// Removes a key whose row a scan has just found, or that this batch has set.
     pub fn remove_found(&mut self, key: Vec<u8>) {
         self.touch(&key);
-        let is_stored = self.entries.get(&key).is_none_or(|entry| entry.is_stored);
+        let old = self.entries.get(&key);
+        let is_stored = old.is_none_or(|entry| entry.is_stored);
+        self.set_bytes -= old.map_or(0, |entry| entry.set_bytes);
         let gone = Entry {
             row: None,
             is_stored,
             is_changed: true,
+            set_bytes: 0,
         };
         self.entries.insert(key, gone);
     }
@@ -197,6 +220,7 @@ fn entry(stored: Option<&[u8]>, now_ms: u64) -> Result<Entry> {
         row: row.filter(|row| !row.is_expired(now_ms)),
         is_stored: stored.is_some(),
         is_changed: false,
+        set_bytes: 0,
     })
 }
 

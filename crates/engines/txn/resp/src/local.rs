@@ -7,7 +7,7 @@ use dyno_serve::Token;
 
 use crate::commands::{COMMANDS, Command, is_arity, wrong_arity};
 use crate::figures::Figures;
-use crate::glob::matches;
+use crate::glob::{self, matches};
 use crate::reply::{Protocol, Reply};
 use crate::session::Session;
 use crate::wire::{BULK_BYTES_MAX, integer};
@@ -420,6 +420,9 @@ fn settings(facts: &Facts) -> [(&'static str, String); 7] {
 }
 
 fn config(list: &[&[u8]], facts: &Facts, reply: &mut Reply) -> Result<(), String> {
+    list[2..]
+        .iter()
+        .try_for_each(|pattern| glob::check(pattern))?;
     let settings = settings(facts);
     let is_meant = |name: &str| {
         let mut patterns = list[2..].iter();

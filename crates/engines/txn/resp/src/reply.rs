@@ -11,11 +11,14 @@ pub enum Protocol {
 }
 
 /// Encodes replies, one after the other, into one buffer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reply {
     bytes: Vec<u8>,
     /// In which version the next reply is encoded.
     pub protocol: Protocol,
+    /// The length of all replies beyond which no more stored data is appended. What is written then
+    /// is not a reply any more, and the code that has set the bound drops it.
+    pub most_bytes: usize,
 }
 
 impl Reply {
@@ -27,7 +30,11 @@ impl Reply {
     /// The same, with room for so many bytes.
     pub fn with_capacity(protocol: Protocol, bytes: usize) -> Self {
         let bytes = Vec::with_capacity(bytes);
-        Self { bytes, protocol }
+        Self {
+            bytes,
+            protocol,
+            most_bytes: usize::MAX,
+        }
     }
 
     /// The number of bytes of all replies so far.
@@ -81,8 +88,12 @@ impl Reply {
         self.integer(number as i64);
     }
 
-    /// Bytes of any kind and length, line breaks included.
+    /// Bytes of any kind and length, line breaks included. Nothing is appended beyond
+    /// [`Reply::most_bytes`].
     pub fn bulk(&mut self, bytes: &[u8]) {
+        if self.bytes.len() > self.most_bytes {
+            return;
+        }
         self.number(b'$', bytes.len());
         self.bytes.extend_from_slice(bytes);
         self.bytes.extend_from_slice(b"\r\n");
@@ -147,5 +158,22 @@ impl Reply {
         self.bytes.push(kind);
         self.bytes.extend_from_slice(content);
         self.bytes.extend_from_slice(b"\r\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_appended_beyond_the_bound() {
+        let mut reply = Reply::new(Protocol::Resp2);
+        reply.most_bytes = 12;
+        for _ in 0..1_000 {
+            reply.bulk(b"text");
+            reply.optional(Some(b"text"));
+        }
+        // The second one passes the bound, which tells the caller that something is missing.
+        assert_eq!(reply.finish(), b"$4\r\ntext\r\n$4\r\ntext\r\n");
     }
 }

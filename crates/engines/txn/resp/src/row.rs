@@ -66,6 +66,14 @@ pub enum Value {
 }
 
 impl Value {
+    /// The bytes of it that are stored.
+    pub fn content(&self) -> &[u8] {
+        match self {
+            Value::Text(text) => text,
+            Value::Hash(hash) => hash.bytes(),
+        }
+    }
+
     /// The type, as `TYPE` names it.
     pub fn type_name(&self) -> &'static str {
         match self {

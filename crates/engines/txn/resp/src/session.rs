@@ -2,6 +2,7 @@
 //! or replies that need no engine.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use crate::arguments::arguments;
 use crate::batch::Unit;
@@ -21,6 +22,9 @@ pub struct Session {
     pub peer: String,
     /// The version of the protocol behind the last command.
     pub protocol: Protocol,
+    /// From when on the client has time to show the token: when it came, or when it gave its
+    /// admission up with a `RESET`.
+    pub since: Instant,
     /// Whether the client has shown the token, or needs none.
     pub is_admitted: bool,
     /// Whether the connection ends once its replies are written.
@@ -55,6 +59,7 @@ impl Session {
             id,
             peer,
             protocol: Protocol::default(),
+            since: Instant::now(),
             is_admitted: facts.token.is_none(),
             closes: false,
             name: Vec::new(),
@@ -197,19 +202,45 @@ impl Session {
         }
         // Commands that need no engine are answered now, in their order, and their replies travel
         // with the others, so that the transaction's reply is one array.
-        let mut inner = VecDeque::new();
+        let (mut inner, mut reply_bytes) = (VecDeque::new(), 0);
         for command in queued.commands {
+            let from = inner.len();
             self.accept(command, facts, &mut inner);
+            reply_bytes += inner.range(from..).map(literal_bytes).sum::<usize>();
+            // A command of some bytes can have a reply of kilobytes, such as `COMMAND`.
+            if reply_bytes > COMMAND_BYTES_MAX {
+                // A HELLO among them was carried out.
+                units.push_back(Unit::Protocol(self.protocol));
+                units.push_back(Unit::Unwatch);
+                let text = format!(
+                    "EXECABORT Transaction discarded because of: replies of more than \
+                     {COMMAND_BYTES_MAX} bytes"
+                );
+                return self.reply(units, |reply| reply.error(&text));
+            }
         }
         units.push_back(Unit::Exec(inner.into()));
     }
 
     fn reset(&mut self, facts: &Facts, units: &mut VecDeque<Unit>) {
         let peer = std::mem::take(&mut self.peer);
+        let (was_admitted, since) = (self.is_admitted, self.since);
         *self = Session::new(self.id, peer, facts);
+        // A client that has not shown the token does not get more time for it by asking again.
+        if !was_admitted {
+            self.since = since;
+        }
         units.push_back(Unit::Unwatch);
         units.push_back(Unit::Protocol(self.protocol));
         self.reply(units, |reply| reply.simple("RESET"));
+    }
+}
+
+/// Bytes of a reply that needs no engine.
+fn literal_bytes(unit: &Unit) -> usize {
+    match unit {
+        Unit::Literal(bytes) => bytes.len(),
+        _ => 0,
     }
 }
 

@@ -6,7 +6,7 @@
 //! to the engine since. A command that was refused in the end counts as well: the client is then
 //! told of a change that there was not, and tries again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::arguments::arguments;
 use crate::batch::{CHANGED, Unit, Watched};
@@ -89,11 +89,14 @@ impl Watches {
     /// it is under way.
     pub fn settle(&mut self, id: u64, watched: &[Watched]) {
         self.left.remove(&id);
-        let is_kept = |key: &[u8]| watched.iter().any(|(kept, at)| *at == 0 && kept == key);
         let Some(keys) = self.by_connection.get_mut(&id) else {
             return;
         };
-        let gone: Vec<Vec<u8>> = keys.keys().filter(|key| !is_kept(key)).cloned().collect();
+        // A set, because one `WATCH` may name very many keys.
+        let absent = watched.iter().filter(|(_, at)| *at == 0);
+        let kept: HashSet<&[u8]> = absent.map(|(key, _)| &key[..]).collect();
+        let is_gone = |key: &&Vec<u8>| !kept.contains(key.as_slice());
+        let gone: Vec<Vec<u8>> = keys.keys().filter(is_gone).cloned().collect();
         for key in gone {
             keys.remove(&key);
             if let Some(watching) = self.by_key.get_mut(&key) {

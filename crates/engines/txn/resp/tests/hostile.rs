@@ -200,6 +200,94 @@ fn long_replies_arrive_whole() {
 }
 
 #[test]
+fn one_long_value_that_is_asked_for_many_times_is_refused() {
+    let served = serve(2);
+    let mut client = served.client();
+    let value = "z".repeat(1_000_000);
+    client.send(&command(&["set", "k", &value]));
+    assert_eq!(client.reply(), b"+OK\r\n");
+    client.send(&command(&["hset", "h", "f", &value]));
+    assert_eq!(client.reply(), b":1\r\n");
+    // Each would be three gigabytes if it were made first and then refused.
+    let refused = "-ERR done, but the reply is longer than 3145728 bytes, ask for less at once\r\n";
+    let (keys, fields) = (" k".repeat(3_000), " f".repeat(3_000));
+    assert_eq!(client.ask(&format!("mget{keys}")), refused);
+    assert_eq!(client.ask(&format!("hmget h{fields}")), refused);
+    let gets = vec!["get k".to_owned(); 3_000];
+    assert_eq!(transaction(&mut client, &gets), refused);
+    assert_eq!(client.ask("ping"), "+PONG\r\n");
+}
+
+/// The reply to an `EXEC` of these commands.
+fn transaction(client: &mut Client, lines: &[String]) -> String {
+    assert_eq!(client.ask("multi"), "+OK\r\n");
+    let words = lines
+        .iter()
+        .map(|line| line.split(' ').collect::<Vec<&str>>());
+    let bytes: Vec<u8> = words.flat_map(|words| command(&words)).collect();
+    client.send(&bytes);
+    for _ in lines {
+        assert_eq!(client.reply(), b"+QUEUED\r\n");
+    }
+    client.ask("exec")
+}
+
+#[test]
+fn short_commands_that_make_much_are_refused() {
+    let served = serve(1);
+    let mut client = served.client();
+    let set = |n: usize| format!("setrange k{n} 1048500 x");
+    // More than 256 MiB of values.
+    let mut lines = vec!["hello 3".to_owned()];
+    lines.extend((0..300).map(set));
+    let reply = transaction(&mut client, &lines);
+    let refused = "-ERR one transaction sets values of more than 268435456 bytes";
+    assert!(reply.starts_with(refused), "{reply}");
+    assert_eq!(client.ask("exists k0 k299"), ":0\r\n");
+    // The HELLO was carried out, as every command without keys.
+    assert_eq!(client.ask("get absent"), "_\r\n");
+    // Values that another one replaces, or that are removed, do not count.
+    let lines: Vec<String> = (0..300).map(|_| set(0)).collect();
+    assert!(transaction(&mut client, &lines).starts_with("*300\r\n"));
+    let removed = (0..300).flat_map(|n| [set(n), format!("del k{n}")]);
+    let lines: Vec<String> = removed.collect();
+    assert!(transaction(&mut client, &lines).starts_with("*600\r\n"));
+    let flushed = (0..300).flat_map(|n| [set(n), "flushall".to_owned()]);
+    let lines: Vec<String> = flushed.collect();
+    assert!(transaction(&mut client, &lines).starts_with("*600\r\n"));
+    // Some megabytes of replies that need no engine.
+    let lines = vec!["command".to_owned(); 2_000];
+    assert_eq!(
+        transaction(&mut client, &lines),
+        "-EXECABORT Transaction discarded because of: replies of more than 3145728 bytes\r\n"
+    );
+    assert_eq!(client.ask("ping"), "+PONG\r\n");
+}
+
+#[test]
+fn patterns_that_are_too_long_are_refused() {
+    let served = serve(1);
+    let mut client = served.client();
+    assert_eq!(client.ask("set key value"), "+OK\r\n");
+    let of = |bytes: usize| format!("[{}]*", "k".repeat(bytes - 3));
+    let (longest, longer) = (of(4096), of(4097));
+    let refused = "-ERR a pattern is longer than 4096 bytes\r\n";
+    for (line, expected) in [
+        (format!("keys {longest}"), "*1\r\n$3\r\nkey\r\n"),
+        (format!("keys {longer}"), refused),
+        (
+            format!("scan 0 match {longest}"),
+            "*2\r\n$1\r\n0\r\n*1\r\n$3\r\nkey\r\n",
+        ),
+        (format!("scan 0 match {longer}"), refused),
+        (format!("config get {longest}"), "*0\r\n"),
+        (format!("config get {longer}"), refused),
+    ] {
+        assert_eq!(client.ask(&line), expected);
+    }
+}
+
+#[test]
 fn more_connections_than_allowed_are_refused() {
     let served = serve_with(1, |options| options.most_connections = 2);
     let (mut one, mut two) = (served.client(), served.client());

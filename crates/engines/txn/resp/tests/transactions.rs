@@ -168,6 +168,37 @@ fn a_watched_key_that_changes_stops_the_transaction() {
 }
 
 #[test]
+fn many_keys_are_watched_at_once() {
+    let served = serve(1);
+    let (mut one, mut other) = (served.client(), served.client());
+    // If each were compared with all others, the client would have stopped waiting long before.
+    let keys: Vec<String> = (0..150_000).map(|n| n.to_string()).collect();
+    assert_eq!(one.ask(&format!("watch {}", keys.join(" "))), "+OK\r\n");
+    assert_eq!(one.ask("get 7"), "$-1\r\n");
+    other.ask("set 149999 1");
+    one.ask("multi");
+    assert_eq!(one.ask("exec"), "*-1\r\n");
+}
+
+#[test]
+fn a_protocol_that_is_chosen_within_a_transaction_holds_after_it() {
+    let served = serve(1);
+    let mut other = served.client();
+    for is_stopped in [false, true] {
+        let mut client = served.client();
+        client.ask("watch k");
+        if is_stopped {
+            other.ask("set k 1");
+        }
+        client.ask("multi");
+        assert_eq!(client.ask("hello 3"), "+QUEUED\r\n");
+        let reply = client.ask("exec");
+        assert_eq!(reply == "*-1\r\n", is_stopped, "{reply}");
+        assert_eq!(client.ask("get absent"), "_\r\n");
+    }
+}
+
+#[test]
 fn keys_expire_and_are_swept() {
     let served = serve(2);
     let mut client = served.client();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use dyno_txn_api::{Operation, Result, Scan, ScanRow, prefix_end};
 
 use super::{Call, Done, Failure, NOT_AN_INTEGER, SYNTAX};
-use crate::glob::matches;
+use crate::glob::{self, matches};
 use crate::keyspace::{Keyspace, unreadable};
 use crate::row::{HASH_END, hash_of, head_of, split_key};
 use crate::wire::integer;
@@ -47,6 +47,7 @@ pub fn dbsize(call: &mut Call<'_, '_>) -> Done {
 
 pub fn keys(call: &mut Call<'_, '_>) -> Done {
     let pattern = call.arguments[1];
+    glob::check(pattern)?;
     let (mut found, mut bytes) = (Vec::new(), 0);
     each_key(call.keys, |key| {
         if matches(pattern, &key.key) {
@@ -197,7 +198,10 @@ fn scan_options<'a>(arguments: &[&'a [u8]]) -> Result<ScanOptions<'a>, Failure> 
                 }
                 options.count = (count as usize).min(COUNT_MAX);
             }
-            b"match" => options.pattern = Some(value),
+            b"match" => {
+                glob::check(value)?;
+                options.pattern = Some(value);
+            }
             b"type" => options.type_name = Some(value),
             _ => return Err(SYNTAX.into()),
         }
