@@ -8,7 +8,7 @@ use dyno_io::{Access, AlignedBuffer, Storage, Syncing, write_whole};
 
 use crate::checkpoint::Checkpointer;
 use crate::error::LogError;
-use crate::home::{Options, claim};
+use crate::home::{Options, Pin, claim};
 use crate::manifest::{Manifest, cached, open_direct, read_into};
 use crate::position::{BLOCK_BYTES, Layout, Lsn};
 use crate::recovery::{Recovered, Recovery};
@@ -17,38 +17,47 @@ use crate::segment::{self, Slot};
 /// Bytes that one read and one write copy.
 const PIECE_BYTES: usize = 4 << 20;
 
+/// What a backup copies: the checkpoint and the durable part of the log as they were at one moment.
+/// The log keeps both until this is dropped. Cuts of several logs that are made while none of them
+/// moves are of the same moment.
+#[derive(Debug)]
+pub struct Cut {
+    pin: Pin,
+    end: Lsn,
+}
+
 impl Checkpointer {
+    /// Notes what a backup of this moment consists of.
+    pub fn cut(&self) -> Cut {
+        // The pin comes first. The checkpoint that it names was committed when the log was durable
+        // behind the last row in it, so the end that is read after it lies behind all of its rows.
+        // A checkpoint that is committed later can hold changes from behind the end.
+        let pin = self.home().pin();
+        let end = self.durable();
+        Cut { pin, end }
+    }
+
     /// Copies the checkpoint and the log, up to what is durable now, into the new directory
     /// `target`, and reads the copy back. The log continues meanwhile, but its segments are not
     /// recycled until the copy is complete. The copy can be opened like any log.
     ///
     /// # Errors
+    /// As [`Cut::backup`].
+    pub fn backup(&self, target: &Path) -> Result<Recovered, LogError> {
+        self.cut().backup(target)
+    }
+}
+
+impl Cut {
+    /// Copies what it consists of into the new directory `target`, and reads the copy back. The
+    /// copy can be opened like any log.
+    ///
+    /// # Errors
     /// [`LogError::Occupied`], [`LogError::Damaged`] if the copy reads back differently, and I/O
     /// errors. The files that were copied so far then stay, without a manifest.
     pub fn backup(&self, target: &Path) -> Result<Recovered, LogError> {
-        self.backup_until(target, self.durable())
-    }
-
-    /// The same up to an `end` that [`Checkpointer::durable`] returned earlier, so that the backups
-    /// of several logs can end at one moment.
-    ///
-    /// # Errors
-    /// As [`Checkpointer::backup`], and [`LogError::CheckpointPosition`] for an end that is not
-    /// durable, or that the last checkpoint has made unnecessary.
-    pub fn backup_until(&self, target: &Path, end: Lsn) -> Result<Recovered, LogError> {
-        // The pin comes first: after it no checkpoint lets the writer recycle a segment that the
-        // copy still has to read. It is held until the copy has been read back.
-        let pin = self.home().pin();
-        let (low, high) = (pin.manifest.first_needed, self.durable());
-        if !(low..=high).contains(&end) {
-            return Err(LogError::CheckpointPosition {
-                asked: end,
-                low,
-                high,
-            });
-        }
-        let storage = &self.home().storage;
-        copy(storage, &self.home().directory, &pin.manifest, end, target)
+        let Pin { home, manifest, .. } = &self.pin;
+        copy(&home.storage, &home.directory, manifest, self.end, target)
     }
 }
 

@@ -234,7 +234,7 @@ impl Home {
 /// Keeps the segments and the checkpoint of the moment at which it was made until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Pin {
-    home: Arc<Home>,
+    pub home: Arc<Home>,
     number: u64,
     pub manifest: Manifest,
 }

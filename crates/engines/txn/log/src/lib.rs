@@ -89,7 +89,7 @@ mod remote;
 mod scan;
 mod segment;
 
-pub use backup::restore;
+pub use backup::{Cut, restore};
 pub use checkpoint::{CheckpointWriter, Checkpointer, MOST_CHUNK_BYTES};
 pub use error::LogError;
 pub use files::FileLog;

@@ -189,6 +189,26 @@ fn a_backup_of_a_running_log_is_restored_elsewhere() {
 }
 
 #[test]
+fn a_backup_has_no_checkpoint_that_was_committed_after_its_cut() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = |name: &str| directory.path().join(name);
+    let (mut log, _) = open(&place("log")).expect("free").finish().expect("room");
+    fill(&mut log, 0, 1_000);
+    let mut writer = log.checkpointer().begin().expect("room");
+    let from = log.flush().expect("a good disk");
+    fill(&mut log, 1_000, 10);
+    let cut = log.checkpointer().cut();
+    fill(&mut log, 1_010, 1_000);
+    // A checkpoint has its rows as they stand when their turn comes: these are from behind the cut.
+    writer.chunk(&2_010u64.to_le_bytes()).expect("room");
+    log.flush().expect("a good disk");
+    writer.commit(from).expect("durable");
+    cut.backup(&place("backup")).expect("a backup");
+    let (records, found) = read(&place("backup")).expect("whole");
+    assert_eq!((records, found.chunks), (1_010, 0));
+}
+
+#[test]
 fn a_damaged_backup_is_not_restored() {
     let directory = tempfile::tempdir().expect("a directory");
     let place = |name: &str| directory.path().join(name);

@@ -5,25 +5,20 @@ use std::sync::Arc;
 
 use dyno_io::{HostFiles, Storage};
 use dyno_txn_api::{Code, Error, Result};
-use dyno_txn_log::{Checkpointer, Lsn};
+use dyno_txn_log::Cut;
 
 use crate::directory::{Format, log_path, read_format, write_format};
 use crate::error::{bad_argument, from_log, unavailable};
 use crate::options::Durability;
 
-/// Copies the logs of a running engine up to `ends`, both by partition. The file `format` is
+/// Copies what the cuts of a running engine's logs, by partition, consist of. The file `format` is
 /// written last: without it a directory does not open, so a copy that was cut short is not taken
 /// for a whole one.
-pub(crate) fn copy(
-    logs: &[Checkpointer],
-    ends: &[Lsn],
-    partitions: u32,
-    target: &Path,
-) -> Result<()> {
+pub(crate) fn copy(cuts: &[Cut], partitions: u32, target: &Path) -> Result<()> {
     prepare(target)?;
-    for (partition, (log, &end)) in logs.iter().zip(ends).enumerate() {
+    for (partition, cut) in cuts.iter().enumerate() {
         let to = log_path(target, partition as u32);
-        log.backup_until(&to, end).map_err(from_log)?;
+        cut.backup(&to).map_err(from_log)?;
     }
     let format = Format {
         partitions,

@@ -56,7 +56,7 @@ pub(crate) const MOST_HELLO_BYTES: usize = 160 << 10;
 /// The longest body that either side accepts.
 pub(crate) const MOST_BODY_BYTES: usize = 64 << 20;
 /// Bytes of unfinished frames and unread answers that all connections of one thread may hold
-/// together.
+/// together, without those within the process.
 pub(crate) const MOST_HELD_BYTES: usize = 256 << 20;
 
 /// The first frame of a client.

@@ -28,9 +28,22 @@ pub(crate) struct Joiner {
     bytes: Vec<u8>,
     /// Whether a first piece has come, and not yet the last one.
     open: bool,
+    /// Whether what comes next may be the rest of a record that began before all that is read.
+    midway: bool,
 }
 
 impl Joiner {
+    /// For the log behind a checkpoint, which may begin in the middle of a record: a full log can
+    /// take the first pieces of one and have room for the others only when the checkpoint is over.
+    /// The partition had carried the whole record out before the checkpoint began, so its effects
+    /// are in the checkpoint and the pieces that are left of it are dropped.
+    pub fn of_log() -> Self {
+        Self {
+            midway: true,
+            ..Self::default()
+        }
+    }
+
     /// Adds what was read next. Returns the record that ends with it, if one does. Pieces whose
     /// last one never comes are dropped: a crash cut the record short, so its commit was not
     /// answered.
@@ -41,13 +54,16 @@ impl Joiner {
         let (mark, piece) = match read.split_first() {
             Some((&mark, piece)) if mark >= FIRST => (mark, piece),
             _ => {
-                self.open = false;
+                (self.open, self.midway) = (false, false);
                 return Ok(Some(read));
             }
         };
         if mark == FIRST {
             self.bytes.clear();
-            self.open = true;
+            (self.open, self.midway) = (true, false);
+        } else if self.midway {
+            self.midway = mark != LAST;
+            return Ok(None);
         } else if !self.open {
             return Err(Error::new(
                 Code::Damaged,
@@ -82,5 +98,31 @@ mod tests {
         }
         assert_eq!(joiner.push(&all[6]), Ok(Some(&long[..])));
         assert!(joiner.push(&all[6]).is_err(), "a last piece alone");
+    }
+
+    #[test]
+    fn a_log_may_begin_with_the_rest_of_a_record_and_only_begin_with_it() {
+        let long: Vec<u8> = (0..100).map(|at| at % 7).collect();
+        let all: Vec<Vec<u8>> = cut(&long, 16).collect();
+        // The rest with its last piece, the rest of a record that a crash cut short, and nothing.
+        for (rest, whole) in [(&all[3..], true), (&all[3..5], true), (&all[..0], false)] {
+            let mut joiner = Joiner::of_log();
+            for piece in rest {
+                assert_eq!(joiner.push(piece), Ok(None));
+            }
+            if whole {
+                assert_eq!(joiner.push(b"\x01whole"), Ok(Some(&b"\x01whole"[..])));
+            }
+            for piece in &all[..6] {
+                assert_eq!(joiner.push(piece), Ok(None));
+            }
+            assert_eq!(joiner.push(&all[6]), Ok(Some(&long[..])));
+            assert!(joiner.push(&all[6]).is_err(), "a last piece in the middle");
+        }
+        let mut joiner = Joiner::of_log();
+        assert_eq!(joiner.push(&all[6]), Ok(None));
+        assert!(joiner.push(&all[6]).is_err(), "a second rest");
+        let mut joiner = Joiner::default();
+        assert!(joiner.push(&all[5]).is_err(), "a checkpoint begins whole");
     }
 }

@@ -96,6 +96,36 @@ fn checkpoints_happen_and_the_log_is_used_again() {
 }
 
 #[test]
+fn a_log_that_is_full_in_the_middle_of_a_record_is_read_again() {
+    // Which piece of a record finds the log full depends on the length. With each of these a
+    // segment ends within a record more often than between two.
+    for length in [120 << 10, 160 << 10, 180 << 10] {
+        let at = tempfile::tempdir().expect("a directory");
+        let target = Target::Local(at.path().join("db"));
+        // Only a full log is checkpointed: it has 64 segments, and the puts fill it once.
+        let options = || OpenOptions {
+            partitions: Some(1),
+            segment_bytes: 256 << 10,
+            checkpoint_bytes: 1 << 30,
+            ..options()
+        };
+        let db = open(&target, options()).expect("it opens");
+        let table = db.create_table(&TableDef::hash("t", 0)).expect("a table");
+        for number in 0..140u8 {
+            let key = Key::new(table, [number % 10]);
+            let put = Operation::put(key, vec![number; length]);
+            db.one_shot(vec![put]).expect("it commits");
+        }
+        drop(db);
+        let db = open(&target, options()).expect("it opens again");
+        for key in 0..10u8 {
+            let found = db.transact(|t| t.get(table, &[key])).expect("it reads");
+            assert!(found == Some(vec![130 + key; length]), "{length} bytes");
+        }
+    }
+}
+
+#[test]
 fn a_backup_is_of_one_moment_and_can_be_opened_and_restored() {
     let at = tempfile::tempdir().expect("a directory");
     let (path, copy, again) = (

@@ -51,7 +51,8 @@ impl Port {
         Ok(port)
     }
 
-    /// Makes the two ends of a ring within this process.
+    /// Makes the two ends of a ring within this process. What they hold does not count against
+    /// [`crate::ReactorOptions::most_held_bytes`].
     pub fn pair(ring_bytes: u32, options: &PortOptions) -> Result<(Port, Port), NetError> {
         let failed = |source| NetError::Ring {
             address: "this process".to_owned(),
@@ -64,7 +65,9 @@ impl Port {
             let link = RingLink::new(end, bell).map_err(broken)?;
             let peer = "this process".to_owned();
             let why = "both ends are in one process";
-            Ok(Port::new(Link::Ring(Box::new(link)), options, peer, why))
+            let mut port = Port::new(Link::Ring(Box::new(link)), options, peer, why);
+            port.within_process = true;
+            Ok(port)
         };
         Ok((port(one, bell)?, port(other, far_bell)?))
     }

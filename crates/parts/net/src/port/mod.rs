@@ -122,6 +122,8 @@ pub struct Port {
     transport: Transport,
     peer: String,
     write_wait: Duration,
+    /// Whether both ends are in this process.
+    within_process: bool,
     /// Whether frames were left in the inbox because the backlog was full.
     left_over: bool,
     ended: bool,
@@ -144,6 +146,7 @@ impl Port {
             },
             peer,
             write_wait: options.write_wait,
+            within_process: false,
             left_over: false,
             ended: false,
         }
@@ -167,6 +170,17 @@ impl Port {
         } else {
             self.out.send(head, parts)
         }
+    }
+
+    /// Replaces [`PortOptions::outbox_bytes`], so that the two ends of a [`Port::pair`] can have
+    /// different limits.
+    pub fn set_outbox_bytes(&mut self, outbox_bytes: usize) {
+        self.out.set_most_bytes(outbox_bytes);
+    }
+
+    /// Whether both ends are in this process.
+    pub(crate) fn is_within_process(&self) -> bool {
+        self.within_process
     }
 
     /// Refuses bodies of more than this from the next frame on.

@@ -100,6 +100,11 @@ impl Outbound {
         Ok(())
     }
 
+    /// Accepts no more frames while this many bytes wait.
+    pub(super) fn set_most_bytes(&mut self, most_bytes: usize) {
+        self.most_bytes = most_bytes;
+    }
+
     /// Bytes that wait in this process.
     pub fn waiting_bytes(&self) -> usize {
         self.backlog.len() - self.sent

@@ -79,8 +79,8 @@ pub struct ReactorOptions {
     pub most_hello_bytes: usize,
     /// Bytes that the buffers of all connections may hold together: frames that are not whole yet,
     /// and answers that their clients have not read. Beyond this the connection that holds the most
-    /// is closed. Without this limit each connection may hold [`PortOptions::most_body_bytes`] and
-    /// [`PortOptions::outbox_bytes`].
+    /// is closed. Those of [`crate::Port::pair`] do not count. Without this limit each connection
+    /// may hold [`PortOptions::most_body_bytes`] and [`PortOptions::outbox_bytes`].
     pub most_held_bytes: usize,
     /// The size of each ring in bytes, a power of two; a connection has two. Rings larger than a
     /// core's own cache carry a third more in a window, because lines that the writer comes back to

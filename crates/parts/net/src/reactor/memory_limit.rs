@@ -4,6 +4,9 @@
 //! frame, or leave long answers unread, would still take all memory. What a connection holds is
 //! known after each of its passes, so the sum costs one subtraction and one addition there, and
 //! nothing is searched until the sum is too large.
+//!
+//! Connections within the process do not count. Their other end is part of this program and not of
+//! a client that may be hostile, and many clients may share one: they would all lose it.
 
 use super::{Handler, PortId, Reactor};
 use crate::Closed;
@@ -16,7 +19,11 @@ impl Reactor {
             .get_mut(index)
             .and_then(|slot| slot.live.as_mut());
         if let Some(live) = live {
-            let now = live.port.held_bytes();
+            let now = if live.port.is_within_process() {
+                0
+            } else {
+                live.port.held_bytes()
+            };
             self.held_bytes = self.held_bytes - live.held_bytes + now;
             live.held_bytes = now;
         }

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use dyno_net::{
-    Client, ClientOptions, NetError, Port, PortOptions, ReactorOptions, SendError, Stream, encode,
+    Client, ClientOptions, NetError, Port, PortOptions, Reactor, ReactorOptions, SendError, Stream,
+    encode,
 };
 
-use crate::polled::{ECHO, HANG_UP, LARGE, NEVER, Polled, until};
+use crate::polled::{ECHO, HANG_UP, LARGE, NEVER, Polled, Verbs, until};
 use crate::{head, options};
 
 #[test]
@@ -117,6 +118,39 @@ fn a_peer_that_reads_nothing_fills_a_bounded_backlog() {
         let _ = one.send(head(1, request), &[&[3; 500]]);
     }
     until("the end", || one.flush().is_err());
+}
+
+#[test]
+fn a_connection_within_the_process_may_hold_more_than_all_others_together() {
+    let few = ReactorOptions {
+        most_held_bytes: 100_000,
+        ..ReactorOptions::default()
+    };
+    let small = PortOptions {
+        outbox_bytes: 10_000,
+        ..PortOptions::default()
+    };
+    let mut reactor = Reactor::new(few).unwrap();
+    let (mut near, mut far) = Port::pair(64 << 10, &small).unwrap();
+    far.set_outbox_bytes(usize::MAX);
+    let id = reactor.attach(far).unwrap();
+    let body = vec![7u8; 1 << 20];
+    for request in 0..3 {
+        reactor.send(id, head(ECHO, request), &[&body]).unwrap();
+    }
+    let mut handler = Verbs::default();
+    let mut found = Vec::new();
+    until("all frames", || {
+        reactor.poll(&mut handler).unwrap();
+        assert_eq!(reactor.connections(), (0, 1));
+        near.poll(|frame, _| {
+            found.push((frame.head.request, frame.body.len()));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        found.len() == 3
+    });
+    assert_eq!(found, [(0, 1 << 20), (1, 1 << 20), (2, 1 << 20)]);
 }
 
 #[test]

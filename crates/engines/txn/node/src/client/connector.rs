@@ -20,8 +20,8 @@ use crate::ports::{connect_options, port_options};
 const MAP_WAIT: Duration = Duration::from_secs(5);
 
 pub(crate) enum Connector {
-    /// To an engine in this process, over connections with these bounds. The engine stops when the
-    /// last owner is dropped.
+    /// To an engine in this process, over connections whose ends here have these bounds. The engine
+    /// stops when the last owner is dropped.
     Local(Arc<Engine>, PortOptions),
     Remote(RemoteConnector),
 }

@@ -14,7 +14,8 @@ use crate::hello::{MESSAGE, MOST_BODY_BYTES, PEER_MESSAGE, encode_peer_message};
 const LATE_PEER_MAX: usize = 64 << 20;
 
 /// Bytes that wait for one client whose connection is full, at most. A client that has asked for
-/// more than this without reading it is disconnected.
+/// more than this without reading it is disconnected. A connection within the process is never
+/// full.
 const LATE_MAX: usize = 4 * MOST_BODY_BYTES;
 
 /// Frames that wait for the end of the pass, or for room in an outbox. They are bounded by what

@@ -155,6 +155,13 @@ impl Checkpointing {
         self.is_written()
     }
 
+    /// Whether it shows the moment at which it began and is not written down whole. Until then
+    /// nothing in the partition may change: the records of changes could wait behind those that the
+    /// log has no room for, and a crash would restore the part of them that was copied.
+    pub fn needs_stall(&self) -> bool {
+        self.stalled && self.cursor.is_some()
+    }
+
     /// Whether the writing thread has ended. Stores confirm in `hand_over`.
     fn is_written(&self) -> bool {
         match &self.sink {

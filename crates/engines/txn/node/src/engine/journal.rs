@@ -141,8 +141,8 @@ impl Journal {
     }
 
     /// Starts writes and looks for those that have ended. Returns the number of the last durable
-    /// record if it has grown.
-    pub fn step(&mut self) -> Result<Option<Position>> {
+    /// record if it has grown, unless that is to be held back for a later call.
+    pub fn step(&mut self, holds_back: bool) -> Result<Option<Position>> {
         let Some(log) = &mut self.log else {
             return Ok(None);
         };
@@ -157,7 +157,7 @@ impl Journal {
         // content with the stores' logs of an earlier one. So nothing may be answered before that,
         // even if all stores have the bytes.
         let remote = self.remote.as_ref();
-        if remote.is_some_and(|remote| !remote.is_active()) {
+        if holds_back || remote.is_some_and(|remote| !remote.is_active()) {
             return Ok(None);
         }
         let mut reached = None;
@@ -215,5 +215,42 @@ impl Journal {
             Some(Log::Files(log)) => log.close().map(drop).map_err(from_log),
             Some(Log::Memory(_) | Log::Remote(_)) | None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_txn_api::{Procedures, Timestamp};
+    use dyno_txn_core::{Config, Effects, Partition, Timestamps};
+    use dyno_txn_log::MemoryLog;
+
+    use super::*;
+
+    struct NoTimestamps;
+
+    impl Timestamps for NoTimestamps {
+        fn next(&mut self) -> Option<Timestamp> {
+            None
+        }
+
+        fn plausible(&mut self, _: Timestamp) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn what_is_durable_can_be_held_back_and_is_told_later() {
+        let config = Config::new(0, 1);
+        let mut partition = Partition::new(config, Procedures::new(), Box::new(NoTimestamps));
+        let mut effects = Effects::default();
+        let finished = partition.finish_recovery(0, 1, &mut effects);
+        finished.expect("an empty log has no timestamp");
+        assert_eq!(effects.records.len(), 1);
+        let mut journal = Journal::new(Some(Log::Memory(MemoryLog::new())), None);
+        journal.append(&effects.records).expect("memory has room");
+        assert_eq!(journal.step(true), Ok(None));
+        assert!(journal.is_busy());
+        assert_eq!(journal.step(false), Ok(Some(1)));
+        assert!(!journal.is_busy());
     }
 }

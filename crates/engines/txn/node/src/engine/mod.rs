@@ -44,7 +44,7 @@ use std::thread::JoinHandle;
 
 use dyno_net::{Address, Port, PortOptions};
 use dyno_txn_api::{Code, Error, Result};
-use dyno_txn_log::{Checkpointer, Lsn};
+use dyno_txn_log::{Checkpointer, Cut};
 
 use self::figures::sums;
 use self::shared::Shared;
@@ -101,7 +101,11 @@ impl Engine {
         if let Some(why) = self.failure() {
             return Err(unavailable(format!("the engine has stopped: {why}")));
         }
-        let (near, far) = Port::pair(RING_BYTES, options).map_err(from_net)?;
+        let (near, mut far) = Port::pair(RING_BYTES, options).map_err(from_net)?;
+        // One such connection may serve all clients of a server in this process. A bound that many
+        // long answers at once can reach would end it, and with it the requests of all of them.
+        // What waits is bounded by what its user has under way.
+        far.set_outbox_bytes(usize::MAX);
         let adopt = Command::Adopt {
             port: Box::new(far),
             is_member: false,
@@ -157,13 +161,12 @@ impl Engine {
             );
             return Err(Error::new(Code::NotSupported, text));
         }
-        // Counted before the cut and until the copy is over: a checkpoint that began in between
-        // could free segments which the copy still has to read.
+        // Counted before the cuts and until the copy is over. The cuts keep segments, so that a
+        // checkpoint which began meanwhile would free none of those: a full log would stay full,
+        // and begin one after the other.
         self.shared.backups.fetch_add(1, Ordering::AcqRel);
         let partitions = self.directory.partitions;
-        let done = self
-            .log_ends()
-            .and_then(|ends| copy(&self.checkpointers, &ends, partitions, target));
+        let done = self.cuts().and_then(|cuts| copy(&cuts, partitions, target));
         self.shared.backups.fetch_sub(1, Ordering::AcqRel);
         done
     }
@@ -174,25 +177,21 @@ impl Engine {
         let _ = self.shared.backup_service.set(service);
     }
 
-    /// Where the durable part of each log ends, at one moment.
+    /// The checkpoint and the durable part of each log, at one moment.
     ///
     /// A transaction over several partitions becomes durable in steps: its votes in all logs, then
     /// its decision in one. While no log moves, a decision that lies before these ends has all its
     /// votes before them too, so the copy holds the transaction whole. Ends that were read one
-    /// after the other could include a decision and lack a vote.
-    fn log_ends(&self) -> Result<Vec<Lsn>> {
+    /// after the other could include a decision and lack a vote. The checkpoints belong to that
+    /// moment too: one that was committed after it can hold changes that the other logs lack.
+    fn cuts(&self) -> Result<Vec<Cut>> {
         let barrier = Arc::new(ParkBarrier::new());
         for peer in &self.peer_threads {
             peer.send(Command::Park(barrier.clone()));
         }
-        let look = || {
-            self.checkpointers
-                .iter()
-                .map(Checkpointer::durable)
-                .collect()
-        };
-        let ends = barrier.run_while_parked(self.peer_threads.len(), look);
-        ends.ok_or_else(|| unavailable("the engine has too much to do for a backup: try again"))
+        let look = || self.checkpointers.iter().map(Checkpointer::cut).collect();
+        let cuts = barrier.run_while_parked(self.peer_threads.len(), look);
+        cuts.ok_or_else(|| unavailable("the engine has too much to do for a backup: try again"))
     }
 
     /// Makes durable what was begun, and stops.

@@ -27,6 +27,14 @@ pub(crate) struct HostedPartition {
     pub checkpoint: Option<Checkpointing>,
 }
 
+impl HostedPartition {
+    /// Whether a checkpoint under way is right only if nothing in the partition changes.
+    fn needs_stall(&self) -> bool {
+        let checkpoint = self.checkpoint.as_ref();
+        checkpoint.is_some_and(Checkpointing::needs_stall)
+    }
+}
+
 pub(crate) struct ShardState {
     /// The index of this worker thread.
     pub thread: usize,
@@ -104,9 +112,12 @@ impl ShardState {
     }
 
     /// Whether a log has no segment left. Only a checkpoint frees one, so until then no partition
-    /// of this thread is given anything that could append a record.
+    /// of this thread is given anything that could append a record. Nor is it while that checkpoint
+    /// copies rows, even if the log finds room meanwhile.
     pub fn is_stalled(&self) -> bool {
-        self.hosted.iter().any(|hosted| hosted.journal.is_full())
+        self.hosted
+            .iter()
+            .any(|hosted| hosted.journal.is_full() || hosted.needs_stall())
     }
 
     /// Whether records wait in memory because a log cannot take them yet.
@@ -161,10 +172,12 @@ impl ShardState {
     /// Starts writes of one log. Returns whether records have become durable, which the partition
     /// has then been told.
     pub fn step_journal(&mut self, slot: usize) -> Result<bool> {
+        // What was held until a record is durable may change rows once it is released.
+        let holds_back = self.hosted[slot].needs_stall();
         let HostedPartition {
             partition, journal, ..
         } = &mut self.hosted[slot];
-        let Some(position) = journal.step()? else {
+        let Some(position) = journal.step(holds_back)? else {
             return Ok(false);
         };
         partition.durable(self.now, position, &mut self.effects);

@@ -26,8 +26,8 @@ pub(crate) struct Shared {
     pub remote: Option<Arc<RemoteLogs>>,
     /// This process among the others of its database. `None` if there is only one.
     pub member: Option<Arc<Member>>,
-    /// Backups under way: no checkpoint begins meanwhile, because it would free the segments that
-    /// they copy.
+    /// Backups under way: no checkpoint begins meanwhile, because it could not free the segments
+    /// that they copy.
     pub backups: AtomicUsize,
     /// `None` until the server opens it, and for ever where the server was given no folder for
     /// backups.

@@ -169,7 +169,11 @@ impl Worker {
             busy |= pass.step_peers();
         }
         busy |= pass.step_logs()?;
-        pass.deliver_local();
+        // What the other partitions of the thread have just been released to say waits as well. It
+        // is delivered in the pass in which the stall ends.
+        if !pass.shard.is_stalled() {
+            pass.deliver_local();
+        }
         busy |= pass.shard.step_checkpoints(pass.shared)?;
         // Even if the pass has failed: what was answered before that is true and may go out.
         // Answers that depend on the log that failed are still held in their partitions.
@@ -189,7 +193,10 @@ impl Worker {
                 std::thread::sleep(CLOSING_SLEEP);
             }
             pass.shard.step_checkpoints(pass.shared)?;
-            pass.deliver_local();
+            // As in a pass: a checkpoint of a full log may be under way here too.
+            if !pass.shard.is_stalled() {
+                pass.deliver_local();
+            }
             send_answers(reactor, &mut pass)?;
         }
         reactor.poll(&mut NullHandler).map_err(from_net)?;
