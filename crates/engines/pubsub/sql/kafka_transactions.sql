@@ -62,6 +62,11 @@ BEGIN
      WHERE t.transactional_id = transactional;
     SELECT n.producer_id, n.producer_epoch INTO kafka_init_producer.producer_id, kafka_init_producer.producer_epoch
       FROM pubsub.kafka_next_epoch(transactional) AS n;
+    -- A process that knows no epoch takes the name over from its predecessor, which may still ask with the epoch before. An
+    -- abort of nothing is noted, so that its question is not taken for one whose answer got lost.
+    IF had_id < 0 THEN
+        UPDATE pubsub.kafka_transactions AS t SET committed = false WHERE t.transactional_id = transactional;
+    END IF;
 END $$;
 
 -- A transaction begins with the first partition or group that it names, and goes on with further ones.

@@ -140,6 +140,19 @@ BEGIN
       FROM messages AS m JOIN states AS s USING (message_id);
 END $queue$;
 
+-- Buries the messages that were claimed too often by workers that did not come back. Otherwise the next claim does, which
+-- is too late for those who look at the dead letters or delete messages.
+CREATE OR REPLACE FUNCTION pubsub.queue_bury_tried_{q}() RETURNS void
+LANGUAGE plpgsql {plans} AS $queue$
+BEGIN
+    PERFORM pubsub.queue_bury_{q}(array_agg(t.message_id), NULL) FROM (
+        SELECT s.message_id FROM pubsub.queue_{q}_state AS s
+         WHERE s.visible_at <= statement_timestamp()
+           AND s.attempts >= (SELECT q.max_attempts FROM pubsub.queues AS q WHERE q.queue_id = {q})
+           FOR UPDATE SKIP LOCKED) AS t
+     HAVING count(*) > 0;
+END $queue$;
+
 -- Done: gone, or noted as done where the queue keeps such messages. Returns what was refused.
 CREATE OR REPLACE FUNCTION pubsub.queue_ack_{q}(ids bigint[], claims bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql {plans} AS $queue$
@@ -199,6 +212,7 @@ LANGUAGE plpgsql AS $queue$
 DECLARE
     risen_count bigint;
 BEGIN
+    PERFORM pubsub.queue_bury_tried_{q}();
     WITH risen AS (
         DELETE FROM pubsub.queue_{q}_dead WHERE message_id IN (
             SELECT message_id FROM pubsub.queue_{q}_dead ORDER BY message_id LIMIT most FOR UPDATE SKIP LOCKED)
@@ -216,6 +230,9 @@ $template$;
         'SET enable_hashjoin = off SET enable_mergejoin = off';
 BEGIN
     EXECUTE replace(replace(template, '{q}', queue::text), '{plans}', plans);
+    -- A stock of numbers in each session would not follow the order in which messages are sent, by which the oldest one is
+    -- found. Queues of earlier versions have such stocks.
+    EXECUTE format('ALTER SEQUENCE pubsub.queue_%s_ids CACHE 1', queue);
 END $make$;
 
 CREATE OR REPLACE FUNCTION pubsub.create_queue(
@@ -237,7 +254,7 @@ BEGIN
         RAISE EXCEPTION 'there is a queue % already', quote_literal(queue) USING ERRCODE = 'DP010';
     END IF;
     EXECUTE replace($queue$
-        CREATE SEQUENCE pubsub.queue_{q}_ids AS bigint CACHE 20;
+        CREATE SEQUENCE pubsub.queue_{q}_ids AS bigint;
         CREATE TABLE pubsub.queue_{q} (
             message_id bigint PRIMARY KEY, sent_at timestamptz NOT NULL DEFAULT clock_timestamp(),
             headers jsonb, payload bytea NOT NULL);
@@ -265,7 +282,7 @@ DECLARE
 BEGIN
     DELETE FROM pubsub.queues AS q WHERE q.queue_id = gone.queue_id;
     EXECUTE replace('DROP FUNCTION IF EXISTS pubsub.queue_send_{q}, pubsub.queue_send_many_{q}, pubsub.queue_claim_{q}, pubsub.queue_bury_{q}, '
-        'pubsub.queue_ack_{q}, pubsub.queue_move_{q}, pubsub.queue_redrive_{q}; '
+        'pubsub.queue_bury_tried_{q}, pubsub.queue_ack_{q}, pubsub.queue_move_{q}, pubsub.queue_redrive_{q}; '
         'DROP TABLE pubsub.queue_{q}, pubsub.queue_{q}_state, pubsub.queue_{q}_dead, pubsub.queue_{q}_done; '
         'DROP SEQUENCE pubsub.queue_{q}_ids', '{q}', gone.queue_id::text);
 END $$;

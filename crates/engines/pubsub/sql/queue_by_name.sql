@@ -132,26 +132,32 @@ END $$;
 CREATE OR REPLACE FUNCTION pubsub.queue_purge(queue text) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
+    id CONSTANT int := (pubsub.queue_named(queue)).queue_id;
     purged bigint;
 BEGIN
+    -- What was claimed too often is a dead letter, and those stay.
+    EXECUTE format('SELECT pubsub.queue_bury_tried_%s()', id);
     EXECUTE format('WITH free AS (SELECT message_id FROM pubsub.queue_%1$s_state '
         'WHERE claim IS NULL OR visible_at <= statement_timestamp() FOR UPDATE SKIP LOCKED), '
         'states AS (DELETE FROM pubsub.queue_%1$s_state AS s USING free AS f WHERE s.message_id = f.message_id '
         'RETURNING s.message_id), '
         'messages AS (DELETE FROM pubsub.queue_%1$s AS m USING states AS s WHERE m.message_id = s.message_id) '
-        'SELECT count(*) FROM states', (pubsub.queue_named(queue)).queue_id)
+        'SELECT count(*) FROM states', id)
        INTO purged;
     RETURN purged;
 END $$;
 
--- Deletes the dead letters that died before a moment. Returns how many.
-CREATE OR REPLACE FUNCTION pubsub.queue_forget_dead(queue text, died_before timestamptz DEFAULT now()) RETURNS bigint
+-- Deletes the dead letters that died before a moment (NULL: all of them). Returns how many.
+CREATE OR REPLACE FUNCTION pubsub.queue_forget_dead(queue text, died_before timestamptz DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
+    id CONSTANT int := (pubsub.queue_named(queue)).queue_id;
     forgotten bigint;
 BEGIN
-    EXECUTE format('WITH letters AS (DELETE FROM pubsub.queue_%s_dead WHERE died_at < $1 RETURNING message_id) '
-        'SELECT count(*) FROM letters', (pubsub.queue_named(queue)).queue_id)
+    EXECUTE format('SELECT pubsub.queue_bury_tried_%s()', id);
+    EXECUTE format('WITH letters AS (DELETE FROM pubsub.queue_%s_dead '
+        'WHERE died_at < coalesce($1, ''infinity'') RETURNING message_id) '
+        'SELECT count(*) FROM letters', id)
        INTO forgotten USING died_before;
     RETURN forgotten;
 END $$;

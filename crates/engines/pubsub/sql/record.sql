@@ -140,6 +140,7 @@ CREATE OR REPLACE FUNCTION pubsub.unpack_headers(record bytea, INOUT at int, OUT
 LANGUAGE plpgsql IMMUTABLE PARALLEL RESTRICTED AS $$
 DECLARE
     header_count int := pubsub.int2_at(record, at);
+    bytes bytea;
     name text;
     size int;
     one jsonb;
@@ -147,7 +148,11 @@ BEGIN
     at := at + 2;
     FOR i IN 1 .. header_count LOOP
         size := pubsub.int2_at(record, at);
-        name := convert_from(substring(record FROM at + 3 FOR size), 'UTF8');
+        bytes := substring(record FROM at + 3 FOR size);
+        -- A text of PostgreSQL has no NUL. An error here would keep SQL from this record and from all that lie behind it, so
+        -- such a name is shown with its bytes escaped.
+        name := CASE WHEN position('\x00'::bytea IN bytes) > 0 THEN encode(bytes, 'escape')
+                     ELSE convert_from(bytes, 'UTF8') END;
         at := at + 2 + size;
         size := pubsub.int4_at(record, at);
         one := CASE WHEN size < 0 THEN 'null'::jsonb
@@ -170,6 +175,7 @@ DECLARE
     place int := 0;
     size int;
     record bytea;
+    time_us bigint;
     key_size int;
     at int;
 BEGIN
@@ -185,7 +191,12 @@ BEGIN
                 USING ERRCODE = 'DP014';
         END IF;
         record := substring(whole FROM place + 5 FOR size);
-        "time" := timestamptz 'epoch' + pubsub.int8_at(record, 0) * interval '1 microsecond';
+        time_us := pubsub.int8_at(record, 0);
+        -- A producer may give any number. What a timestamp cannot hold is infinite, because an error would keep SQL from all
+        -- records that lie behind this one.
+        "time" := CASE WHEN time_us > 9000000000000000000 THEN 'infinity'
+                       WHEN time_us < -210866803200000000 THEN '-infinity'
+                       ELSE timestamptz 'epoch' + time_us * interval '1 microsecond' END;
         key_size := pubsub.int4_at(record, 8);
         key := CASE WHEN key_size >= 0 THEN substring(record FROM 13 FOR key_size) END;
         at := 12 + greatest(key_size, 0);

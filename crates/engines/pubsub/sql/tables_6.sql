@@ -8,6 +8,9 @@ DECLARE
 BEGIN
     FOR q IN SELECT queue_id FROM pubsub.queues LOOP
         EXECUTE replace($queue$
+            -- Workers that run meanwhile note what they have done here, with its payload. What they noted after the copy
+            -- would be lost with the columns, so they wait from before it.
+            LOCK TABLE pubsub.queue_{q}_done IN ACCESS EXCLUSIVE MODE;
             INSERT INTO pubsub.queue_{q} (message_id, sent_at, headers, payload)
             SELECT message_id, sent_at, headers, payload FROM pubsub.queue_{q}_done;
             ALTER TABLE pubsub.queue_{q}_done DROP COLUMN sent_at, DROP COLUMN headers, DROP COLUMN payload;

@@ -169,8 +169,16 @@ BEGIN
         RAISE EXCEPTION 'topic % cannot be changed: %', quote_literal(topic_name), SQLERRM USING ERRCODE = 'DP011';
     END;
     IF has.partitions > had.partitions THEN
+        -- A group that another session is making at this moment refers to the topic, so this waits for it, and a group that
+        -- is made later waits for this.
+        PERFORM FROM pubsub.topics AS t WHERE t.topic_id = had.topic_id FOR UPDATE;
         FOR part IN had.partitions .. has.partitions - 1 LOOP
             PERFORM pubsub.make_partition(had.topic_id, part);
+            -- Groups that exist read a new partition from its first record, whatever their start was: all that it gets
+            -- is sent after they were made. Left to the next heartbeat, a group that began at the end would skip what is
+            -- sent until then, and retention would not know that the group needs it.
+            INSERT INTO pubsub.assignments (group_id, partition, committed, claimed_to)
+            SELECT g.group_id, part, 0, 0 FROM pubsub.groups AS g WHERE g.topic_id = had.topic_id;
         END LOOP;
         PERFORM pubsub.make_view(has);
     END IF;

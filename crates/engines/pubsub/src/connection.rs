@@ -308,6 +308,18 @@ impl Connection {
         self.listening.wait(&mut self.client, wait)
     }
 
+    /// Runs `act`, whose commit is an acknowledgement. It fails with `outcome-unknown` if the server
+    /// committed without the synchronous standbys that it should have waited for.
+    pub(crate) fn acknowledged<T>(
+        &mut self,
+        act: impl FnOnce(&mut Client) -> Result<T>,
+    ) -> Result<T> {
+        let alone = self.notices.unreplicated();
+        let done = act(&mut self.client)?;
+        self.was_replicated(alone)?;
+        Ok(done)
+    }
+
     fn was_replicated(&self, before: u64) -> Result<()> {
         // The server answers a commit with success even if its wait for the standbys was cancelled,
         // and only warns. A takeover could lose such a commit, so it is not acknowledged.

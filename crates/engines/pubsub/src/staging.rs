@@ -41,10 +41,12 @@ impl Connection {
         let epoch = i32::from(producer.epoch);
         let named: [&(dyn ToSql + Sync); 3] =
             [&producer.transactional_id, &producer.producer_id, &epoch];
-        let row = self
-            .client()
-            .query_one(&statement, &[&named, more].concat());
-        Ok(row.map_err(Error::statement(action))?.get(0))
+        // The end of a transaction is an acknowledgement. What is only kept aside does not wait for
+        // standbys, so it never fails by this.
+        self.acknowledged(|client| {
+            let row = client.query_one(&statement, &[&named, more].concat());
+            Ok(row.map_err(Error::statement(action))?.get(0))
+        })
     }
 
     /// Keeps a batch of one producer aside. Returns an error of Kafka's protocol, or 0. A batch

@@ -1,6 +1,7 @@
 //! A thread that appends: it takes the batches that wait, commits them, publishes them to consumers
 //! and acknowledges them to producers.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -23,6 +24,13 @@ use crate::partition::Partition;
 
 /// The first and the longest pause before an append is sent again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(500));
+
+const PRODUCERS: &str = "\
+    SELECT producer_id, sequence, last_base, last_first FROM pubsub.producers \
+     WHERE topic_id = $1 AND partition = $2 AND producer_id = ANY ($3)";
+/// The largest id that a producer was given.
+const LAST_GIVEN: &str =
+    "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM pubsub.producer_ids";
 
 /// An appending thread, with its queue and the session that it appends over.
 pub struct Appender {
@@ -61,10 +69,13 @@ impl Appender {
     /// Separates batches that come next from repetitions, and merges the former into one append.
     /// Returns `None` if nothing is left to append.
     fn prepare(&mut self, partition: &Partition, batches: Vec<Batch>) -> Option<Append> {
-        if let Err(error) = self.learn_producers(partition, &batches) {
-            self.refuse_all(batches, &error);
-            return None;
-        }
+        let batches = match self.learn_producers(partition, &batches) {
+            Ok(strangers) => self.refuse_strangers(batches, &strangers),
+            Err(error) => {
+                self.refuse_all(batches, &error);
+                return None;
+            }
+        };
         let mut next = Vec::with_capacity(batches.len());
         let mut pending: Vec<(i64, (i64, i64))> = Vec::new();
         let mut again = Vec::new();
@@ -113,31 +124,42 @@ impl Appender {
         (!append.is_empty()).then_some(append)
     }
 
-    /// Asks the database about producers that the ledger does not know.
-    fn learn_producers(&mut self, partition: &Partition, batches: &[Batch]) -> Result<(), Error> {
+    /// Asks the database about producers that the ledger does not know. Returns the ids among them
+    /// that were not given to any producer: the database would refuse an append with one of them as
+    /// a whole.
+    fn learn_producers(
+        &mut self,
+        partition: &Partition,
+        batches: &[Batch],
+    ) -> Result<HashSet<i64>, Error> {
         let ids = batches.iter().map(|batch| batch.producer_id);
         let unknown = partition.ledger.lock().begin_learning(ids);
         if unknown.is_empty() {
-            return Ok(());
+            return Ok(HashSet::new());
         }
         let TopicPartition {
             topic_id,
             partition: number,
         } = partition.key;
-        let rows = self.insist(partition, |link| {
+        let (rows, last_given) = self.insist(partition, |link| {
             link.run(|connection| {
-                connection
-                    .client()
-                    .query(
-                        "SELECT producer_id, sequence, last_base, last_first FROM pubsub.producers \
-                         WHERE topic_id = $1 AND partition = $2 AND producer_id = ANY ($3)",
-                        &[&topic_id, &number, &unknown],
-                    )
-                    .map_err(Error::statement("look producers up"))
+                let client = connection.client();
+                let rows = client
+                    .query(PRODUCERS, &[&topic_id, &number, &unknown])
+                    .map_err(Error::statement("look producers up"))?;
+                let last_given = client
+                    .query_one(LAST_GIVEN, &[])
+                    .map_err(Error::statement("look the last producer id up"))?;
+                Ok((rows, last_given.get::<_, i64>(0)))
             })
         })?;
+        let found: HashSet<i64> = rows.iter().map(|row| row.get(0)).collect();
+        let others = unknown.into_iter().filter(|id| !found.contains(id));
+        let (strangers, new): (HashSet<i64>, HashSet<i64>) =
+            others.partition(|id| *id > last_given);
         let mut ledger = partition.ledger.lock();
-        for id in unknown {
+        // Strangers are not remembered: their ids will be given to producers some day.
+        for id in new {
             ledger.set(id, ProducerState::NEW);
         }
         for row in rows {
@@ -148,7 +170,21 @@ impl Appender {
             };
             ledger.set(row.get(0), state);
         }
-        Ok(())
+        Ok(strangers)
+    }
+
+    /// Refuses the batches of these producers, and returns those of the others.
+    fn refuse_strangers(&self, batches: Vec<Batch>, strangers: &HashSet<i64>) -> Vec<Batch> {
+        let is_known = |batch: &Batch| !strangers.contains(&batch.producer_id);
+        let (known, refused): (Vec<Batch>, Vec<Batch>) = batches.into_iter().partition(is_known);
+        for batch in refused {
+            add(&self.counters.refused_batches, 1);
+            batch.ack.refused(&Error::new(
+                Code::BadArgument,
+                format_args!("no producer was given the id {}", batch.producer_id),
+            ));
+        }
+        known
     }
 
     fn acknowledge_duplicate(&mut self, partition: &Partition, batch: &Batch, offset: Option<i64>) {
@@ -232,6 +268,16 @@ impl Appender {
             Err(error) => {
                 let error = match error.kind() {
                     Code::Fenced => not_mine(partition.key),
+                    // The database knows one producer otherwise than the ledger did, and says so of
+                    // the append as a whole. The batches of the others are good. All are to be sent
+                    // again: the ledger asks the database anew, and refuses that producer alone.
+                    Code::SequenceGap if append.runs.len() > 1 => {
+                        let retry = match error.retry() {
+                            Retry::Never => Retry::Safe,
+                            other => other,
+                        };
+                        Error::with_retry(Code::Conflict, retry, error.text())
+                    }
                     _ => error,
                 };
                 // Another broker holds the partition, or it is gone. Nothing more can be appended

@@ -11,11 +11,14 @@ use std::time::{Duration, Instant};
 
 use dyno_net::{Head, Stream, encode};
 use dyno_pubsub::wire::{
-    Added, CreateTopic, Fetch, FromWhere, Heartbeat, Hello, JoinGroup, ListTopics, Metadata,
+    Added, Client, CreateTopic, Fetch, FromWhere, Heartbeat, Hello, JoinGroup, ListTopics,
+    Metadata, Produce, Produced,
 };
+use dyno_pubsub::{Code, Result, Retry};
 use dyno_pubsub_broker::{Broker, Options};
 use served::{
-    Served, client, fetch, frame, new_producer, produce_of, served, topic_is, until, values,
+    Served, client, fetch, frame, new_producer, produce_of, produced, served, topic_is, until,
+    values,
 };
 
 /// Far longer than anything here takes on a busy machine, far shorter than the stalls that were.
@@ -108,6 +111,73 @@ fn sequences_beyond_the_last_number_are_refused_and_others_are_served() {
     }
     let produce = produce_of(topic_id, 0, id, 0, &[b"a", b"b"]);
     assert_eq!(client.ask(&produce).expect("an offset").base_offset, 0);
+}
+
+/// What the broker answers two batches that become one append, because the one before them waits
+/// for a lock.
+fn merged(
+    served: &Served,
+    client: &Client,
+    before: &Produce,
+    batches: [Produce; 2],
+) -> [Result<Produced>; 2] {
+    let mut holder = served.connection();
+    let mut held = holder.client().transaction().expect("a transaction");
+    held.execute("SELECT FROM pubsub.partitions FOR UPDATE", &[])
+        .expect("a lock");
+    client.send(before, |_| {});
+    let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity \
+                  WHERE wait_event_type = 'Lock' AND query LIKE '%append_%')";
+    until(|| {
+        let row = served.connection().client().query_one(waits, &[]);
+        row.expect("an answer").get(0)
+    });
+    let answers = batches.map(|batch| {
+        let (answers, answered) = mpsc::channel();
+        client.send(&batch, move |answer| {
+            let _ = answers.send(answer);
+        });
+        answered
+    });
+    // The broker reads what a client asks in order, so it has both batches when it answers this.
+    new_producer(client);
+    held.rollback().expect("the lock goes");
+    answers.map(|answered| answered.recv_timeout(SOON).expect("an answer"))
+}
+
+#[test]
+fn a_producer_that_the_database_refuses_takes_no_other_producers_records_with_it() {
+    let Some(served) = served("producers that are refused") else {
+        return;
+    };
+    let topic_id = served.topic("t", 1);
+    let mut options = served.options("s");
+    // The lock keeps the broker from renewing it.
+    options.lease = Duration::from_secs(60);
+    let broker = started(options, 1);
+    let client = client(&broker);
+    let [first, good, forgotten] = [(); 3].map(|()| new_producer(&client));
+    let batch = |id, sequence| produce_of(topic_id, 0, id, sequence, &[b"a"]);
+    produced(&client, &batch(forgotten, 0));
+
+    let stranger = 1_000_000;
+    let both = [batch(good, 0), batch(stranger, 0)];
+    let [kept, refused] = merged(&served, &client, &batch(first, 0), both);
+    assert!(kept.is_ok(), "{kept:?}");
+    assert_eq!(refused.expect_err("a refusal").kind(), Code::BadArgument);
+
+    // The broker takes the next batch of this producer for the right one, the database does not.
+    let forget = "DELETE FROM pubsub.producers WHERE producer_id = $1";
+    let deleted = served.connection().client().execute(forget, &[&forgotten]);
+    assert_eq!(deleted.expect("a server"), 1);
+    let both = [batch(good, 1), batch(forgotten, 1)];
+    for answer in merged(&served, &client, &batch(first, 1), both) {
+        let error = answer.expect_err("a refusal");
+        assert_eq!((error.kind(), error.retry()), (Code::Conflict, Retry::Safe));
+    }
+    produced(&client, &batch(good, 1));
+    let gap = client.ask(&batch(forgotten, 1)).expect_err("a refusal");
+    assert_eq!((gap.kind(), gap.retry()), (Code::SequenceGap, Retry::Never));
 }
 
 #[test]

@@ -176,7 +176,11 @@ impl KafkaServer {
                 ticking.coordinator.tick();
             }
         })?;
-        server.spawn("kafka-lease", move || renew(&shared, options.lease))?;
+        // With sessions of its own: requests may take all of the others for longer than a lease.
+        let leases = Store::new(&options.dsn);
+        server.spawn("kafka-lease", move || {
+            renew(&shared, &leases, options.lease)
+        })?;
         Ok(server)
     }
 
@@ -241,7 +245,7 @@ fn seed(node: i32) -> u64 {
 
 /// Renews the lease until the stop. Groups are forgotten as soon as it has lapsed, because others
 /// may coordinate them from then on; after that the server begins without any.
-fn renew(shared: &Shared, lease: Duration) {
+fn renew(shared: &Shared, leases: &Store, lease: Duration) {
     let mut next = Instant::now() + lease / 3;
     while !shared.is_stopping() {
         thread::sleep(TICK);
@@ -252,7 +256,7 @@ fn renew(shared: &Shared, lease: Duration) {
         // From before the request on, as at the start: an answer that takes long must not prolong
         // what the database has counted from earlier.
         let until = Instant::now() + lease;
-        match shared.store.renew(shared.node, lease) {
+        match leases.renew(shared.node, lease) {
             Ok(was_held) => {
                 if !was_held {
                     warn!(
@@ -261,7 +265,7 @@ fn renew(shared: &Shared, lease: Duration) {
                     shared.coordinator.forget_all();
                 }
                 shared.coordinator.lease_until(until);
-                expire_transactions(shared);
+                expire_transactions(leases);
             }
             // Nothing has to be done about the groups: the coordinator looks at the clock itself,
             // and refuses to speak for them once the lease has lapsed.
@@ -272,8 +276,8 @@ fn renew(shared: &Shared, lease: Duration) {
 
 /// Ends transactions whose producers have gone. The next one of the same name would end them, too,
 /// but it may never come, and what is kept aside takes room.
-fn expire_transactions(shared: &Shared) {
-    match shared.store.expire_transactions() {
+fn expire_transactions(store: &Store) {
+    match store.expire_transactions() {
         Ok(0) => {}
         Ok(ended) => {
             warn!("{ended} transactions of Kafka's producers took too long and were aborted")

@@ -12,6 +12,10 @@ use parking_lot::{Condvar, Mutex};
 /// The most sessions at once. Requests that need one wait for it.
 const MOST_SESSIONS: usize = 4;
 const SESSION_NAME: &str = "dyno-pubsub kafka";
+/// A statement that waits longer than these milliseconds for a lock fails, and its client asks
+/// again. Without this a few of them, behind one transaction that stays open, would take all
+/// sessions for as long.
+const SETTINGS: &[(&str, &str)] = &[("lock_timeout", "5000")];
 
 /// Sessions of the server, opened when they are needed.
 pub struct Store {
@@ -136,7 +140,7 @@ impl Store {
     ) -> (Option<Connection>, Result<T>) {
         let session = match session {
             Some(session) => Ok(session),
-            None => Connection::open_session(&self.dsn, SESSION_NAME, &[]),
+            None => Connection::open_session(&self.dsn, SESSION_NAME, SETTINGS),
         };
         match session {
             Ok(mut session) => {

@@ -159,31 +159,61 @@ fn a_partition_that_is_not_there_has_no_other_leader() {
     };
     served.topic("two", 2);
     let unknown_topic_or_partition = 3;
-    let asked = |partition: i32| -> i16 {
-        // Fetch in version 4: no wait, one topic, one partition from its beginning.
-        let mut bytes = vec![0, 1, 0, 4, 0, 0, 0, 1, 0xff, 0xff];
-        bytes.extend((-1_i32).to_be_bytes());
-        bytes.extend([0; 4]);
-        bytes.extend(1_i32.to_be_bytes());
-        bytes.extend((1_i32 << 20).to_be_bytes());
-        bytes.extend([0, 0, 0, 0, 1, 0, 3]);
-        bytes.extend(b"two");
-        bytes.extend(1_i32.to_be_bytes());
-        bytes.extend(partition.to_be_bytes());
-        bytes.extend(0_i64.to_be_bytes());
-        bytes.extend((1_i32 << 20).to_be_bytes());
+    let code = |request: &[u8], answered: usize| -> i16 {
         let mut socket = connect(&served);
-        let length = (bytes.len() as u32).to_be_bytes();
+        let length = (request.len() as u32).to_be_bytes();
         socket
-            .write_all(&[&length[..], &bytes].concat())
+            .write_all(&[&length[..], request].concat())
             .expect("written");
-        let mut answer = [0; 4 + 4 + 4 + 4 + 5 + 4 + 4 + 2];
+        let mut answer = vec![0; answered];
         socket.read_exact(&mut answer).expect("an answer");
         let code = answer.last_chunk().expect("two bytes");
         i16::from_be_bytes(*code)
     };
-    assert_eq!(asked(1), 0);
+    // Each request is about one topic and one partition of it, whose number follows.
+    let head = |key: u8, version: u8| vec![0, key, 0, version, 0, 0, 0, 1, 0xff, 0xff];
+    let of_topic = |request: &mut Vec<u8>, partition: i32| {
+        request.extend([0, 0, 0, 1, 0, 3]);
+        request.extend(b"two");
+        request.extend(1_i32.to_be_bytes());
+        request.extend(partition.to_be_bytes());
+    };
+    let fetched = |partition: i32| -> i16 {
+        // Fetch in version 4: no wait, from the beginning of the partition.
+        let mut bytes = head(1, 4);
+        bytes.extend((-1_i32).to_be_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend(1_i32.to_be_bytes());
+        bytes.extend((1_i32 << 20).to_be_bytes());
+        bytes.push(0);
+        of_topic(&mut bytes, partition);
+        bytes.extend(0_i64.to_be_bytes());
+        bytes.extend((1_i32 << 20).to_be_bytes());
+        code(&bytes, 4 + 4 + 4 + 4 + 5 + 4 + 4 + 2)
+    };
+    let listed = |partition: i32| -> i16 {
+        // ListOffsets in version 1: the first record since 1970.
+        let mut bytes = head(2, 1);
+        bytes.extend((-1_i32).to_be_bytes());
+        of_topic(&mut bytes, partition);
+        bytes.extend(0_i64.to_be_bytes());
+        code(&bytes, 4 + 4 + 4 + 5 + 4 + 4 + 2)
+    };
+    let deleted = |partition: i32| -> i16 {
+        // DeleteRecords in version 0: nothing, within a second.
+        let mut bytes = head(21, 0);
+        of_topic(&mut bytes, partition);
+        bytes.extend(0_i64.to_be_bytes());
+        bytes.extend(1_000_i32.to_be_bytes());
+        code(&bytes, 4 + 4 + 4 + 4 + 5 + 4 + 4 + 8 + 2)
+    };
+    let asked = |partition| [fetched(partition), listed(partition), deleted(partition)];
+    assert_eq!(asked(1), [0; 3]);
     for partition in [2, 7, -1] {
-        assert_eq!(asked(partition), unknown_topic_or_partition, "{partition}");
+        assert_eq!(
+            asked(partition),
+            [unknown_topic_or_partition; 3],
+            "{partition}"
+        );
     }
 }

@@ -183,14 +183,11 @@ impl Queue {
             "SELECT pubsub.queue_send_{q}($1, '{}', $2)",
             &[Type::BYTEA_ARRAY, Type::INT8],
         )?;
-        self.connection
-            .client()
-            .query_one(&statement, &[&payloads, &milliseconds(delay)])
-            .map(|row| row.get(0))
-            .map_err(Error::statement(format_args!(
-                "send to queue {:?}",
-                self.name
-            )))
+        let failed = Error::statement(format_args!("send to queue {:?}", self.name));
+        self.connection.acknowledged(|client| {
+            let sent = client.query_one(&statement, &[&payloads, &milliseconds(delay)]);
+            Ok(sent.map_err(failed)?.get(0))
+        })
     }
 
     /// Claims up to `most` messages, those that have been visible for longest first. `visibility`

@@ -9,7 +9,7 @@ use crate::error::{Code, Error, Result};
 use scripts::{CRC_MISSING, CRC_OF_SERVER, FUNCTIONS, MIGRATIONS};
 
 /// The version of the tables that this program creates and understands.
-pub const VERSION: i32 = 8;
+pub const VERSION: i32 = 9;
 
 /// The first version of PostgreSQL with a function for CRC32C, as `server_version_num` counts.
 const SERVER_WITH_CRC32C: i32 = 180_000;

@@ -11,6 +11,7 @@ pub const MIGRATIONS: &[(i32, &str)] = &[
     (6, include_str!("../../sql/tables_6.sql")),
     (7, include_str!("../../sql/tables_7.sql")),
     (8, include_str!("../../sql/tables_8.sql")),
+    (9, include_str!("../../sql/tables_9.sql")),
 ];
 
 /// The functions, which are replaced at every installation. Later scripts use what earlier ones

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use dyno_pubsub::{
     Change, Connection, Consumer, ConsumerOptions, Membership, Message, Ownership, Producer,
-    ProducerOptions, Start, TopicOptions, WhenLost,
+    ProducerOptions, Start, TopicChanges, TopicOptions, WhenLost,
 };
 
 use super::server::Server;
@@ -112,6 +112,34 @@ fn groups_begin_where_they_are_told() {
             "{group}"
         );
     }
+}
+
+/// The cursor of an added partition was once made by the next heartbeat, so a group that began at
+/// the end skipped what was sent until then, and its lag did not count it.
+#[test]
+fn a_group_reads_an_added_partition_from_its_first_record() {
+    let server = Server::shared();
+    let (_, name) = server.topic(&TopicOptions::default());
+    let options = || ConsumerOptions {
+        start: Start::Latest,
+        ..options("m", 10_000)
+    };
+    let mut consumer = Consumer::open(&server.dsn, &name, "g", options()).unwrap();
+    assert!(consumer.poll(Duration::ZERO).unwrap().is_empty());
+    consumer.close().unwrap();
+    let mut connection = server.connect();
+    let changes = TopicChanges {
+        partitions: Some(2),
+        ..TopicChanges::default()
+    };
+    connection.alter_topic(&name, &changes).unwrap();
+    let send = format!("SELECT pubsub.send('{name}', 'x', part => 1) FROM generate_series(1, 3)");
+    connection.client().execute(&send, &[]).unwrap();
+    let lag = connection.group_lag(&name, "g").unwrap();
+    let lag: Vec<_> = lag.iter().map(|of| (of.partition, of.lag)).collect();
+    assert_eq!(lag, [(0, 0), (1, 3)]);
+    let mut consumer = Consumer::open(&server.dsn, &name, "g", options()).unwrap();
+    assert_eq!(poll_all(&mut consumer, 3).len(), 3);
 }
 
 /// Every ownership that a member saw, and that member.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dyno_pubsub::{Claimed, Queue, QueueOptions};
+use dyno_pubsub::{Claimed, Code, Queue, QueueOptions};
 
 use super::server::Server;
 
@@ -192,6 +192,74 @@ fn a_message_that_is_given_back_for_the_last_time_is_dead_at_once() {
         assert!(Instant::now() < until, "{:?}", queue.stats());
     }
     assert_eq!(queue.stats().unwrap().ready, 0);
+}
+
+/// What a worker that did not come back has claimed too often is a dead letter before a claim moves
+/// it: a purge leaves it, and it can be read and deleted.
+#[test]
+fn what_was_claimed_too_often_is_a_dead_letter_for_all_commands() {
+    let server = Server::shared();
+    let options = QueueOptions {
+        max_attempts: 1,
+        ..QueueOptions::default()
+    };
+    let (_, mut queue) = queue(&server, &options);
+    let die = |queue: &mut Queue| {
+        queue.send(&[b"x"], NOW).unwrap();
+        queue.claim(1, Some(Duration::from_millis(1))).unwrap();
+        thread::sleep(Duration::from_millis(20));
+    };
+    die(&mut queue);
+    assert_eq!(queue.purge().unwrap(), 0);
+    assert_eq!(queue.stats().unwrap().dead, 1);
+    assert_eq!(queue.dead_letters(10).unwrap().len(), 1);
+    die(&mut queue);
+    assert_eq!(queue.redrive(10).unwrap(), 2);
+    assert_eq!(queue.purge().unwrap(), 2);
+    die(&mut queue);
+    assert_eq!(queue.forget_dead().unwrap(), 1);
+    assert_eq!(queue.stats().unwrap().dead, 0);
+}
+
+/// Sessions once had numbers in stock, so that the least number was not that of the oldest message.
+#[test]
+fn the_oldest_message_is_found_whichever_session_sent_it() {
+    let server = Server::shared();
+    let (name, mut queue) = queue(&server, &QueueOptions::default());
+    let mut other = Queue::open(&server.dsn, &name).unwrap();
+    queue.send(&[b"a"], NOW).unwrap();
+    other.send(&[b"b"], NOW).unwrap();
+    let first = queue.claim(1, None).unwrap();
+    assert_eq!(payloads(&first), [b"a"]);
+    queue.acknowledge(&first).unwrap();
+    thread::sleep(Duration::from_millis(100));
+    queue.send(&[b"c"], NOW).unwrap();
+    let oldest = queue.stats().unwrap().oldest_ms;
+    assert!(oldest >= Some(100), "{oldest:?}");
+}
+
+/// The server answers a commit with success although its wait for the standbys was cancelled.
+#[test]
+fn a_message_that_no_standby_has_is_not_acknowledged() {
+    let server = Server::alone();
+    let (_, mut queue) = queue(&server, &QueueOptions::default());
+    let mut connection = server.connect();
+    let client = connection.client();
+    let wait = "ALTER SYSTEM SET synchronous_standby_names = 'none'";
+    client.execute(wait, &[]).unwrap();
+    client.execute("SELECT pg_reload_conf()", &[]).unwrap();
+    let until = Instant::now() + Duration::from_secs(30);
+    let shown = "SELECT current_setting('synchronous_standby_names')";
+    while client.query_one(shown, &[]).unwrap().get::<_, &str>(0) != "none" {
+        assert!(Instant::now() < until, "the setting is not known");
+    }
+    let sent = thread::spawn(move || queue.send(&[b"x"], NOW));
+    let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    while client.query(cancel, &[]).unwrap().is_empty() {
+        assert!(Instant::now() < until, "the commit did not wait");
+    }
+    let error = sent.join().unwrap().unwrap_err();
+    assert_eq!(error.kind(), Code::OutcomeUnknown, "{error}");
 }
 
 #[test]

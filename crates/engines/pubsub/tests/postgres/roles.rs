@@ -1,6 +1,8 @@
 //! Roles that do not own the schema: what they are granted is enough, also where a range ends, and
 //! no more.
 
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use dyno_pubsub::{
@@ -27,6 +29,22 @@ fn small_ranges(server: &Server) -> String {
         ..TopicOptions::default()
     };
     server.topic(&options).1
+}
+
+/// The manual names every function that runs with the owner's rights.
+#[test]
+fn functions_with_the_rights_of_the_owner_are_in_the_manual() {
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/pubsub.md");
+    let manual = fs::read_to_string(manual).unwrap();
+    let server = Server::shared();
+    let query = "SELECT proname FROM pg_proc \
+                 WHERE prosecdef AND pronamespace = 'pubsub'::regnamespace";
+    let rows = server.connect().client().query(query, &[]).unwrap();
+    assert!(!rows.is_empty());
+    for row in rows {
+        let name: &str = row.get(0);
+        assert!(manual.contains(&format!("`pubsub.{name}`")), "{name}");
+    }
 }
 
 #[test]

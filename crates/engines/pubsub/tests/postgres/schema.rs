@@ -1,4 +1,5 @@
 use std::thread;
+use std::time::{Duration, Instant};
 
 use dyno_pubsub::{Connection, Dsn, Partitioner, TopicOptions, schema};
 
@@ -281,7 +282,8 @@ fn topics_of_version_four_keep_their_keys_where_they_are() {
         .unwrap();
 }
 
-/// Version 5 moved what was done to a table with payloads of its own.
+/// Version 5 moved what was done to a table with payloads of its own. A worker that is about to
+/// note there what it has done, while the payloads are moved, loses nothing.
 #[test]
 fn what_a_queue_of_version_five_has_done_is_still_there() {
     let server = Server::shared();
@@ -302,7 +304,21 @@ fn what_a_queue_of_version_five_has_done_is_still_there() {
         .client()
         .batch_execute(as_in_version_five)
         .unwrap();
-    let installed = connection.install().unwrap();
+    let mut worker = Connection::open(&dsn).unwrap();
+    let note = "BEGIN; INSERT INTO pubsub.queue_1_done (message_id, attempts, sent_at, payload) \
+                VALUES (-2, 1, now(), 'late')";
+    worker.client().batch_execute(note).unwrap();
+    let installing = thread::spawn(move || (connection.install(), connection));
+    let mut watch = Connection::open(&dsn).unwrap();
+    let waits = "SELECT pid FROM pg_stat_activity \
+                 WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let until = Instant::now() + Duration::from_secs(30);
+    while watch.client().query(waits, &[]).unwrap().is_empty() {
+        assert!(Instant::now() < until, "the installation does not wait");
+    }
+    worker.client().batch_execute("COMMIT").unwrap();
+    let (installed, mut connection) = installing.join().unwrap();
+    let installed = installed.unwrap();
     assert_eq!((installed.from, installed.to), (5, schema::VERSION));
     let acknowledge = "SELECT pubsub.queue_ack('old', ARRAY[message_id], ARRAY[claim]) \
                          FROM pubsub.queue_claim('old')";
@@ -310,5 +326,9 @@ fn what_a_queue_of_version_five_has_done_is_still_there() {
     let done = "SELECT convert_from(payload, 'UTF8'), attempts FROM pubsub.queue_done('old')";
     let rows = connection.client().query(done, &[]).unwrap();
     let done: Vec<(String, i32)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-    assert_eq!(done, [("done".to_owned(), 2), ("new".to_owned(), 1)]);
+    let expected = [("late", 1), ("done", 2), ("new", 1)];
+    assert_eq!(
+        done,
+        expected.map(|(payload, attempts)| (payload.to_owned(), attempts))
+    );
 }

@@ -209,6 +209,32 @@ fn headers_come_back_as_they_were_given() {
     );
 }
 
+/// A record that SQL could not read would keep it from all that lie behind it.
+#[test]
+fn no_record_keeps_sql_from_those_behind_it() {
+    let server = Server::shared();
+    let (topic_id, name) = server.topic(&TopicOptions::default());
+    let mut connection = server.connect();
+    let mut body = Vec::new();
+    for time_us in [i64::MAX, i64::MIN, 0] {
+        let headers = [("a\0b", Some(&b"y"[..]))];
+        record::encode(&mut body, time_us, None, &headers, b"x").unwrap();
+    }
+    let mut batch = Batch::new();
+    let run = Run {
+        producer_id: 0,
+        first_sequence: 0,
+    };
+    batch.push(run, &body).unwrap();
+    connection.append(topic_id, 0, 0, &mut batch).unwrap();
+    let read = "SELECT \"time\"::text, headers::text FROM pubsub.messages($1, 0, 0, 10)";
+    let rows = connection.client().query(read, &[&name]).unwrap();
+    let times: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    assert_eq!(times[..2], ["infinity", "-infinity"]);
+    assert!(times[2].starts_with("1970-01-01"), "{times:?}");
+    assert_eq!(rows[0].get::<_, &str>(1), r#"{"a\\000b": "y"}"#);
+}
+
 #[test]
 fn to_wait_beyond_the_end_is_refused() {
     let server = Server::shared();

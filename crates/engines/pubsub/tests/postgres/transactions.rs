@@ -135,6 +135,12 @@ fn a_later_producer_of_the_name_refuses_the_earlier_one() {
         (second.producer_id, second.epoch),
         (first.producer_id, first.epoch + 1)
     );
+    // The earlier one asks for an epoch with its own, and must not be given that of the later one.
+    let refused = first.connection.client().query_one(
+        "SELECT error FROM pubsub.kafka_init_producer($1, 60000, $2, $3)",
+        &[&NAME, &first.producer_id, &i32::from(first.epoch)],
+    );
+    assert_eq!(refused.unwrap().get::<_, i32>(0), FENCED);
     assert_eq!(first.stage(topic_id, 0, 1, &[b"late"]), WRONG_EPOCH);
     assert_eq!(first.commit(), FENCED);
     assert_eq!(second.begin(), 0);

@@ -76,13 +76,13 @@ impl Group {
 
     /// About how many bytes it holds.
     pub fn bytes(&self) -> usize {
-        let members = self.members.values().map(Member::bytes).sum::<usize>();
-        members
-            + self
-                .expected
-                .keys()
-                .map(|name| NAME_BYTES + name.len())
-                .sum::<usize>()
+        let names = self.expected.keys().chain(self.members.keys());
+        let names = names.map(|name| NAME_BYTES + name.len());
+        let instances = self.instances.iter();
+        let instances = instances.map(|(instance, name)| NAME_BYTES + instance.len() + name.len());
+        let members = self.members.values().map(Member::bytes);
+        let all = names.chain(instances).chain(members).sum::<usize>();
+        all + self.protocol_type.len()
     }
 
     /// The name of its state in the protocol.
@@ -158,8 +158,9 @@ impl Group {
         let same = known.is_some_and(|member| member.protocols == join.protocols);
         let name = self.enter(join, reply, now);
         match self.state {
-            // An answer got lost, and the member asks for it again.
-            State::Sharing { .. } if same => self.answer_join(&name),
+            // An answer got lost, and the member asks for it again. A process that was restarted is
+            // not answered: the leader is about to give a share to the name of the one before it.
+            State::Sharing { .. } if same && before.is_none() => self.answer_join(&name),
             // A process that was restarted goes on with what the one before had.
             State::Stable if same && let Some(before) = before => {
                 self.answer_successor(&name, &before);
@@ -217,12 +218,15 @@ impl Group {
             syncing: None,
             assignment: Bytes::new(),
         });
+        // Copied, because it lies in the frame of the request, and would keep all of that.
+        let protocols = join.protocols.into_iter();
+        let protocols = protocols.map(|(name, said)| (name, Bytes::copy_from_slice(&said)));
         let member = Member {
             client: join.client,
             instance: join.instance,
             session: join.session,
             rebalance: join.rebalance,
-            protocols: join.protocols,
+            protocols: protocols.collect(),
             silent_until: now + join.session,
             // An earlier request of this member that still waits is dropped unanswered. A client
             // asks again only when it has given up the connection of the first.
@@ -286,7 +290,8 @@ impl Group {
     fn share(&mut self, shares: Vec<(String, Bytes)>, now: Instant) {
         for (name, assignment) in shares {
             if let Some(member) = self.members.get_mut(&name) {
-                member.assignment = assignment;
+                // Copied for the same reason as what a member says of itself.
+                member.assignment = Bytes::copy_from_slice(&assignment);
             }
         }
         self.state = State::Stable;

@@ -26,6 +26,15 @@ pub struct Join {
     pub joins_twice: bool,
 }
 
+impl Join {
+    /// About how many bytes of it the group would keep.
+    pub(super) fn bytes(&self) -> usize {
+        let instance = self.instance.as_ref().map_or(0, String::len);
+        let names = self.member.len() + instance + self.protocol_type.len();
+        self.client.bytes() + names + named_bytes(&self.protocols)
+    }
+}
+
 /// How a request names the member that it comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity<'a> {
@@ -40,6 +49,12 @@ pub struct Identity<'a> {
 pub struct Client {
     pub id: String,
     pub host: String,
+}
+
+impl Client {
+    fn bytes(&self) -> usize {
+        self.id.len() + self.host.len()
+    }
 }
 
 /// What a member is told when a generation begins.
@@ -89,15 +104,18 @@ pub(super) struct Member {
     pub(super) assignment: Bytes,
 }
 
+/// About how many bytes names take with what is said under them. A client may send many that are
+/// empty.
+pub(super) fn named_bytes(named: &[(String, Bytes)]) -> usize {
+    let bytes = |(name, said): &(String, Bytes)| name.len() + said.len();
+    size_of_val(named) + named.iter().map(bytes).sum::<usize>()
+}
+
 impl Member {
-    /// About how many bytes it holds.
+    /// About how many bytes it holds, without its name.
     pub(super) fn bytes(&self) -> usize {
-        let protocols = self
-            .protocols
-            .iter()
-            .map(|(name, metadata)| name.len() + metadata.len());
-        let instance = self.instance.as_ref().map_or(0, String::len);
-        size_of::<Member>() + instance + protocols.sum::<usize>() + self.assignment.len()
+        let texts = self.client.bytes() + self.instance.as_ref().map_or(0, String::len);
+        size_of::<Member>() + texts + named_bytes(&self.protocols) + self.assignment.len()
     }
 
     pub(super) fn knows(&self, protocol: &str) -> bool {

@@ -22,6 +22,7 @@ pub use reply::{Awaited, Reply, reply};
 
 use crate::error::ErrorCode;
 use group::Group;
+use member::named_bytes;
 
 /// The longest time without a word that a member may ask for, and the shortest.
 const SESSIONS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30 * 60));
@@ -133,17 +134,12 @@ impl Coordinator {
     pub fn join(&self, group: &str, join: Join, reply: Reply<JoinAnswer>) {
         let refused = |error, member| Err(NotJoined { error, member });
         let within = (SESSIONS.0..=SESSIONS.1).contains(&join.session);
-        let metadata_bytes: usize = join
-            .protocols
-            .iter()
-            .map(|(_, metadata)| metadata.len())
-            .sum();
         if !within {
             return reply.send(refused(ErrorCode::INVALID_SESSION_TIMEOUT, join.member));
         }
         // Members that join at the same moment are not counted for each other here. The bound
         // protects memory, and may be passed by what a few requests can hold.
-        if self.bytes() + metadata_bytes > MOST_BYTES {
+        if self.bytes() + join.bytes() > MOST_BYTES {
             return reply.send(refused(ErrorCode::COORDINATOR_NOT_AVAILABLE, join.member));
         }
         let mut waiting = Some((join, reply));
@@ -168,8 +164,7 @@ impl Coordinator {
         shares: Vec<(String, Bytes)>,
         reply: Reply<SyncAnswer>,
     ) {
-        let given: usize = shares.iter().map(|(_, share)| share.len()).sum();
-        if self.bytes() + given > MOST_BYTES {
+        if self.bytes() + named_bytes(&shares) > MOST_BYTES {
             return reply.send(Err(ErrorCode::COORDINATOR_NOT_AVAILABLE));
         }
         let mut waiting = Some((shares, reply));

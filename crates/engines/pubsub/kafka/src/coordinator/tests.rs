@@ -396,3 +396,74 @@ fn an_administrator_removes_a_static_member_by_its_lasting_name() {
     let rejoins = scene.join_as(&leader.0, Some(leader.1), &["range"]);
     assert_eq!(joined(rejoins).members.len(), 1);
 }
+
+/// The share that the leader is about to give is for the name of the process before.
+#[test]
+fn a_static_member_that_is_restarted_while_shares_are_given_out_is_not_left_without_one() {
+    let mut scene = Scene::new();
+    let (left, right) = (scene.start("left"), scene.start("right"));
+    scene.pass(Duration::from_secs(1));
+    let (left, right) = (joined(left), joined(right));
+    let (generation, is_left) = (left.generation, left.leader == left.member);
+    let (left, right) = ((left.member, "left"), (right.member, "right"));
+    let (leader, other) = if is_left {
+        (left, right)
+    } else {
+        (right, left)
+    };
+    let again = scene.start(other.1);
+    let shares = [(leader.0.as_str(), "0"), (other.0.as_str(), "1")];
+    let shared = answer(scene.sync(&leader.0, generation, &shares));
+    assert_eq!(shared, Err(ErrorCode::REBALANCE_IN_PROGRESS));
+    // Both join again, and the leader learns of the new name.
+    let rejoined = joined(scene.join_as(&leader.0, Some(leader.1), &["range"]));
+    let again = joined(again);
+    assert_eq!(again.generation, generation + 1);
+    let listed = rejoined.members.iter();
+    assert!(
+        listed
+            .map(|member| &member.name)
+            .any(|name| *name == again.member)
+    );
+}
+
+/// A request may be long, and what is kept of it short.
+#[test]
+fn a_group_keeps_no_requests_and_counts_what_it_keeps() {
+    let frame = Bytes::from(vec![7; 1 << 10]);
+    let coordinator = Coordinator::new(1);
+    coordinator.lease_until(Instant::now() + SESSION);
+    let client = Client {
+        id: "i".repeat(10_000),
+        host: "h".repeat(100),
+    };
+    let (joins, _joining) = reply();
+    let join = Join {
+        member: String::new(),
+        instance: None,
+        client,
+        session: SESSION,
+        rebalance: REBALANCE,
+        protocol_type: "consumer".to_owned(),
+        protocols: vec![(String::new(), frame.slice(..1)); 1_000],
+        joins_twice: false,
+    };
+    coordinator.join("g", join, joins);
+    assert!(frame.is_unique());
+    // The name of the member begins with that of its client.
+    let least = 2 * 10_000 + 100 + 1_000 * size_of::<(String, Bytes)>();
+    assert!(coordinator.bytes() > least, "{}", coordinator.bytes());
+
+    let mut scene = Scene::new();
+    let name = scene.name();
+    let joining = scene.join(&name, &["range"]);
+    scene.pass(Duration::from_secs(1));
+    let generation = joined(joining).generation;
+    let (syncs, syncing) = reply();
+    let shares = vec![(name.clone(), frame.slice(..1))];
+    scene
+        .group
+        .sync(dynamic(&name), generation, shares, syncs, scene.now);
+    assert_eq!(answer(syncing), Ok(frame.slice(..1)));
+    assert!(frame.is_unique());
+}

@@ -48,9 +48,10 @@ impl Session {
     /// partition in memory, and would go on to give out what is gone. If another broker has the
     /// partition, the client learns that it asks the wrong one, and asks again there.
     fn delete_before(&self, topic: &str, ask: &DeleteRecordsPartition) -> Result<i64> {
+        let key = self.shared.partition(topic, ask.partition_index)?;
         let request = DeleteRecords {
-            topic_id: self.shared.topic_id(topic)?,
-            partition: ask.partition_index,
+            topic_id: key.topic_id,
+            partition: key.partition,
             before: ask.offset,
         };
         let deleted = self.broker.client(&self.shared)?.ask(&request)?;

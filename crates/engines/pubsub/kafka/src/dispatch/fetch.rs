@@ -29,6 +29,9 @@ use crate::wire::{
 
 /// The longest wait for records.
 const MOST_WAIT: Duration = Duration::from_secs(30);
+/// The most bytes of a response, except for the rows that always come: the bound that Kafka's own
+/// servers have.
+const MOST_BYTES: usize = 55 << 20;
 /// The most bytes of one partition.
 const MOST_PARTITION_BYTES: u32 = 8 << 20;
 /// The bytes that all partitions of a connection may have under way, and what each may have in any
@@ -122,7 +125,7 @@ impl Fetches {
         let failed = self
             .wait(shared, broker, link, &requested, request, until)
             .err();
-        let mut bytes_left = request.max_bytes.max(0).unsigned_abs() as usize;
+        let mut bytes_left = (request.max_bytes.max(0).unsigned_abs() as usize).min(MOST_BYTES);
         let responses = requested.into_iter().map(|(topic, requested)| {
             let partitions = requested.into_iter().map(|requested| {
                 let answered = self.partition(&requested, failed.as_ref(), &mut bytes_left);
@@ -365,7 +368,10 @@ impl Fetches {
                 return none;
             }
         };
-        let written = fetched.and_then(|fetched| Ok((written(offset, &fetched)?, fetched)));
+        let most = requested.ask.partition_max_bytes.max(1).unsigned_abs();
+        let most_bytes = (most.min(MOST_PARTITION_BYTES) as usize).min(*bytes_left);
+        let written =
+            fetched.and_then(|fetched| Ok((written(offset, &fetched, most_bytes)?, fetched)));
         match written {
             Ok((records, fetched)) => {
                 *bytes_left = bytes_left.saturating_sub(records.len());
@@ -386,17 +392,18 @@ fn has_rows(fetched: &Fetched) -> bool {
     fetched.rows.0.iter().any(|part| !part.is_empty())
 }
 
-/// A batch with the records of rows from `offset` on.
-fn written(offset: i64, fetched: &Fetched) -> Result<Bytes> {
-    let rows = fetched.stored_rows().map(|row| {
+/// A batch with the records of rows from `offset` on: those of one row, and of more until there are
+/// `most_bytes`. The broker bounds rows as they are stored, and compressed ones may become any
+/// number of times longer. The client asks again for those that are left out.
+fn written(offset: i64, fetched: &Fetched, most_bytes: usize) -> Result<Bytes> {
+    let stored_bytes = fetched.rows.0.iter().map(Bytes::len).sum::<usize>();
+    let mut batch = BatchWriter::with_body_bytes(stored_bytes.min(most_bytes));
+    for row in fetched.stored_rows() {
+        if batch.bytes() >= most_bytes {
+            break;
+        }
         let row = row?;
-        Ok((row.base_offset, row_body(&row)?))
-    });
-    let rows: Vec<(i64, Bytes)> = rows.collect::<Result<_>>()?;
-    let body_bytes = rows.iter().map(|(_, body)| body.len()).sum();
-    let mut batch = BatchWriter::with_body_bytes(body_bytes);
-    for (base_offset, body) in &rows {
-        for (at, record) in (*base_offset..).zip(views(body)) {
+        for (at, record) in (row.base_offset..).zip(views(&row_body(&row)?)) {
             let record = record.map_err(|error| damaged(&error))?;
             if at >= offset {
                 batch.push(at, &record);
@@ -415,3 +422,6 @@ pub(super) fn row_body(row: &StoredRow) -> Result<Bytes> {
 pub(super) fn damaged(error: &Error) -> Error {
     Error::new(Code::DataDamaged, error.text())
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_pubsub::record::views;
 use dyno_pubsub::wire::Fetch;
-use dyno_pubsub::{Result, Start, TopicPartition};
+use dyno_pubsub::{Error, Start, TopicPartition};
 
 use super::Session;
 use super::fetch::{damaged, row_body};
@@ -25,6 +25,9 @@ const EARLIEST: i64 = -2;
 /// The longest text that a client may keep with an offset.
 const MOST_METADATA_BYTES: usize = 4096;
 const MICROS: i64 = 1_000;
+
+/// How far a group has read, and the partitions of which that is about to change.
+type StoredOffsets = (BTreeMap<(String, i32), Committed>, BTreeSet<(String, i32)>);
 
 impl Session {
     pub(super) fn list_offsets(
@@ -70,25 +73,25 @@ impl Session {
 
     /// The time in milliseconds and the offset of the first record from a moment on; both -1 if
     /// there is none.
-    fn find_offset(&self, topic: &str, ask: &ListOffsetsPartition) -> Result<(i64, i64)> {
-        let topic_id = self.shared.topic_id(topic)?;
-        let store = &self.shared.store;
+    fn find_offset(
+        &self,
+        topic: &str,
+        ask: &ListOffsetsPartition,
+    ) -> dyno_pubsub::Result<(i64, i64)> {
+        let key = self.shared.partition(topic, ask.partition_index)?;
         let start = match ask.timestamp {
             LATEST => Start::Latest,
             EARLIEST => Start::Earliest,
             time_ms => {
                 let time_us = time_ms.max(0).saturating_mul(MICROS);
-                let key = TopicPartition {
-                    topic_id,
-                    partition: ask.partition_index,
-                };
                 return self.find_record(key, time_us);
             }
         };
+        let store = &self.shared.store;
         Ok((-1, store.offset_of(topic, ask.partition_index, start)?))
     }
 
-    fn find_record(&self, key: TopicPartition, time_us: i64) -> Result<(i64, i64)> {
+    fn find_record(&self, key: TopicPartition, time_us: i64) -> dyno_pubsub::Result<(i64, i64)> {
         let store = &self.shared.store;
         let mut from = 0;
         while let Some(offset) = store.row_from_time(key, time_us, from)? {
@@ -214,24 +217,31 @@ impl Session {
         (commits, errors)
     }
 
+    /// The offsets of a group, and, if they must be stable, the partitions of which a transaction
+    /// under way will store others.
+    fn stored_offsets(&self, group: &str, stable: bool) -> Result<StoredOffsets, ErrorCode> {
+        let of_group = |error: Error| ErrorCode::of_group(&error);
+        let store = &self.shared.store;
+        // A member that is given a partition must not begin before where the last one will have
+        // ended, if that one's transaction is committed. This is asked first: what a transaction
+        // stores that ends between the two questions is then found by the second one. The other way
+        // round it would be found by neither.
+        let pending = if stable {
+            store.staged_offsets(group).map_err(of_group)?
+        } else {
+            BTreeSet::new()
+        };
+        Ok((store.committed(group).map_err(of_group)?, pending))
+    }
+
     pub(super) fn offset_fetch(
         &mut self,
         _: &Header,
         request: OffsetFetchRequest,
     ) -> OffsetFetchResponse {
-        let committed = self.owned(&request.group_id).and_then(|()| {
-            let committed = self.shared.store.committed(&request.group_id);
-            committed.map_err(|error| ErrorCode::of_group(&error))
-        });
-        // A member that is given a partition must not begin before where the last one will have
-        // ended, if that one's transaction is committed.
-        let pending = if request.require_stable {
-            self.shared.store.staged_offsets(&request.group_id)
-        } else {
-            Ok(BTreeSet::new())
-        };
-        let pending = pending.map_err(|error| ErrorCode::of_group(&error));
-        let found = committed.and_then(|committed| Ok((committed, pending?)));
+        let found = self
+            .owned(&request.group_id)
+            .and_then(|()| self.stored_offsets(&request.group_id, request.require_stable));
         let ((committed, pending), error) = match found {
             Ok(found) => (found, ErrorCode::NONE),
             Err(error) => (Default::default(), error),

@@ -27,6 +27,8 @@ const CONTROL: i16 = 0x20;
 /// Set in a header or key length that stands for null.
 const NULL: i64 = -1;
 const MICROS: i64 = 1_000;
+/// The most headers of a record, whose number has 16 bits in the log.
+const MOST_HEADERS: usize = 65_535;
 
 /// What a batch says of itself before its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,6 +179,11 @@ fn read_record(
     let key = read_bytes(&mut record)?;
     let value = read_bytes(&mut record)?;
     let header_count = usize::try_from(varint::read(&mut record)?).ok()?;
+    // Refused before any is kept: a header of two bytes takes many times that in memory.
+    if header_count > MOST_HEADERS {
+        let text = format!("record {index} has more than {MOST_HEADERS} headers");
+        return Some(Err(RecordsError::Refused(text)));
+    }
     // A header takes two bytes at least, so nothing is reserved for more than can be there.
     let mut headers = Vec::with_capacity(header_count.min(record.len() / 2));
     for _ in 0..header_count {
@@ -246,6 +253,11 @@ impl BatchWriter {
             bytes: Vec::with_capacity(HEAD_BYTES + body_bytes),
             ..BatchWriter::default()
         }
+    }
+
+    /// How many bytes were written so far.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Adds a record. The offset of the first one is the batch's.

@@ -147,6 +147,28 @@ fn a_batch_that_would_become_too_long_is_refused_before_it_does() {
     );
 }
 
+/// None of these headers is there: a record that states too many is refused before they are read.
+#[test]
+fn a_record_that_states_too_many_headers_is_refused_by_their_number() {
+    let stated = |headers: i64| {
+        move |_: &[u8]| {
+            // No attributes, no difference in time, the first offset, no key and no value.
+            let mut record = vec![0, 0, 0, 1, 1];
+            varint::write(&mut record, headers);
+            let mut records = Vec::new();
+            varint::write(&mut records, record.len() as i64);
+            [records, record].concat()
+        }
+    };
+    let plain = encoded(&samples()[..1]);
+    let refusal = |headers| {
+        let (head, records) = read_head(packed(&plain, 0, stated(headers))).unwrap();
+        from_batch(&head, records, 0, MOST).unwrap_err()
+    };
+    assert!(matches!(refusal(65_535), RecordsError::Damaged(_)));
+    assert!(matches!(refusal(65_536), RecordsError::Refused(_)));
+}
+
 #[test]
 fn damage_is_found() {
     let plain = encoded(&samples());

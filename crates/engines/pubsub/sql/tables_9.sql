@@ -1,0 +1,2 @@
+-- Version 9: functions that lost records or messages were mended. The tables stay as they are; the new version makes sure that
+-- a database which still has the old functions is installed anew.
