@@ -183,7 +183,7 @@ impl Queue {
             "SELECT pubsub.queue_send_{q}($1, '{}', $2)",
             &[Type::BYTEA_ARRAY, Type::INT8],
         )?;
-        let failed = Error::statement(format_args!("send to queue {:?}", self.name));
+        let failed = Error::statement(format!("send to queue {:?}", self.name));
         self.connection.acknowledged(|client| {
             let sent = client.query_one(&statement, &[&payloads, &milliseconds(delay)]);
             Ok(sent.map_err(failed)?.get(0))
