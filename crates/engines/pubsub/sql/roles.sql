@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION pubsub.grant_use(role_name name) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA pubsub TO %I', role_name);
-    EXECUTE format('GRANT SELECT ON pubsub.schema_version, pubsub.topics, pubsub.partitions, pubsub.ranges, '
+    EXECUTE format('GRANT SELECT ON pubsub.schema_version, pubsub.topics, pubsub.partitions, pubsub.brokers, pubsub.ranges, '
         'pubsub.placements, pubsub.clusters, pubsub.identity TO %I', role_name);
 END $$;
 

@@ -73,8 +73,8 @@ pub struct QueueState {
 /// All partitions of all topics, with their sizes. A range that retention is about to drop has no
 /// size.
 const PARTITIONS: &str = "SELECT p.topic_id, p.partition, p.first_offset, p.next_offset, p.epoch, \
-                     CASE WHEN p.lease_until > clock_timestamp() THEN p.broker_address END, s.bytes \
-                     FROM pubsub.partitions AS p, LATERAL ( \
+                     CASE WHEN b.lease_until > clock_timestamp() THEN p.broker_address END, s.bytes \
+                     FROM pubsub.partitions AS p LEFT JOIN pubsub.brokers AS b USING (broker), LATERAL ( \
                          SELECT coalesce(sum(pg_total_relation_size(to_regclass(format( \
                                 'pubsub.log_%s_%s_%s', r.topic_id, r.partition, r.first_offset)))), 0)::bigint AS bytes \
                            FROM pubsub.ranges AS r \

@@ -198,9 +198,10 @@ pub(crate) fn list(client: &mut Client) -> Result<Vec<Topic>> {
 pub(crate) fn partitions(client: &mut Client, topic_id: i32) -> Result<Vec<Partition>> {
     let rows = client
         .query(
-            "SELECT partition, first_offset, next_offset, epoch, \
-                    CASE WHEN lease_until > clock_timestamp() THEN broker_address END \
-               FROM pubsub.partitions WHERE topic_id = $1 ORDER BY partition",
+            "SELECT p.partition, p.first_offset, p.next_offset, p.epoch, \
+                    CASE WHEN b.lease_until > clock_timestamp() THEN p.broker_address END \
+               FROM pubsub.partitions AS p LEFT JOIN pubsub.brokers AS b USING (broker) \
+              WHERE p.topic_id = $1 ORDER BY p.partition",
             &[&topic_id],
         )
         .map_err(Error::statement(format_args!(

@@ -1,6 +1,6 @@
-//! Which partitions this broker holds. Each partition is leased, and every change of its holder
-//! raises its epoch, which every append checks. So a broker that was taken for dead can append
-//! nothing more.
+//! Which partitions this broker holds. A broker has a lease, and holds partitions as long as that
+//! lasts. Every change of a partition's holder raises its epoch, which every append checks. So a
+//! broker that was taken for dead can append nothing more.
 //!
 //! Living brokers are those whose lease session the server shows. Each takes its fair share of the
 //! partitions that are free, and gives back what it has beyond it.
@@ -31,33 +31,41 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How long a partition that is given back may still append what waits.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// Renews only leases of partitions that are held here. A lease that was taken while the answer got
-/// lost, or whose partition was closed, has to end, or no broker would ever serve the partition.
+/// Extends this broker's lease. It has a row of its own: the rows of partitions are locked by every
+/// transaction that sends, for as long as that stays open.
 const RENEW: &str = "\
-    WITH mine AS (SELECT p.topic_id, p.partition FROM pubsub.partitions AS p \
-                    JOIN unnest($3::int[], $4::int[], $5::bigint[]) AS held (topic_id, partition, epoch) \
-                      ON p.topic_id = held.topic_id AND p.partition = held.partition AND p.epoch = held.epoch \
-                   WHERE p.broker = $1 AND p.lease_until > clock_timestamp() ORDER BY 1, 2 FOR UPDATE OF p) \
-    UPDATE pubsub.partitions AS p SET lease_until = clock_timestamp() + $2::bigint * interval '1 millisecond' \
-      FROM mine WHERE p.topic_id = mine.topic_id AND p.partition = mine.partition \
-    RETURNING p.topic_id, p.partition, p.first_offset";
+    UPDATE pubsub.brokers SET lease_until = clock_timestamp() + $2::bigint * interval '1 millisecond' \
+     WHERE broker = $1 AND lease_until > clock_timestamp()";
+const ENTER: &str = "\
+    INSERT INTO pubsub.brokers AS b (broker, lease_until) \
+    VALUES ($1, clock_timestamp() + $2::bigint * interval '1 millisecond') \
+    ON CONFLICT (broker) DO UPDATE SET lease_until = excluded.lease_until";
+/// Ends the leases that have lapsed. It waits for a broker that renews its lease at this moment, and
+/// leaves that one then. So no partition is taken from a broker that goes on.
+const EXPIRE: &str = "DELETE FROM pubsub.brokers WHERE lease_until < clock_timestamp()";
+const LEAVE: &str = "DELETE FROM pubsub.brokers WHERE broker = $1";
+const HELD: &str = "\
+    SELECT topic_id, partition, epoch, first_offset FROM pubsub.partitions WHERE broker = $1";
 const COUNT: &str = "\
     SELECT (SELECT count(*) FROM pubsub.partitions), \
            (SELECT count(DISTINCT application_name) FROM pg_stat_activity \
              WHERE datname = current_database() AND starts_with(application_name, $1))";
+/// Takes partitions that no broker with a lease has. One that a transaction has locked is taken
+/// later.
 const TAKE: &str = "\
-    WITH free AS (SELECT topic_id, partition FROM pubsub.partitions \
-                   WHERE lease_until IS NULL OR lease_until < clock_timestamp() \
-                   ORDER BY 1, 2 LIMIT $4 FOR UPDATE SKIP LOCKED) \
-    UPDATE pubsub.partitions AS p \
-       SET epoch = p.epoch + 1, broker = $1, broker_address = $2, \
-           lease_until = clock_timestamp() + $3::bigint * interval '1 millisecond' \
+    WITH free AS (SELECT p.topic_id, p.partition FROM pubsub.partitions AS p \
+                   WHERE NOT EXISTS (SELECT FROM pubsub.brokers AS b WHERE b.broker = p.broker) \
+                   ORDER BY 1, 2 LIMIT $3 FOR UPDATE OF p SKIP LOCKED) \
+    UPDATE pubsub.partitions AS p SET epoch = p.epoch + 1, broker = $1, broker_address = $2 \
       FROM free, pubsub.topics AS t \
      WHERE p.topic_id = free.topic_id AND p.partition = free.partition AND t.topic_id = p.topic_id \
     RETURNING p.topic_id, p.partition, p.epoch, p.first_offset, p.next_offset, t.compression";
+/// Gives a partition back, unless a transaction has it locked: then it is done at the next renewal.
 const GIVE_BACK: &str = "\
-    UPDATE pubsub.partitions SET broker = NULL, broker_address = NULL, lease_until = NULL \
-     WHERE broker = $1 AND topic_id = $2 AND partition = $3";
+    WITH mine AS (SELECT p.topic_id, p.partition FROM pubsub.partitions AS p \
+                   WHERE p.broker = $1 AND p.topic_id = $2 AND p.partition = $3 FOR UPDATE SKIP LOCKED) \
+    UPDATE pubsub.partitions AS p SET broker = NULL, broker_address = NULL \
+      FROM mine WHERE p.topic_id = mine.topic_id AND p.partition = mine.partition";
 const LOOK_AT: &str = "\
     SELECT topic_id, partition, first_offset, next_offset FROM pubsub.partitions WHERE broker = $1";
 
@@ -140,9 +148,17 @@ impl Leases {
             }
         }
         for partition in self.hosted.all() {
-            // A lease that cannot be given back ends by itself.
+            // What cannot be given back is free as soon as the lease has ended.
             let _ = self.give_back(&partition);
         }
+        let broker = &self.broker;
+        // A lease that cannot be ended ends by itself.
+        let _ = self.link.run(|connection| {
+            connection
+                .client()
+                .execute(LEAVE, &[broker])
+                .map_err(Error::statement("end the lease"))
+        });
     }
 
     fn renew_and_share(&mut self) -> Result<()> {
@@ -163,38 +179,60 @@ impl Leases {
     fn renew(&mut self) -> Result<()> {
         let lease_ms = self.lease.as_millis() as i64;
         let broker = &self.broker;
-        let mut hosted = self.hosted.all();
-        hosted.retain(|partition| !partition.is_closed());
-        let topics: Vec<i32> = hosted
-            .iter()
-            .map(|partition| partition.key.topic_id)
-            .collect();
-        let numbers: Vec<i32> = hosted
-            .iter()
-            .map(|partition| partition.key.partition)
-            .collect();
-        let epochs: Vec<i64> = hosted.iter().map(|partition| partition.epoch).collect();
+        let is_alive = self.link.run(|connection| {
+            connection
+                .client()
+                .execute(RENEW, &[broker, &lease_ms])
+                .map(|rows| rows == 1)
+                .map_err(Error::statement("renew the lease"))
+        })?;
+        if !is_alive {
+            // The lease has lapsed, so others may have taken any of the partitions since then.
+            self.lose_all();
+            let broker = &self.broker;
+            self.link.run(|connection| {
+                connection
+                    .client()
+                    .execute(ENTER, &[broker, &lease_ms])
+                    .map_err(Error::statement("take a lease"))
+            })?;
+        }
+        self.compare_held()
+    }
+
+    /// Compares the partitions that are held here with those that the database has for this broker.
+    /// What only one side has is lost or given back, or no broker would ever serve it.
+    fn compare_held(&mut self) -> Result<()> {
+        let broker = &self.broker;
         let rows = self.link.run(|connection| {
             connection
                 .client()
-                .query(RENEW, &[broker, &lease_ms, &topics, &numbers, &epochs])
-                .map_err(Error::statement("renew leases"))
+                .query(HELD, &[broker])
+                .map_err(Error::statement("list the partitions that are held"))
         })?;
-        let mut renewed = HashSet::new();
+        let (mut confirmed, mut others) = (HashSet::new(), Vec::new());
         for row in rows {
             let key = TopicPartition {
                 topic_id: row.get(0),
                 partition: row.get(1),
             };
-            renewed.insert(key);
-            if let Some(partition) = self.hosted.get(key) {
-                partition.tail.lock().update_first_offset(row.get(2));
+            match self.hosted.get(key) {
+                Some(partition)
+                    if partition.epoch == row.get::<_, i64>(2) && !partition.is_closed() =>
+                {
+                    partition.tail.lock().update_first_offset(row.get(3));
+                    confirmed.insert(key);
+                }
+                _ => others.push(key),
             }
         }
         for partition in self.hosted.all() {
-            if !renewed.contains(&partition.key) || partition.is_closed() {
+            if !confirmed.contains(&partition.key) {
                 self.lose(&partition);
             }
+        }
+        for key in others {
+            self.give_up(key)?;
         }
         Ok(())
     }
@@ -211,14 +249,16 @@ impl Leases {
     }
 
     fn acquire(&mut self, most: usize) -> Result<()> {
-        let lease_ms = self.lease.as_millis() as i64;
         let most = most as i64;
         let (broker, address) = (&self.broker, &self.address);
         let rows = self.link.run(|connection| {
-            connection
-                .client()
-                .query(TAKE, &[broker, address, &lease_ms, &most])
-                .map_err(Error::statement("take leases"))
+            let client = connection.client();
+            client
+                .execute(EXPIRE, &[])
+                .map_err(Error::statement("end the leases that have lapsed"))?;
+            client
+                .query(TAKE, &[broker, address, &most])
+                .map_err(Error::statement("take partitions"))
         })?;
         for row in rows {
             let key = TopicPartition {
@@ -243,7 +283,7 @@ impl Leases {
         Ok(())
     }
 
-    /// Appends what waits, and gives the lease back.
+    /// Appends what waits, and gives the partition back.
     fn give_back(&mut self, partition: &Arc<Partition>) -> Result<()> {
         let moved = not_mine(partition.key);
         partition.refuse_appends(&moved);
@@ -264,7 +304,7 @@ impl Leases {
                 .client()
                 .execute(GIVE_BACK, &[broker, &key.topic_id, &key.partition])
                 .map(|_| ())
-                .map_err(Error::statement("give a lease back"))
+                .map_err(Error::statement("give a partition back"))
         })
     }
 

@@ -124,7 +124,7 @@ fn a_partition_that_moved_is_sent_to_again_while_others_are_busy() {
     send(0).wait().unwrap();
     // As if another broker had taken the partition and given it back.
     let moved = "UPDATE pubsub.partitions SET epoch = epoch + 1, broker = NULL, \
-                 broker_address = NULL, lease_until = NULL WHERE topic_id = $1 AND partition = 0";
+                 broker_address = NULL WHERE topic_id = $1 AND partition = 0";
     let mut connection = served.connection();
     connection.client().execute(moved, &[&topic_id]).unwrap();
     let done = AtomicBool::new(false);

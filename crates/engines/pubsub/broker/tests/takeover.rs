@@ -2,13 +2,15 @@
 
 mod served;
 
+use std::collections::HashMap;
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use dyno_pubsub::Code;
 use dyno_pubsub_broker::Broker;
 use served::{
-    Served, client, new_producer, produce_of, produced, read_all, served, topic_is, until,
+    LEASE, Served, client, new_producer, produce_of, produced, read_all, served, topic_is, until,
 };
 
 const CHILD: &str = "DYNO_TEST_BROKER";
@@ -23,10 +25,10 @@ fn a_broker_in_a_process_of_its_own() {
     let address = dyno_net::Address::Unix(path.into());
     let dsn = dyno_postgres::attach(cluster.as_ref()).unwrap();
     let mut options = dyno_pubsub_broker::Options::new(dsn, address);
-    options.lease = Duration::from_millis(1500);
+    options.lease = LEASE;
     let _broker = Broker::start(options).unwrap();
     loop {
-        std::thread::park();
+        thread::park();
     }
 }
 
@@ -111,6 +113,38 @@ fn a_killed_brokers_partitions_are_taken_over() {
             0
         );
     }
+}
+
+/// The transaction has the row of one partition locked. A lease that was renewed there would lapse
+/// for all, and appends to others would wait for that renewal.
+#[test]
+fn a_transaction_that_stays_open_takes_no_partition_from_its_broker() {
+    let Some(served) = served("broker") else {
+        return;
+    };
+    let topic_id = served.topic("t", 3);
+    let broker = served.broker("s", 3);
+    let held = || -> HashMap<_, _> { broker.partitions().into_iter().collect() };
+    let before = held();
+    let mut session = served.connection();
+    let send = "BEGIN; SELECT pubsub.send('t', 'x', part => 1)";
+    session.client().batch_execute(send).unwrap();
+    let client = client(&broker);
+    let id = new_producer(&client);
+    let began = Instant::now();
+    let mut sequence = 0;
+    while began.elapsed() < 2 * LEASE {
+        for partition in [0, 2] {
+            let produce = produce_of(topic_id, partition, id, sequence, &[b"a"]);
+            assert_eq!(produced(&client, &produce).base_offset, sequence);
+        }
+        sequence += 1;
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(held(), before);
+    session.client().batch_execute("COMMIT").unwrap();
+    let produce = produce_of(topic_id, 1, id, 0, &[b"a"]);
+    assert_eq!(produced(&client, &produce).base_offset, 1);
 }
 
 #[test]

@@ -224,9 +224,10 @@ impl Store {
     /// because a client could not reach these.
     pub fn topics(&self, names: Option<&[String]>) -> Result<Vec<PlacedTopic>> {
         let query = "SELECT t.topic_id, t.name, \
-                            CASE WHEN p.lease_until >= clock_timestamp() THEN p.broker_address END, \
+                            CASE WHEN b.lease_until >= clock_timestamp() THEN p.broker_address END, \
                             t.compression \
                        FROM pubsub.topics AS t JOIN pubsub.partitions AS p USING (topic_id) \
+                       LEFT JOIN pubsub.brokers AS b USING (broker) \
                       WHERE t.share IS NULL AND ($1::text[] IS NULL OR t.name = ANY ($1)) \
                       ORDER BY t.name, p.partition";
         let rows = self.run(|session| {

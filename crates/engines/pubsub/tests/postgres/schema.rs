@@ -172,6 +172,8 @@ fn a_log_of_version_one_is_migrated_with_what_is_in_it() {
              DROP TABLE pubsub.placements, pubsub.clusters, pubsub.identity CASCADE; \
              ALTER TABLE pubsub.topics DROP COLUMN share, DROP COLUMN home, DROP COLUMN partitioner; \
              ALTER TABLE pubsub.partitions DROP COLUMN awaited; \
+             DROP TABLE pubsub.brokers; \
+             ALTER TABLE pubsub.partitions ADD COLUMN lease_until timestamptz; \
              UPDATE pubsub.schema_version SET version = 1",
         )
         .unwrap();
@@ -299,6 +301,8 @@ fn what_a_queue_of_version_five_has_done_is_still_there() {
          DROP TABLE pubsub.kafka_staged_offsets, pubsub.kafka_staged, pubsub.kafka_open, pubsub.kafka_transactions CASCADE; \
          DROP TABLE pubsub.time_spans; \
          ALTER TABLE pubsub.partitions DROP COLUMN span_latest, DROP COLUMN span_latest_before; \
+         DROP TABLE pubsub.brokers; \
+         ALTER TABLE pubsub.partitions ADD COLUMN lease_until timestamptz; \
          UPDATE pubsub.schema_version SET version = 5";
     connection
         .client()

@@ -208,6 +208,8 @@ fn times_of_a_log_of_version_six_are_found_too() {
         "DROP TABLE pubsub.time_spans; ALTER TABLE pubsub.log_{topic_id}_0 DROP COLUMN span_latest; \
          ALTER TABLE pubsub.partitions DROP COLUMN span_latest, DROP COLUMN span_latest_before; \
          CREATE ROLE sender; GRANT UPDATE (next_offset) ON pubsub.partitions TO sender; \
+         DROP TABLE pubsub.brokers; \
+         ALTER TABLE pubsub.partitions ADD COLUMN lease_until timestamptz; \
          UPDATE pubsub.schema_version SET version = 6"
     );
     connection.client().batch_execute(&back).unwrap();

@@ -15,6 +15,9 @@ use dyno_pubsub::{Connection, Dsn, Result, TopicOptions};
 use dyno_pubsub_broker::{Broker, Options};
 use tempfile::TempDir;
 
+/// The lease of every broker of these tests.
+pub const LEASE: Duration = Duration::from_millis(1500);
+
 /// A cluster of its own, gone with the value.
 pub struct Served {
     pub cluster: Cluster,
@@ -68,7 +71,7 @@ impl Served {
     /// Options of a broker that listens at the socket of this name.
     pub fn options(&self, socket: &str) -> Options {
         let mut options = Options::new(self.dsn(), dyno_net::Address::Unix(self.socket(socket)));
-        options.lease = Duration::from_millis(1500);
+        options.lease = LEASE;
         options
     }
 

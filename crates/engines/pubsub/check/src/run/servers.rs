@@ -65,6 +65,7 @@ impl Servers {
                 "pubsub.commit".to_owned(),
                 "group_commit".to_owned(),
                 "lease_until =".to_owned(),
+                "broker_address =".to_owned(),
             ],
         };
         let proxy = Proxy::start(&Address::Unix(listen), nodes.socket()?, protocol)?;
@@ -121,7 +122,8 @@ impl Servers {
                                now() - query_start, left(query, 100)) \
                  FROM pg_stat_activity WHERE state <> 'idle' AND pid <> pg_backend_pid() UNION ALL \
                  SELECT format('partition %s: epoch %s, next %s, broker %s until %s', partition, epoch, \
-                               next_offset, broker, lease_until) FROM pubsub.partitions",
+                               next_offset, broker, lease_until) \
+                 FROM pubsub.partitions LEFT JOIN pubsub.brokers USING (broker)",
                 &[],
             );
             rows.map_err(|error| error.to_string())
