@@ -14,7 +14,9 @@ use std::sync::Arc;
 
 use dyno_formats::columns::{Field, Kind, Values};
 use dyno_formats::parquet_read::{Meaning, ParquetFile, Physical};
-use dyno_formats::parquet_write::{self, Layout, Options, RowGroupWriter, TableWriter};
+use dyno_formats::parquet_write::{
+    self, ColumnOptions, Layout, Options, RowGroupWriter, TableWriter,
+};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::file::properties::{WriterProperties, WriterVersion};
@@ -318,4 +320,36 @@ fn a_changed_page_has_another_checksum() {
     let error = read(&bytes).unwrap_err().to_string();
     let named = error.contains("checksum") && error.contains("checked.parquet");
     assert!(named, "{error}");
+}
+
+/// Differences of 32-bit columns are modulo 2^32, so this one is -1.
+#[test]
+fn a_difference_that_wraps_around_in_32_bits_reads_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wraps.parquet");
+    let fields = [Field {
+        name: "narrow",
+        kind: Kind::Int32,
+    }];
+    let asked = ColumnOptions {
+        encoding: parquet_write::Encoding::Delta,
+        ..ColumnOptions::default()
+    };
+    let options = Options {
+        columns: vec![("narrow".to_owned(), asked)],
+        ..Options::default()
+    };
+    let layout = Arc::new(Layout::new(&fields, options).unwrap());
+    let mut group = RowGroupWriter::new(&layout);
+    let values = [i32::MIN, i32::MAX];
+    group.append(&[Values::Int32(&values)]).unwrap();
+    let mut table = TableWriter::new(Vec::new(), layout).unwrap();
+    table.append(group.finish().unwrap()).unwrap();
+    std::fs::write(&path, table.finish().unwrap().0).unwrap();
+
+    let file = ParquetFile::open(&path).unwrap();
+    let (column, kind) = file.column("narrow").unwrap();
+    let mut read = [0i64; 2];
+    file.ints(0, column, kind).unwrap().read(&mut read).unwrap();
+    assert_eq!(read, values.map(i64::from));
 }

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use dyno_objects::{Access, Location, ObjectSink, Retry, Sending, Store};
 
 use crate::error::Error;
-use crate::job::Job;
-use crate::plan::FilePlan;
+use crate::job::{Job, Split};
+use crate::plan::{self, FilePlan};
 use crate::receipt::{self, Receipt, Standing};
 use crate::report::FileReport;
 
@@ -93,6 +93,32 @@ impl Target {
             Destination::Objects { prefix, .. } => Path::new(prefix).join(&plan.name),
             Destination::Nowhere => plan.name.clone(),
         }
+    }
+
+    /// Checks that no part lies behind the last one of the tables of a job.
+    ///
+    /// # Errors
+    /// [`Error::Together`] names such a part. It was left by a job with more parts, and readers,
+    /// which take all parts from 1 on, would find its rows twice.
+    pub(crate) fn check_later_parts(&self, job: &Job) -> Result<(), Error> {
+        let (Destination::Folder(folder), Split::Parts(parts) | Split::Part { parts, .. }) =
+            (&self.destination, job.split)
+        else {
+            return Ok(());
+        };
+        // Parts have no gaps, so the first one behind the last of this job tells of all of them.
+        let later = parts.saturating_add(1);
+        for &table in &job.tables {
+            let path = folder.join(plan::part_name(table, later, job.layout.format));
+            if path.exists() {
+                return Err(Error::Together(format!(
+                    "{} is there, from a job with more than {parts} parts, and readers would take \
+                     it as part of the table: remove it and the parts behind it first",
+                    path.display()
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The report of a file that is there already and is the one wanted, or `None` if the file must

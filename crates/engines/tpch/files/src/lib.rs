@@ -97,7 +97,7 @@ pub fn run(job: &Job, progress: &Progress) -> Result<Report, Error> {
     }
 }
 
-/// Writes the files of a job in formats that the caller provides, one for each table.
+/// Writes the files of a job in formats that the caller provides, one for each file of a table.
 ///
 /// # Errors
 /// See [`run`].
@@ -111,6 +111,7 @@ pub fn run_with<F: format::Format + Send>(
     let budget = Budget::from_job(job)?;
     let generator = Generator::new(job.scale);
     let target = Target::from_job(job)?;
+    target.check_later_parts(job)?;
     let catalogues = Catalogues::open(job)?;
     // All files are looked at before one is begun, so that a job that must be refused has written
     // nothing.

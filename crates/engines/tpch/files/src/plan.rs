@@ -79,10 +79,9 @@ fn file(
     part: Option<(u64, u64)>,
     units: Range<u64>,
 ) -> FilePlan {
-    let ending = job.layout.format.name();
     let name = match part {
-        None => PathBuf::from(format!("{table}.{ending}")),
-        Some((part, _)) => PathBuf::from(format!("{table}/{table}.{part}.{ending}")),
+        None => PathBuf::from(format!("{table}.{}", job.layout.format)),
+        Some((part, _)) => part_name(table, part, job.layout.format),
     };
     let units_of_piece = units_of_piece(job, budget, table);
     FilePlan {
@@ -92,6 +91,11 @@ fn file(
         units_of_piece,
         settings: settings(job, part, units_of_piece),
     }
+}
+
+/// The path of a part of a table, below the place of the job.
+pub(crate) fn part_name(table: Table, part: u64, format: Format) -> PathBuf {
+    PathBuf::from(format!("{table}/{table}.{part}.{format}"))
 }
 
 /// All settings on which the bytes of a file depend. The receipt keeps them, and an error shows

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dyno_tpch::{Batch, Generator, Table, TextPool};
+use dyno_tpch::{Batch, Generator, TextPool};
 use parking_lot::{Condvar, Mutex};
 
 use crate::destination::{Out, Target};
@@ -139,12 +139,17 @@ impl<'a, F: Format> Run<'a, F> {
     }
 
     fn work(&self) -> Result<(), Error> {
-        let mut maker: Option<(Table, F::Encoder, Batch)> = None;
+        // Kept for this very file, not for all files of its table. Buffers go round between an
+        // encoder and the layout of its file, so the pieces of another file would pile up there.
+        let mut maker: Option<(&FileRun<F>, F::Encoder, Batch)> = None;
         while let Some((file, number)) = self.next_piece() {
-            let table = file.plan.table;
             let mut made = match maker.take() {
-                Some(made) if made.0 == table => made,
-                _ => (table, file.with_format(F::encoder)?, Batch::new(table)),
+                Some(made) if std::ptr::eq(made.0, file) => made,
+                _ => (
+                    file,
+                    file.with_format(F::encoder)?,
+                    Batch::new(file.plan.table),
+                ),
             };
             self.wait(file, number)?;
             let (piece, rows) = self.make(file, number, &mut made)?;
@@ -194,7 +199,7 @@ impl<'a, F: Format> Run<'a, F> {
         &self,
         file: &FileRun<F>,
         number: u64,
-        (_, encoder, batch): &mut (Table, F::Encoder, Batch),
+        (_, encoder, batch): &mut (&FileRun<F>, F::Encoder, Batch),
     ) -> Result<(Piece<F>, u64), Error> {
         let units = file.plan.piece(number);
         let mut first = units.start;

@@ -1,12 +1,14 @@
 //! Jobs as their callers give them: files, parts, threads, what is kept and what is refused.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
 use dyno_io::SinkKind;
 use dyno_tpch::{Batch, Generator, Scale, Table, TextPool, tbl};
+use dyno_tpch_files::format::{self, Append, Encode, Out, Refused};
 use dyno_tpch_files::{
-    Compression, Destination, Error, Format, Job, Mode, Progress, Report, Split, run,
+    Compression, Destination, Error, Format, Job, Mode, Progress, Report, Split, run, run_with,
 };
 
 const SCALE: f64 = 0.01;
@@ -168,6 +170,92 @@ fn other_files_are_not_touched_unless_told() {
     job.scale = Scale::new(0.02).expect("in range");
     let said = refusal(&job);
     assert!(said.contains("--sf 0.01"), "{said}");
+}
+
+/// Readers take all parts from 1 on, so the old third part would be read as well.
+#[test]
+fn fewer_parts_are_refused_while_later_ones_are_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut job = job(Format::Csv, folder.path());
+    job.tables = vec![Table::Nation];
+    job.split = Split::Parts(3);
+    write(&job);
+    let first = read(folder.path(), "nation/nation.1.csv");
+    job.overwrite = true;
+    for split in [Split::Parts(2), Split::Part { part: 1, parts: 2 }] {
+        job.split = split;
+        let said = refusal(&job);
+        assert!(said.contains("nation.3.csv is there"), "{said}");
+    }
+    assert_eq!(read(folder.path(), "nation/nation.1.csv"), first);
+
+    fs::remove_file(folder.path().join("nation/nation.3.csv")).expect("it is there");
+    job.split = Split::Parts(2);
+    assert_eq!(write(&job).rows(), 25);
+}
+
+/// A format whose files take only the pieces of their own encoders.
+struct Numbered(u64);
+
+struct NumberedFile(u64, Out);
+
+impl format::Format for Numbered {
+    type Encoder = Numbered;
+    type File = NumberedFile;
+
+    fn encoder(&self) -> Result<Numbered, Refused> {
+        Ok(Numbered(self.0))
+    }
+
+    fn file(&self, out: Out) -> Result<NumberedFile, Refused> {
+        Ok(NumberedFile(self.0, out))
+    }
+}
+
+impl Encode for Numbered {
+    type Piece = u64;
+
+    fn append(&mut self, _batch: &Batch, _pool: &TextPool) -> Result<(), Refused> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<u64, Refused> {
+        Ok(self.0)
+    }
+}
+
+impl Append for NumberedFile {
+    type Piece = u64;
+
+    fn append(&mut self, piece: u64) -> Result<u64, Refused> {
+        if piece != self.0 {
+            let reason = format!("a piece for file {piece} came to file {}", self.0);
+            return Err(Refused::Reason(reason));
+        }
+        Ok(0)
+    }
+
+    fn finish(self) -> Result<Out, Refused> {
+        Ok(self.1)
+    }
+}
+
+/// The buffers of a piece go back to the format of its file, so only encoders of that format may
+/// take them from there.
+#[test]
+fn a_file_gets_pieces_of_its_own_encoders_only() {
+    let scale = Scale::new(SCALE).expect("in range");
+    let mut job = Job::new(scale, Format::Parquet, Destination::Nowhere);
+    job.tables = vec![Table::Orders];
+    job.split = Split::Parts(3);
+    job.sink = SinkKind::Null;
+    job.jobs = 1;
+    let made = Cell::new(0);
+    let report = run_with(&job, &Progress::default(), |_| {
+        Ok(Numbered(made.replace(made.get() + 1)))
+    });
+    let report = report.expect("each file has encoders of its own");
+    assert_eq!((report.files.len(), report.rows()), (3, 15_000));
 }
 
 /// TBL is the same in all modes; pages of codes are not those of values.

@@ -197,6 +197,13 @@ impl IntReader {
             }
             PageValues::Delta(decoder) => {
                 decoder.read(out)?;
+                // Differences of 32-bit columns are modulo 2^32 and were added in 64 bits, so only
+                // the lower half of a sum is the value.
+                if self.kind.stored_bytes() == 4 {
+                    for value in out.iter_mut() {
+                        *value = i64::from(*value as i32);
+                    }
+                }
                 self.kind.narrow(out)
             }
         }

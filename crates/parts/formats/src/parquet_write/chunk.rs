@@ -13,7 +13,7 @@ use super::layout::ColumnPlan;
 use super::options::{Compression, Encoding, PageVersion};
 use super::page::{Page, encoding};
 use super::whole::Whole;
-use crate::columns::{Field, Slices, Values};
+use crate::columns::{Field, Kind, Slices, Values};
 
 /// The most bytes of a dictionary that the options request, or for which the caller has codes.
 const DICTIONARY_BYTES_MAX: usize = 8 << 20;
@@ -275,7 +275,10 @@ impl ChunkWriter {
             && !was_asked
             && bytes > chosen_bytes_max
         {
-            form.how = How::Delta;
+            form.how = match self.plan.field.kind {
+                Kind::Text | Kind::Char(_) | Kind::Varchar(_) if self.plan.plain_text => How::Plain,
+                _ => How::Delta,
+            };
         }
         Ok(())
     }

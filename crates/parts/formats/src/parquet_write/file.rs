@@ -102,7 +102,7 @@ impl<W: Write> FileWriter<W> {
     /// durable.
     ///
     /// # Errors
-    /// When `out` fails.
+    /// When `out` fails, or when so many row groups make a footer that Parquet cannot count.
     pub fn finish(mut self) -> io::Result<(W, FileSummary)> {
         let mut bytes = self.page_index.place(&mut self.groups, self.offset);
         let footer = Footer {
@@ -112,7 +112,7 @@ impl<W: Write> FileWriter<W> {
             sorted_by: &[],
         };
         let rows = footer.rows();
-        bytes.extend(footer.bytes());
+        bytes.extend(footer.bytes()?);
         self.out.write_all(&bytes)?;
         Ok((
             self.out,

@@ -1,6 +1,8 @@
 //! Writes the footer, which says what the file is and where everything lies (parquet.thrift,
 //! FileMetaData).
 
+use std::io;
+
 use super::schema::Field;
 use super::thrift::Struct;
 
@@ -76,13 +78,16 @@ impl Footer<'_> {
     }
 
     /// Encodes the footer, with its length and the magic behind it.
-    pub fn bytes(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// When it has more bytes than its length can say.
+    pub fn bytes(&self) -> io::Result<Vec<u8>> {
         let mut footer = Vec::new();
         Struct::write(&mut footer, |file| self.describe(file));
-        let length = footer.len() as u32;
-        footer.extend_from_slice(&length.to_le_bytes());
+        let length = stored_length(footer.len())?;
+        footer.extend_from_slice(&length);
         footer.extend_from_slice(MAGIC);
-        footer
+        Ok(footer)
     }
 
     fn describe(&self, file: &mut Struct<'_>) {
@@ -153,6 +158,21 @@ impl Footer<'_> {
     }
 }
 
+/// The length of a footer as the file stores it.
+///
+/// # Errors
+/// When it does not fit into the 31 bits that readers accept.
+fn stored_length(bytes: usize) -> io::Result<[u8; 4]> {
+    i32::try_from(bytes).map(i32::to_le_bytes).map_err(|_| {
+        let reason = format!(
+            "the footer would have {bytes} bytes, and Parquet counts to {}: use larger row groups, \
+             so that there are fewer of them",
+            i32::MAX
+        );
+        io::Error::new(io::ErrorKind::InvalidInput, reason)
+    })
+}
+
 impl PlacedChunk {
     fn describe(&self, field: &Field, out: &mut Struct<'_>) {
         let meta = &self.meta;
@@ -190,5 +210,22 @@ impl Statistics {
         out.binary(6, &self.min);
         out.bool(7, self.max_exact);
         out.bool(8, self.min_exact);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_footer_that_its_length_cannot_count_is_refused() {
+        let most = i32::MAX as usize;
+        assert_eq!(stored_length(258).unwrap(), [2, 1, 0, 0]);
+        assert_eq!(stored_length(most).unwrap(), i32::MAX.to_le_bytes());
+        // Wrapped to 32 bits, the second one would be a footer of four bytes.
+        for bytes in [most + 1, (1 << 32) + 4] {
+            let error = stored_length(bytes).unwrap_err().to_string();
+            assert!(error.contains("larger row groups"), "{error}");
+        }
     }
 }

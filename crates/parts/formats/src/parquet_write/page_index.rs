@@ -63,8 +63,6 @@ fn column_index(entries: &[PageEntry]) -> Option<Vec<u8>> {
         .collect::<Option<_>>()?;
     let lower: Vec<_> = extents.iter().map(|extent| extent.lower().bytes).collect();
     let upper: Vec<_> = extents.iter().map(|extent| extent.upper().bytes).collect();
-    // The order of the values is also that of bounds that were cut, because cutting and raising are
-    // monotonic.
     let order = if extents.windows(2).all(|two| two[1].follows(two[0])) {
         ASCENDING
     } else if extents.windows(2).all(|two| two[0].follows(two[1])) {

@@ -90,7 +90,7 @@ impl<W: Write> TableWriter<W> {
     /// durable.
     ///
     /// # Errors
-    /// When the output fails.
+    /// When the output fails, or when so many row groups make a footer that Parquet cannot count.
     pub fn finish(mut self) -> Result<(W, FileSummary)> {
         let mut bytes = self.page_index.place(&mut self.groups, self.offset);
         let footer = Footer {
@@ -100,7 +100,7 @@ impl<W: Write> TableWriter<W> {
             sorted_by: &self.layout.sorted_by,
         };
         let rows = footer.rows();
-        bytes.extend(footer.bytes());
+        bytes.extend(footer.bytes()?);
         self.out.write_all(&bytes)?;
         Ok((
             self.out,

@@ -130,6 +130,50 @@ fn a_dictionary_that_grows_too_large_is_left_in_the_middle_of_a_chunk() {
 }
 
 #[test]
+fn text_that_must_stay_plain_stays_so_when_a_dictionary_grows_too_large() {
+    let texts = (0..70_000).map(|i| match i {
+        0..10_000 => format!("{}", i % 100),
+        _ => format!("a text of its own, number {i}"),
+    });
+    let texts = Data::Text(texts.collect());
+    let columns = [Column::new("text", Kind::Varchar(80), texts)];
+    let options = Options {
+        compression: Compression::None,
+        plain_text: true,
+        ..Options::default()
+    };
+    check(&columns, options.clone(), 10_000, 7);
+    let file = Bytes::from(write(&columns, options, 10_000, 7));
+    let metadata = ParquetMetaDataReader::new()
+        .parse_and_finish(&file)
+        .unwrap();
+    let used: Vec<_> = metadata.row_group(0).column(0).encodings().collect();
+    let has = |encoding| used.contains(&encoding);
+    assert!(has(parquet::basic::Encoding::RLE_DICTIONARY), "{used:?}");
+    assert!(
+        !has(parquet::basic::Encoding::DELTA_LENGTH_BYTE_ARRAY),
+        "{used:?}"
+    );
+}
+
+/// Texts of 65 bytes, of which the index keeps at most 64. The second one is cut in front of its
+/// last character, so its lower bound lies below that of the first, although it is larger itself.
+#[test]
+fn pages_of_text_are_in_order_only_if_the_bounds_that_are_stored_are() {
+    let front = "x".repeat(63);
+    let texts = vec![format!("{front}za"), format!("{front}\u{e9}")];
+    let columns = [Column::new("text", Kind::Text, Data::Text(texts))];
+    let file = Bytes::from(write(&columns, Options::default(), 1, 2));
+    let metadata = ParquetMetaDataReader::new()
+        .with_page_index_policy(PageIndexPolicy::Required)
+        .parse_and_finish(&file)
+        .unwrap();
+    let index = &metadata.column_index().unwrap()[0][0];
+    let order = format!("{:?}", index.get_boundary_order());
+    assert!(order.contains("UNORDERED"), "{order}");
+}
+
+#[test]
 fn statistics_and_page_index_hold_what_the_pages_hold() {
     let columns = table(20_000);
     let (batch_rows, batches) = (1000, 7);

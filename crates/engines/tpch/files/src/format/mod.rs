@@ -14,14 +14,14 @@ pub use crate::destination::Out;
 pub use crate::error::Refused;
 pub use orc::Orc;
 
-/// A format with its options, for one table.
+/// A format with its options, for one file of a table.
 pub trait Format: Sync {
     /// Encodes pieces on one thread.
     type Encoder: Encode;
     /// Appends pieces to a file.
     type File: Append<Piece = <Self::Encoder as Encode>::Piece>;
 
-    /// Makes an encoder for a thread that begins with this table.
+    /// Makes an encoder for a thread that begins with a file of this format.
     fn encoder(&self) -> Result<Self::Encoder, Refused>;
 
     /// Begins a file, with whatever its format has at the front.
