@@ -22,13 +22,10 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         }
     };
     // The text may have a fraction, as in 1.5GiB, but the result is whole bytes.
-    let bytes = number * factor;
-    if bytes.fract() != 0.0 || bytes > 9e18 {
-        return Err(format!(
-            "`{text}` is not a whole number of bytes below 9 EB"
-        ));
-    }
-    Ok(bytes as u64)
+    whole(number * factor)
+        .filter(|bytes| *bytes <= 9e18)
+        .map(|bytes| bytes as u64)
+        .ok_or_else(|| format!("`{text}` is not a whole number of bytes below 9 EB"))
 }
 
 /// A number of things: `6000000`, `6_000_000`, `6M`, `6e6`.
@@ -44,11 +41,18 @@ pub fn count(text: &str) -> Result<u64, String> {
         }
         _ => return Err(format!("`{unit}` is not a factor; use k, M, G or e6")),
     };
-    let count = number * factor;
-    if count.fract() != 0.0 || count > 9e15 {
-        return Err(format!("`{text}` is not a whole number below 9e15"));
-    }
-    Ok(count as u64)
+    whole(number * factor)
+        .filter(|count| *count <= 9e15)
+        .map(|count| count as u64)
+        .ok_or_else(|| format!("`{text}` is not a whole number below 9e15"))
+}
+
+/// The whole number that a product stands for, if it does. The text was rounded to a binary number
+/// and the product was rounded again, so that 4.1 million becomes a little less than a whole
+/// number. Both together change it by at most [`f64::EPSILON`] of itself.
+fn whole(product: f64) -> Option<f64> {
+    let whole = product.round();
+    ((product - whole).abs() <= whole * f64::EPSILON).then_some(whole)
 }
 
 /// As [`count`], and at least one.
@@ -171,6 +175,8 @@ mod tests {
             ("4_096", 4_096),
             ("0", 0),
             ("2T", 2_000_000_000_000),
+            ("4.1GB", 4_100_000_000),
+            ("1.001GB", 1_001_000_000),
         ] {
             assert_eq!(bytes(text), Ok(expected), "{text}");
         }
@@ -178,6 +184,7 @@ mod tests {
             ("1gb", "not a unit of size"),
             ("GB", "does not begin with a number"),
             ("1.5", "not a whole number"),
+            ("1.5B", "not a whole number"),
             ("-1", "`-1` is negative; write 64MiB, for example"),
             ("99999999999TB", "below 9 EB"),
         ] {
@@ -193,6 +200,7 @@ mod tests {
             ("6M", 6_000_000),
             ("6e6", 6_000_000),
             ("1.5e3", 1_500),
+            ("4.1M", 4_100_000),
             ("0", 0),
         ] {
             assert_eq!(count(text), Ok(expected), "{text}");
@@ -202,6 +210,7 @@ mod tests {
             ("6e-1", "not a factor"),
             ("1e99", "not a factor"),
             ("1.5", "not a whole number"),
+            ("0.0001k", "not a whole number"),
             ("many", "does not begin with a number; write 6M"),
             ("-5", "is negative"),
         ] {

@@ -219,14 +219,13 @@ impl Device for BlockFile {
                 return Ok(true);
             }
             let error = io::Error::last_os_error();
-            match error.raw_os_error() {
-                Some(libc::EINTR) => {}
-                // Without reserved room the writes themselves work, or fail with a reason of their
-                // own, so this is not an error yet.
-                Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::ENOSPC | libc::EFBIG) => {
-                    return Ok(false);
-                }
-                _ => return Err(IoError::system("take room for", &self.path, error)),
+            // Without reserved room the writes themselves work, or fail with a reason of their own,
+            // so this is not an error yet.
+            if cannot_reserve(&error) {
+                return Ok(false);
+            }
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(IoError::system("take room for", &self.path, error));
             }
         }
     }
@@ -237,5 +236,28 @@ impl Device for BlockFile {
 
     fn sync(&self) -> Result<(), IoError> {
         BlockFile::sync(self)
+    }
+}
+
+/// Whether room cannot be reserved here: the file system does not offer it, or lacks the room, or
+/// the user's quota does.
+fn cannot_reserve(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::ENOSPC | libc::EDQUOT | libc::EFBIG)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lack_of_room_or_of_quota_is_no_error_of_reserving() {
+        let reserves = |code| !cannot_reserve(&io::Error::from_raw_os_error(code));
+        for code in [libc::ENOSPC, libc::EDQUOT, libc::EFBIG, libc::EOPNOTSUPP] {
+            assert!(!reserves(code), "{code}");
+        }
+        assert!(reserves(libc::EIO) && reserves(libc::EINTR));
     }
 }

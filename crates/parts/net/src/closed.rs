@@ -9,7 +9,7 @@ use crate::{FrameError, NetError};
 /// [`crate::ReactorOptions`] and [`crate::PortOptions`].
 #[derive(Debug)]
 pub enum Closed {
-    /// The client hung up between two frames.
+    /// The client hung up between two frames, or the server stops.
     Peer,
     /// The client sent bytes that are not a frame.
     Frame(FrameError),

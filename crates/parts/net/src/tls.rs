@@ -94,6 +94,10 @@ impl TlsStream {
         }
         let answer = {
             let mut state = self.state.lock();
+            // Records that are there already belong to a thread that writes and is between its two
+            // steps. It sends them next. This thread must not do so: it would wait for a full
+            // socket and read nothing meanwhile, and two peers that do so wait for each other.
+            let others = state.wants_write();
             let mut bytes = &arrived.bytes[arrived.from..arrived.until];
             arrived.from += state.read_tls(&mut bytes)?;
             let processed = state.process_new_packets();
@@ -104,7 +108,7 @@ impl TlsStream {
                 self.flush_state().ok();
                 return Err(broken(error));
             }
-            state.wants_write()
+            !others && state.wants_write()
         };
         if answer {
             self.flush_state()?;
@@ -158,4 +162,53 @@ impl Write for TlsStream {
 
 fn broken(error: rustls::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use dyno_certificates::Certificates;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_does_not_wait_to_send_what_a_writer_has_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(made) = Certificates::make(folder.path(), "two threads of TLS") else {
+            return;
+        };
+        let settings = dyno_serve::tls::server(&made.server(), &made.server_key()).unwrap();
+        let trusting = dyno_serve::tls::client(&made.root()).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        let mut server = TlsStream::server(accepted, settings).unwrap();
+        let shaking = thread::spawn(move || {
+            server.read_exact(&mut [0]).unwrap();
+            server
+        });
+        let mut client = TlsStream::client(socket, trusting, "localhost").unwrap();
+        client.write_all(b"a").unwrap();
+        let mut server = shaking.join().unwrap();
+
+        // A writer that has made its record, and one that waits for a full socket.
+        let made = client.state.lock().writer().write(b"x").unwrap();
+        assert_eq!(made, 1);
+        let order = Arc::clone(&client.order);
+        let held = order.lock();
+        server.write_all(b"hello").unwrap();
+        let (answers, answered) = mpsc::channel();
+        thread::spawn(move || {
+            let mut into = [0; 8];
+            let count = client.read(&mut into).unwrap();
+            answers.send(into[..count].to_vec())
+        });
+        let read = answered.recv_timeout(Duration::from_secs(5));
+        drop(held);
+        assert_eq!(read.unwrap(), b"hello");
+    }
 }

@@ -106,7 +106,8 @@ impl Stream {
         };
     }
 
-    /// Ends only reading: readers get what has come, then the end; writing goes on.
+    /// Ends only reading: readers get what has come, then the end; writing goes on. Over TCP Linux
+    /// also hands out what still comes, so the peer must not decide alone when reading ends.
     pub fn shutdown_read(&self) {
         // As in `shutdown`.
         let _ = match self {

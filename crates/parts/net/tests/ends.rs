@@ -328,3 +328,39 @@ fn an_answer_that_is_no_frame_ends_the_caller() {
     let error = answered.recv().unwrap().unwrap_err();
     assert!(error.to_string().contains("another protocol"), "{error}");
 }
+
+#[test]
+fn a_client_that_keeps_sending_does_not_keep_a_server_from_stopping() {
+    let options = ServeOptions::default();
+    let patience = options.drain_wait + Duration::from_secs(5);
+    let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap()).unwrap();
+    let echo = Arc::new(Echo::default());
+    let mut server = Server::start(listener, Arc::clone(&echo), options).unwrap();
+    let mut sending = Stream::connect(server.address(), Duration::from_secs(5)).unwrap();
+    let mut reading = sending.try_clone().unwrap();
+    let head = Head {
+        verb: ECHO,
+        flags: 0,
+        request: 1,
+    };
+    let mut frames = Vec::new();
+    for _ in 0..4096 {
+        encode(head, b"", &mut frames).unwrap();
+    }
+    std::thread::spawn(move || while sending.write_all(&frames).is_ok() {});
+    std::thread::spawn(move || {
+        let mut answers = vec![0; 1 << 16];
+        while reading.read(&mut answers).is_ok_and(|count| count > 0) {}
+    });
+    until(|| echo.requests.load(Ordering::SeqCst) > 0);
+    std::thread::sleep(Duration::from_millis(200));
+    let (ends, ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        server.stop();
+        ends.send(())
+    });
+    ended
+        .recv_timeout(patience)
+        .expect("the server stops while its client sends");
+    assert_eq!(echo.ends.lock().unwrap().len(), 1);
+}

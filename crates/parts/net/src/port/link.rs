@@ -291,7 +291,7 @@ impl TlsLink {
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.send()?;
-        // self.state.is_handshaking()| More plaintext is accepted only once all records are sent:
+        // More plaintext is accepted only once the handshake is done and all records are sent:
         // otherwise TLS would buffer without a bound for a peer that does not read.
         if self.state.wants_write() || self.state.is_handshaking() {
             return Err(io::ErrorKind::WouldBlock.into());

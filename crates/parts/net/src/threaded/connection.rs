@@ -126,9 +126,14 @@ impl<S: Service> Conversation<S> {
             .map_err(Closed::Io)
     }
 
-    /// Reads once. An error is the end of the connection.
+    /// Reads once. An error is the end of the connection, also because the server stops: after the
+    /// shutdown for reading, Linux still hands out what a client of TCP sends, so a client that
+    /// does not cease to send would never let the server end.
     fn fill(&mut self, decoder: &mut Decoder) -> Result<(), Closed> {
         loop {
+            if self.connections.is_stopping() {
+                return Err(Closed::Peer);
+            }
             match decoder.read_from(&mut self.stream) {
                 Ok(0) => return Err(decoder.end().map_or_else(Closed::Frame, |()| Closed::Peer)),
                 Ok(bytes) => {

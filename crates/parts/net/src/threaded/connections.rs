@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -22,6 +22,9 @@ const TICK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_se
 pub struct Connections {
     pub options: ServeOptions,
     state: Mutex<State>,
+    /// Set before the sockets are shut down. It is outside the lock because it is looked at before
+    /// each read.
+    stopping: AtomicBool,
 }
 
 #[derive(Default)]
@@ -32,7 +35,6 @@ struct State {
     unadmitted: BTreeSet<u64>,
     admitted: usize,
     threads: Vec<JoinHandle<()>>,
-    stopping: bool,
 }
 
 struct Open {
@@ -114,6 +116,7 @@ impl Connections {
         Connections {
             options,
             state: Mutex::default(),
+            stopping: AtomicBool::new(false),
         }
     }
 
@@ -248,13 +251,15 @@ impl Connections {
     }
 
     pub fn is_stopping(&self) -> bool {
-        self.lock().stopping
+        self.stopping.load(Ordering::Acquire)
     }
 
     /// Ends reading on all of them. Their threads write what waits, and end.
     pub fn end_all(&self) -> Vec<JoinHandle<()>> {
         let mut state = self.lock();
-        state.stopping = true;
+        // A thread that its shutdown wakes, or whose client still sends, must find this set before
+        // its next read.
+        self.stopping.store(true, Ordering::Release);
         for open in state.open.values() {
             // A client that is not admitted is owed no answers, and its thread may be waiting in a
             // handshake.

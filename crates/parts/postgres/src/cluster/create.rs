@@ -99,25 +99,31 @@ impl Cluster {
         })
     }
 
-    /// Sets the password for TCP. The commit does not wait for a standby, because it must work
-    /// without one.
+    /// Sets the password for TCP, unless the superuser has one.
     pub(super) fn set_password(&self) -> Result<(), PgError> {
-        let mut session = Session::named("dyno cluster");
-        session.set("synchronous_commit", "local");
-        let mut client = connect(&self.dsn(), &session)?;
+        let mut client = connect(&self.dsn(), &Session::named("dyno cluster"))?;
         let ask = "SELECT rolpassword IS NULL FROM pg_authid WHERE rolname = $1";
         let row = client
             .query_one(ask, &[&SUPERUSER])
             .map_err(PgError::statement("look for the password"))?;
         // It is set once. A later start must not replace a password that the user has changed.
         if row.get(0) {
-            let password = &self.identity.password;
-            // The password consists of hexadecimal digits, so it needs no quoting.
-            client
-                .batch_execute(&format!("ALTER ROLE {SUPERUSER} PASSWORD '{password}'"))
-                .map_err(PgError::statement("set the password"))?;
+            self.renew_password()?;
         }
         Ok(())
+    }
+
+    /// Gives the superuser the password that this cluster is reached with over TCP. The commit does
+    /// not wait for a standby, because it must work without one.
+    pub(crate) fn renew_password(&self) -> Result<(), PgError> {
+        let mut session = Session::named("dyno cluster");
+        session.set("synchronous_commit", "local");
+        let mut client = connect(&self.dsn(), &session)?;
+        let password = &self.identity.password;
+        // The password consists of hexadecimal digits, so it needs no quoting.
+        client
+            .batch_execute(&format!("ALTER ROLE {SUPERUSER} PASSWORD '{password}'"))
+            .map_err(PgError::statement("set the password"))
     }
 }
 

@@ -13,6 +13,8 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use crate::error::PgError;
 use crate::os::{Owner, first_other_entry, make_dir};
@@ -21,6 +23,10 @@ use crate::os::{Owner, first_other_entry, make_dir};
 const SOCKET_PATH_BYTES: usize = 107;
 /// A longer log is renamed when the server starts, and the one renamed before is deleted.
 const LOG_BYTES: u64 = 8 << 20;
+/// How often a lock that is held is tried again before it counts as another owner's, and the pause
+/// between two attempts.
+const LOCK_LOOKS: u32 = 50;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 /// Names that may be in the directory before there is a cluster.
 const OURS: [&str; 2] = ["lock", "dyno-cluster.new"];
 
@@ -95,7 +101,7 @@ impl Home {
             .mode(0o644)
             .open(&path)
             .map_err(PgError::io("open", &path))?;
-        match file.try_lock() {
+        match lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
@@ -185,6 +191,19 @@ impl Home {
     }
 }
 
+/// Locks the file, if necessary after a moment. A process that is just being started holds
+/// everything its parent had open until it has become another program, and so also the lock of a
+/// cluster that the parent has closed meanwhile.
+fn lock(file: &File) -> Result<(), TryLockError> {
+    for _ in 0..LOCK_LOOKS {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
+            done => return done,
+        }
+    }
+    file.try_lock()
+}
+
 /// Whether a directory in `/tmp` belongs to the server's user and is closed to others.
 fn belongs_to(dir: &Path, owner: &Owner) -> bool {
     fs::symlink_metadata(dir)
@@ -199,4 +218,28 @@ pub(crate) fn random_u64() -> Result<u64, PgError> {
         .and_then(|mut file| file.read_exact(&mut bytes))
         .map_err(PgError::io("read", path))?;
     Ok(u64::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_a_starting_process_still_holds_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path()).unwrap();
+        let owner = home.lock().unwrap();
+        // As a process that is being started has it: the same open file, closed a little later.
+        let inherited = owner.try_clone().unwrap();
+        drop(owner);
+        let starting = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(30));
+            drop(inherited);
+        });
+        let next = home.lock().unwrap();
+        starting.join().unwrap();
+        let error = home.lock().unwrap_err();
+        assert!(matches!(error, PgError::InUse { .. }), "{error}");
+        drop(next);
+    }
 }

@@ -56,7 +56,8 @@ impl Cluster {
 
     /// Makes this standby a primary that waits for no standby (see [`Cluster::set_synchronous`]).
     /// The old primary must be dead or deposed: two primaries would each take records that the
-    /// other lacks.
+    /// other lacks. The password for TCP becomes that of [`Cluster::tcp_dsn`], whatever the old
+    /// primary had.
     ///
     /// # Errors
     /// When it is not a standby, or does not leave recovery in a minute.
@@ -76,7 +77,8 @@ impl Cluster {
         self.reload()
     }
 
-    /// Promotes the server if it is in recovery.
+    /// Promotes the server if it is in recovery, and gives it the password of this cluster: the
+    /// copy has that of its old primary, or none.
     pub(crate) fn leave_recovery(&self) -> Result<(), PgError> {
         let mut client = connect(&self.dsn(), &Session::named("dyno standby"))?;
         let seconds = i32::try_from(PROMOTE_TIMEOUT.as_secs()).unwrap_or(i32::MAX);
@@ -85,7 +87,7 @@ impl Cluster {
             .query_one(ask, &[&seconds])
             .map_err(PgError::statement("promote the standby"))?;
         if row.get::<_, bool>(0) {
-            return Ok(());
+            return self.renew_password();
         }
         let reason = format!("it is in recovery {PROMOTE_TIMEOUT:?} after it was promoted");
         Err(failed(&self.home.dir.display().to_string(), reason))

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use crate::place::{client, number, open, place};
 use dyno_postgres::standby::{followers, furthest, wait_streaming};
-use dyno_postgres::{Cluster, Dsn, Notices, Options, PgError, Session, Synchronous, connect};
+use dyno_postgres::{
+    Cluster, Dsn, Listen, Notices, Options, PgError, Session, Synchronous, connect,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -205,4 +207,24 @@ fn a_promotion_or_a_copy_that_was_cut_is_finished() {
     wait_streaming(&mut sql, "b", PATIENCE).unwrap();
     assert!(copy.log_position().unwrap() > 0);
     assert_eq!(new.dsn().host(), dir.join("a/run").to_str().unwrap());
+}
+
+#[test]
+fn a_promoted_standby_is_reached_over_tcp_with_its_own_password() {
+    let Some(place) = place() else { return };
+    let listening = || Options {
+        listen: Some(Listen {
+            address: "127.0.0.1".to_owned(),
+            port: dyno_ports::free().unwrap(),
+        }),
+        ..Options::small()
+    };
+    let primary = Cluster::open(&place.path().join("first"), listening()).unwrap();
+    let dir = place.path().join("a");
+    let mut second = Cluster::open_standby(&dir, listening(), &primary.dsn(), "a").unwrap();
+    drop(primary);
+    second.promote().unwrap();
+    let own = second.tcp_dsn().unwrap();
+    let mut sql = connect(&own, &Session::named("test")).unwrap();
+    assert_eq!(number(&mut sql, "SELECT 1::bigint"), 1);
 }
