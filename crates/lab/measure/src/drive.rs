@@ -1,8 +1,8 @@
 //! Runs an operation under a schedule.
 
 use std::fmt::Display;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
 
 use crate::clock::Clock;
 use crate::error::MeasureError;
@@ -71,7 +71,7 @@ where
     // known, so every thread computes its arrivals from the same moment.
     let ready = Barrier::new(options.threads + 1);
     let go = Barrier::new(options.threads + 1);
-    let start = std::sync::OnceLock::new();
+    let start = OnceLock::new();
     let joined: Vec<std::thread::Result<Result<WorkerOutcome, MeasureError>>> =
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..options.threads)
@@ -84,8 +84,8 @@ where
                         ready.wait();
                         go.wait();
                         match (operation, start.get()) {
-                            (Ok(operation), Some(&start_ns)) => {
-                                Worker::new(clock, options, thread, start_ns)?.run(operation)
+                            (Ok(operation), Some(start)) => {
+                                Worker::new(clock, options, thread, start)?.run(operation)
                             }
                             _ => Err(MeasureError::Panicked { thread }),
                         }
@@ -93,11 +93,11 @@ where
                 })
                 .collect();
             ready.wait();
-            start.get_or_init(|| clock.now_ns());
+            start.get_or_init(|| Start::new(clock.now_ns(), options.schedule));
             go.wait();
             threads.into_iter().map(|thread| thread.join()).collect()
         });
-    let start_ns = start.get().copied().unwrap_or_default();
+    let start_ns = start.get().map_or(0, |start| start.at_ns);
     let mut outcome = LoadOutcome {
         schedule: options.schedule,
         recorder: Recorder::new(start_ns, options.interval_ns)?,
@@ -114,6 +114,48 @@ where
         of_worker.add_to(&mut outcome)?;
     }
     Ok(outcome)
+}
+
+/// The moment at which a load started, and what its threads share from then on.
+struct Start {
+    at_ns: u64,
+    /// The one process of a Poisson schedule. Independent users come to the system and not to one
+    /// of its threads: an arrival that was drawn for a thread of its own would wait for it while
+    /// others are idle, and its latency would be the generator's.
+    arrivals: Option<Mutex<Arrivals>>,
+}
+
+impl Start {
+    fn new(at_ns: u64, schedule: Schedule) -> Self {
+        let arrivals = match schedule {
+            // The schedule was looked at before the threads were started, so there are arrivals.
+            Schedule::Poisson { .. } => schedule.arrivals(0, 1, at_ns).ok().map(Mutex::new),
+            Schedule::ClosedLoop | Schedule::Constant { .. } => None,
+        };
+        Self { at_ns, arrivals }
+    }
+}
+
+/// Where a thread gets its arrivals from.
+enum Source<'a> {
+    /// Those of this thread alone.
+    Own(Arrivals),
+    /// Those of all threads, each taken by the first that is free.
+    Shared(&'a Mutex<Arrivals>),
+}
+
+impl Source<'_> {
+    fn next_ns(&mut self) -> Option<u64> {
+        match self {
+            Self::Own(arrivals) => arrivals.next_ns(),
+            // A thread that panics does so in its operation, where it does not hold the lock, so
+            // the arrivals are whole whatever became of the others.
+            Self::Shared(arrivals) => {
+                let mut arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+                arrivals.next_ns()
+            }
+        }
+    }
 }
 
 struct WorkerOutcome {
@@ -142,7 +184,7 @@ impl WorkerOutcome {
 struct Worker<'a, C> {
     clock: &'a C,
     options: &'a DriveOptions<'a>,
-    arrivals: Arrivals,
+    arrivals: Source<'a>,
     /// When the last arrival may be; the end of time when a number of operations decides.
     end_ns: u64,
     operations_max: u64,
@@ -154,8 +196,9 @@ impl<'a, C: Clock> Worker<'a, C> {
         clock: &'a C,
         options: &'a DriveOptions<'a>,
         thread: usize,
-        start_ns: u64,
+        start: &'a Start,
     ) -> Result<Self, MeasureError> {
+        let (schedule, start_ns) = (options.schedule, start.at_ns);
         let threads = options.threads as u64;
         let (end_ns, operations_max) = match options.until {
             Until::DurationNs(ns) => (start_ns.saturating_add(ns), u64::MAX),
@@ -167,9 +210,10 @@ impl<'a, C: Clock> Worker<'a, C> {
         Ok(Self {
             clock,
             options,
-            arrivals: options
-                .schedule
-                .arrivals(thread, options.threads, start_ns)?,
+            arrivals: match &start.arrivals {
+                Some(shared) => Source::Shared(shared),
+                None => Source::Own(schedule.arrivals(thread, options.threads, start_ns)?),
+            },
             end_ns,
             operations_max,
             outcome: WorkerOutcome {

@@ -19,7 +19,7 @@ pub enum Schedule {
     Poisson {
         /// Operations per second over all threads, on average.
         rate_per_s: f64,
-        /// The same seed gives the same distances, thread by thread.
+        /// The same seed gives the same distances.
         seed: u64,
     },
 }
@@ -35,7 +35,9 @@ impl Schedule {
 
     /// The arrivals of one of `threads` threads, from `start_ns` on. With a constant rate the
     /// threads take turns; with Poisson each runs its own process of an even share, whose sum is
-    /// Poisson again.
+    /// Poisson again. Such a share is for a thread that can begin the next operation while others
+    /// are under way. [`drive`](crate::drive()), whose threads do one at a time, asks for the
+    /// arrivals of a single thread and lets each go to the first of its threads that is free.
     ///
     /// # Errors
     /// On a rate that is not above zero, or no threads.

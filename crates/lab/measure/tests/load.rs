@@ -196,6 +196,60 @@ fn several_threads_share_the_operations() {
 }
 
 #[test]
+fn an_arrival_of_a_poisson_load_does_not_wait_while_a_thread_is_free() {
+    // Four operations are under way on average, so sixteen threads are hardly ever all busy, also
+    // on a machine that holds some of them up. Were each arrival meant for one thread, a quarter of
+    // them would find it busy.
+    let schedule = Schedule::Poisson {
+        rate_per_s: 100.0,
+        seed: 5,
+    };
+    let spread = DriveOptions {
+        threads: 16,
+        ..options(schedule, Until::DurationNs(3 * SECOND / 2))
+    };
+    let load = drive(&SystemClock::start(), &spread, |_thread| {
+        |_: Call| {
+            std::thread::sleep(Duration::from_millis(40));
+            Ok::<(), MeasureError>(())
+        }
+    })
+    .unwrap();
+    let recorder = &load.recorder;
+    let met_busy = recorder.lag.count() - recorder.wake_lag.count() + load.unsent;
+    assert!(load.done > 100, "{}", load.done);
+    assert!(met_busy * 10 < load.done, "{met_busy} of {}", load.done);
+}
+
+#[test]
+fn what_a_poisson_load_never_sends_is_counted_once() {
+    // No thread is free again before the end. The arrivals that are left are those of all threads,
+    // and each thread that ends finds only what the others have not counted yet.
+    let schedule = Schedule::Poisson {
+        rate_per_s: 1_000.0,
+        seed: 5,
+    };
+    let clock = ManualClock::default();
+    let slow = DriveOptions {
+        threads: 4,
+        ..options(schedule, Until::DurationNs(SECOND))
+    };
+    let load = drive(&clock, &slow, |_thread| {
+        let clock = &clock;
+        move |_: Call| {
+            clock.advance(2 * SECOND);
+            Ok::<(), MeasureError>(())
+        }
+    })
+    .unwrap();
+    let mut arrivals = schedule.arrivals(0, 1, 0).unwrap();
+    let due = std::iter::repeat_with(|| arrivals.next_ns().unwrap())
+        .take_while(|due_ns| *due_ns < SECOND)
+        .count() as u64;
+    assert_eq!(load.done + load.unsent, due);
+}
+
+#[test]
 fn a_raised_flag_ends_the_load() {
     let clock = ManualClock::default();
     let stop = AtomicBool::new(false);

@@ -96,7 +96,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    fn new(groups: usize, wanted: u64) -> Shared {
+    pub fn new(groups: usize, wanted: u64) -> Shared {
         Shared {
             clock: SystemClock::start(),
             stop: AtomicBool::new(false),

@@ -17,9 +17,14 @@ const MS: f64 = 1e-3;
 pub(super) fn from_flow(flow: &Flow, measured: &Measured) -> BTreeMap<String, f64> {
     let Measured { flowed, used, .. } = measured;
     let start_ns = flowed.writes.started_ns;
-    let seconds = |until_ns: u64| (until_ns.saturating_sub(start_ns)) as f64 / 1e9;
-    let write_s = seconds(flowed.writes.ended_ns);
-    let read_s = seconds(flowed.read.last_ns);
+    // Groups that are behind are let go while the writers still connect.
+    let reads_start_ns = match flow.before {
+        0 => start_ns,
+        _ => start_ns.min(flowed.read.since_ns),
+    };
+    let seconds = |since_ns: u64, until_ns: u64| until_ns.saturating_sub(since_ns) as f64 / 1e9;
+    let write_s = seconds(start_ns, flowed.writes.ended_ns);
+    let read_s = seconds(reads_start_ns, flowed.read.last_ns);
     let messages = flowed.messages as f64;
     let figures = [
         ("throughput", messages / write_s),

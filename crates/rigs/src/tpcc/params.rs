@@ -169,3 +169,32 @@ fn choice<T: Clone>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dyno_record::Size;
+    use dyno_suite::{Definition, Planned};
+    use serde_json::json;
+
+    /// The engine in the client's process sends no message, which its peers must do.
+    #[test]
+    fn beside_peers_the_engine_is_measured_in_a_process_of_its_own_too() {
+        let text = include_str!("../../../../suites/tpcc.toml");
+        let suite = Definition::parse("tpcc", "suites/tpcc.toml", text).expect("a suite");
+        let suite = suite.on_cores(2);
+        let planned = Planned::new(&suite, Size::Full, &suite.peers()).expect("a plan");
+        let local = json!("local");
+        let mut compared = 0;
+        for case in &planned.plan.cases {
+            let ours = 1 + case.variants.len();
+            if case.params["engine"] != local || case.systems.len() == ours {
+                continue;
+            }
+            compared += 1;
+            let mut variants = case.variants.values();
+            let apart = variants.any(|v| v.get("engine").is_some_and(|engine| *engine != local));
+            assert!(apart, "{}", case.name);
+        }
+        assert!(compared >= 2, "{compared} cases");
+    }
+}

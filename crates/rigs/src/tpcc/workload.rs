@@ -1,7 +1,7 @@
 //! The workload of suites: it starts an engine, loads and checks it, drives it, and checks it
 //! again. The throughput counts only if all conditions hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -170,9 +170,9 @@ fn hold(when: &str, db: &dyn Database, tables: &Tables, scale: &Scale) -> Result
     match found.first() {
         None => Ok(()),
         Some(first) => {
-            let more = found.len();
+            let broken: BTreeSet<u8> = found.iter().map(|one| one.condition).collect();
             Err(TpccError::Wrong(format!(
-                "{when}: {first} ({more} violations)"
+                "{when}: {first} (conditions that do not hold: {broken:?})"
             )))
         }
     }

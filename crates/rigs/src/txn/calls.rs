@@ -69,20 +69,32 @@ pub(crate) fn rpc(params: &mut Params<'_>, request: &Request) -> Result<Reply, R
 
 /// `txn-transport`: messages one way, and one answer to every few.
 pub(crate) fn transport(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
-    let every = size(params.count("ack-every")?);
-    let parsed = CallParams::read(params, every)?;
-    if parsed.every > parsed.window {
-        let reason = "a window shorter than that never gets an answer".to_owned();
-        return Err(params.wrong("ack-every", reason));
-    }
-    if parsed.connections != 1 {
-        let reason = "a stream has one connection".to_owned();
-        return Err(params.wrong("connections", reason));
-    }
+    let parsed = CallParams::read_stream(params)?;
     reply(&parsed, request, stream::run)
 }
 
 impl CallParams {
+    fn read_stream(params: &mut Params<'_>) -> Result<CallParams, RigError> {
+        let every = size(params.count("ack-every")?);
+        let parsed = CallParams::read(params, every)?;
+        if parsed.every > parsed.window {
+            let reason = "a window shorter than that never gets an answer".to_owned();
+            return Err(params.wrong("ack-every", reason));
+        }
+        // A stream ends with a whole group, and fills its window whenever an answer made room. What
+        // is sent behind such a group is never whole, so the stream would not end.
+        if !parsed.window.is_multiple_of(parsed.every) {
+            let (window, every) = (parsed.window, parsed.every);
+            let reason = format!("{window} is not a multiple of ack-every, which is {every}");
+            return Err(params.wrong("window", reason));
+        }
+        if parsed.connections != 1 {
+            let reason = "a stream has one connection".to_owned();
+            return Err(params.wrong("connections", reason));
+        }
+        Ok(parsed)
+    }
+
     fn read(params: &mut Params<'_>, every: usize) -> Result<CallParams, RigError> {
         let parsed = CallParams {
             transport: Transport::read(params)?,
@@ -260,5 +272,27 @@ mod tests {
             let error = CallParams::read(&mut Params::new(&all), 1).expect_err(name);
             assert!(error.to_string().contains(name), "{error}");
         }
+    }
+
+    #[test]
+    fn a_stream_whose_window_ends_within_a_group_is_refused() {
+        let read = |window: usize| {
+            let all = serde_json::from_value::<BTreeMap<String, _>>(json!({
+                "carrier": "tcp", "request": 1024, "answer": 10, "connections": 1,
+                "window": window, "ack-every": 4, "seconds": 0.1,
+            }))
+            .expect("a map");
+            CallParams::read_stream(&mut Params::new(&all))
+        };
+        assert_eq!(read(12).expect("three groups").window, 12);
+        for (window, expected) in [(10, "window"), (2, "ack-every")] {
+            let error = read(window).expect_err(expected).to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        let error = read(10).expect_err("two and a half groups").to_string();
+        assert!(
+            error.contains("10 is not a multiple of ack-every"),
+            "{error}"
+        );
     }
 }
