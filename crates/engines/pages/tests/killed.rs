@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dyno_pages::check::{Plan, job, run};
+use dyno_pages::check::{Job, Plan, job, run};
 
 /// How long a process lives before it is killed.
 const LIFE: Duration = Duration::from_millis(150);
@@ -14,8 +14,18 @@ fn child() {
     job().expect("the store");
 }
 
-fn plan(share: bool, life: Duration) -> Plan {
+fn job_of_this_program() -> Job {
     let program = std::env::current_exe().expect("this program");
+    [
+        program.into(),
+        "--exact".into(),
+        "child".into(),
+        "--nocapture".into(),
+    ]
+    .into()
+}
+
+fn plan(share: bool, life: Duration) -> Plan {
     Plan {
         seed: 7,
         steps: 4_000,
@@ -23,14 +33,20 @@ fn plan(share: bool, life: Duration) -> Plan {
         life,
         share,
         soak: Duration::from_millis(900),
-        job: [
-            program.into(),
-            "--exact".into(),
-            "child".into(),
-            "--nocapture".into(),
-        ]
-        .into(),
+        job: job_of_this_program(),
     }
+}
+
+/// Why processes of this job give no judgement.
+fn refusal(job: Job, kills: u32, life: Duration) -> String {
+    let plan = Plan {
+        steps: 0,
+        kills,
+        soak: Duration::ZERO,
+        job,
+        ..plan(false, life)
+    };
+    run(&plan, &|| false).expect_err("no judgement").to_string()
 }
 
 #[test]
@@ -56,4 +72,28 @@ fn what_was_written_before_a_kill_is_there_after_it() {
         let calls: u64 = outcome.soak.windows.iter().map(|window| window.calls).sum();
         assert!(calls > 1_000, "{calls}");
     }
+}
+
+#[test]
+fn a_process_that_ends_by_itself_is_not_a_kill() {
+    let said = refusal(["true".into()].into(), 2, LIFE);
+    assert!(said.contains("ended by itself (exit status: 0)"), "{said}");
+}
+
+#[test]
+fn a_process_without_an_acknowledged_write_proves_nothing() {
+    let job = ["sleep".into(), "60".into()].into();
+    let said = refusal(job, 1, Duration::from_millis(20));
+    assert!(said.contains("no write was acknowledged"), "{said}");
+}
+
+/// Writing back fails, because the process may not write to files. The writers alone would go on
+/// until they are killed.
+#[test]
+fn an_error_of_the_background_ends_the_process() {
+    let shell = "ulimit -f 0; trap '' XFSZ; exec \"$0\" \"$@\"";
+    let mut job: Job = ["sh".into(), "-c".into(), shell.into()].into();
+    job.extend(job_of_this_program());
+    let said = refusal(job, 8, 5 * LIFE);
+    assert!(said.contains("ended by itself (exit status: "), "{said}");
 }

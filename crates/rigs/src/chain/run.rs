@@ -86,10 +86,15 @@ pub(super) fn run(
     })
 }
 
+/// The processes in the order of their turns.
+const WATCH: usize = 0;
+const PRODUCER: usize = 1;
+
 /// The schedule of kills: at random row counts, each of another process than the last.
 struct Kills {
     /// Row counts of the table at which a process is killed, in descending order.
     at_rows: Vec<u64>,
+    /// How often each process was killed: the watch, the producer and the server.
     done: [u64; 3],
     turn: usize,
 }
@@ -118,21 +123,72 @@ impl Kills {
         producer: &mut Producer,
         server: &mut Server,
     ) -> Result<(), RigError> {
+        self.take_turn(|process| match process {
+            WATCH => watch.kill().map(|()| true),
+            PRODUCER => producer.kill(),
+            _ => {
+                server.crash()?;
+                Ok(true)
+            }
+        })
+    }
+
+    /// Lets `kill` end the process whose turn it is, or the watch if it returns false. Only what
+    /// was killed is counted.
+    fn take_turn(
+        &mut self,
+        mut kill: impl FnMut(usize) -> Result<bool, RigError>,
+    ) -> Result<(), RigError> {
         self.at_rows.pop();
-        match self.turn % 3 {
-            0 => watch.kill()?,
-            1 if producer.kill()? => {}
-            // A producer that has finished cannot be killed.
-            1 => watch.kill()?,
-            _ => server.crash()?,
+        let mut process = self.turn % self.done.len();
+        // A producer that has finished cannot be killed.
+        if !kill(process)? {
+            process = WATCH;
+            kill(process)?;
         }
-        self.done[self.turn % 3] += 1;
+        self.done[process] += 1;
         self.turn += 1;
         Ok(())
     }
 
     fn as_text(&self) -> String {
         let [watch, producer, server] = self.done;
-        format!("watch {watch}, producer {producer}, server {server} times")
+        let done = format!("watch {watch}, producer {producer}, server {server} times");
+        // The chain may end between two looks at the table, before all kills were due.
+        match self.at_rows.len() {
+            0 => done,
+            late => format!("{done}; {late} kills came too late"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_killed_is_counted_and_what_came_too_late_is_told() {
+        let mut kills = Kills {
+            at_rows: vec![30, 20, 10],
+            done: [0; 3],
+            turn: 0,
+        };
+        let mut asked = Vec::new();
+        let mut take_turn = |kills: &mut Kills| {
+            let turn = kills.take_turn(|process| {
+                asked.push(process);
+                Ok(process != PRODUCER)
+            });
+            turn.expect("a kill");
+        };
+        take_turn(&mut kills);
+        take_turn(&mut kills);
+        assert_eq!(
+            kills.as_text(),
+            "watch 2, producer 0, server 0 times; 1 kills came too late"
+        );
+        take_turn(&mut kills);
+        assert_eq!(kills.as_text(), "watch 2, producer 0, server 1 times");
+        assert_eq!(asked, [WATCH, PRODUCER, WATCH, 2]);
     }
 }

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -29,6 +30,8 @@ const LIMIT_BYTES: u64 = 4 << 20;
 const VARIABLE: &str = "DYNO_PAGES_CHECK_JOB";
 /// A reported write: page and round, eight bytes each.
 const RECORD_BYTES: usize = 16;
+/// How many of the last bytes that a process said are shown if it ends by itself.
+const LAST_WORDS_BYTES: usize = 600;
 
 /// What page `page` holds in a round: the seed contains both numbers, so a page tells its own.
 fn seed(page: u64, round: u64) -> u64 {
@@ -40,7 +43,8 @@ fn seed(page: u64, round: u64) -> u64 {
 /// is not one.
 ///
 /// # Errors
-/// Errors of the store, other than a full one.
+/// Errors of a store that cannot be opened. A later error, other than a full store, ends the
+/// process.
 ///
 /// # Panics
 /// If a thread of the store's own code panics.
@@ -66,17 +70,33 @@ pub fn job() -> Result<(), StoreError> {
     thread::scope(|scope| {
         for half in 0..2 {
             let store = &store;
-            scope.spawn(move || write_for_ever(store, half, first_round));
+            scope.spawn(move || or_end(write_for_ever(store, half, first_round)));
         }
-        let mut recompressor = store.recompressor()?;
-        let mut handle = store.handle()?;
-        loop {
-            store.age();
-            recompressor.pass(0, 1, Duration::from_millis(3), thread_time)?;
-            handle.write_back(0, PAGES / 8, which)?;
-            store.compact(4)?;
-        }
-    })
+        or_end(tend(&store, which));
+    });
+    Ok(())
+}
+
+/// Ends this process with the error, if there is one. Otherwise the other threads would go on until
+/// the kill, and the parent would never learn of it.
+fn or_end(done: Result<(), StoreError>) {
+    if let Err(error) = done {
+        // If the parent is gone, this process ends all the same.
+        let _ = writeln!(std::io::stderr(), "a process of the check: {error}");
+        std::process::exit(1);
+    }
+}
+
+/// Recompresses, writes back and compacts until it fails.
+fn tend(store: &Store, which: WriteBack) -> Result<(), StoreError> {
+    let mut recompressor = store.recompressor()?;
+    let mut handle = store.handle()?;
+    loop {
+        store.age();
+        recompressor.pass(0, 1, Duration::from_millis(3), thread_time)?;
+        handle.write_back(0, PAGES / 8, which)?;
+        store.compact(4)?;
+    }
 }
 
 /// Settings of a store that is opened again with the backing file behind a descriptor.
@@ -146,8 +166,12 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Resul
         }
         // A different life time each time kills the process at a different moment of its rounds.
         let life = plan.life + Duration::from_millis(37) * kill;
-        outcome.acknowledged +=
-            run_and_kill(plan, (&file, &back), next_round, life, &mut reported)?;
+        let killed = run_and_kill(plan, (&file, &back), next_round, life, &mut reported);
+        if killed.is_err() && stop() {
+            // An interrupt from the terminal goes to the process too, which then ends by itself.
+            break;
+        }
+        outcome.acknowledged += killed?;
         outcome.kills += 1;
         // Rounds that the dead process began but did not report must not come again, or its last
         // pages could not be told from those of the next process.
@@ -156,6 +180,14 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Resul
             .max()
             .map_or(next_round, |round| round + 2);
         judge((&file, &back), &reported, outcome)?;
+    }
+    // Without an acknowledged write there was nothing that a kill could have lost.
+    let proves_nothing = outcome.kills > 0 && outcome.acknowledged == 0;
+    if proves_nothing && outcome.holds() && !stop() {
+        return Err(CheckError::Job(format!(
+            "no write was acknowledged before any of {} kills",
+            outcome.kills
+        )));
     }
     Ok(())
 }
@@ -237,12 +269,19 @@ fn run_and_kill(
             .map(|_| records)
     });
     thread::sleep(life);
-    child.kill().and_then(|()| child.wait()).map_err(failed)?;
-    let records = listener
+    let early = child.try_wait().map_err(failed)?;
+    let status = child.kill().and_then(|()| child.wait()).map_err(failed)?;
+    let said = listener
         .join()
         .map_err(|_| CheckError::Panicked)?
         .map_err(failed)?;
-    let (records, rest) = records.as_chunks::<RECORD_BYTES>();
+    // It may also have ended between the two calls, which its status then tells.
+    if early.is_some() || status.signal() != Some(libc::SIGKILL) {
+        let words = last_words(&said);
+        let how = format!("it ended by itself ({status}): {words}");
+        return Err(CheckError::Job(how));
+    }
+    let (records, rest) = said.as_chunks::<RECORD_BYTES>();
     for record in records {
         let word = |at: usize| u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| record[at + i]));
         if word(0) >= PAGES || !rest.is_empty() {
@@ -254,4 +293,12 @@ fn run_and_kill(
         *last = word(8).max(*last);
     }
     Ok(records.len() as u64)
+}
+
+/// The end of what a process said, without what is not text. Most of it are records.
+fn last_words(said: &[u8]) -> String {
+    let tail = &said[said.len().saturating_sub(LAST_WORDS_BYTES)..];
+    let text = String::from_utf8_lossy(tail);
+    let is_text = |c: &char| !c.is_control() && *c != char::REPLACEMENT_CHARACTER;
+    text.chars().filter(is_text).collect()
 }

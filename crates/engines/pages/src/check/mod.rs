@@ -70,7 +70,8 @@ pub enum CheckError {
     /// The store could not be made.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A process could not be started, or reported something that is not a write.
+    /// A process could not be started, ended by itself, or reported something that is not a write;
+    /// or no process reported any write.
     #[error("a process of the check: {0}")]
     Job(String),
     /// A thread panicked; its message is on standard error.
@@ -82,7 +83,8 @@ pub enum CheckError {
 /// something are skipped.
 ///
 /// # Errors
-/// If there is no memory, or a process cannot be started. Faults of the store are in the outcome.
+/// If there is no memory, or a process cannot be started or ends by itself, or none reports a write
+/// before it is killed. Faults of the store are in the outcome.
 pub fn run(plan: &Plan, stop: &dyn Fn() -> bool) -> Result<Outcome, CheckError> {
     let mut outcome = Outcome::default();
     model::run(plan, stop, &mut outcome)?;

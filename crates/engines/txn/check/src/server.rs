@@ -44,6 +44,19 @@ impl Process {
         self.0.kill()?;
         self.0.wait().map(drop)
     }
+
+    /// Kills a process that is running. What is wrong is told as the end of a sentence.
+    fn kill_running(&mut self) -> Result<(), String> {
+        // A server that crashed by itself must not count as one that was killed, or the crash would
+        // go unnoticed.
+        match self.0.try_wait() {
+            Ok(None) => {}
+            Ok(Some(status)) => return Err(format!("ended by itself with {status}")),
+            Err(error) => return Err(format!("cannot be looked at: {error}")),
+        }
+        self.kill()
+            .map_err(|error| format!("cannot be killed: {error}"))
+    }
 }
 
 impl Drop for Process {
@@ -89,7 +102,8 @@ impl Server {
         }
     }
 
-    /// Starts a server, and kills it so soon that it may not have recovered.
+    /// Starts a server, and kills it so soon that it may not have recovered. It is an error if it
+    /// has ended by itself.
     pub fn kill_starting(
         start: &Start<'_>,
         folder: &Path,
@@ -97,10 +111,9 @@ impl Server {
     ) -> Result<(), ServerError> {
         let (mut process, log) = spawn(start, folder)?;
         thread::sleep(after);
-        process.kill().map_err(|error| ServerError {
-            what: format!("cannot be killed: {error}"),
-            log,
-        })
+        process
+            .kill_running()
+            .map_err(|what| ServerError { what, log })
     }
 
     /// The id of the server's process.
@@ -116,20 +129,10 @@ impl Server {
     /// Kills the server with SIGKILL, and waits for its end. It is an error if it has ended by
     /// itself.
     pub fn kill(&mut self) -> Result<(), ServerError> {
-        let wrong = |what: String| ServerError {
+        self.process.kill_running().map_err(|what| ServerError {
             what,
             log: self.log.clone(),
-        };
-        // A server that crashed by itself must not count as one that was killed, or the crash would
-        // go unnoticed.
-        match self.process.0.try_wait() {
-            Ok(None) => {}
-            Ok(Some(status)) => return Err(wrong(format!("ended by itself with {status}"))),
-            Err(error) => return Err(wrong(format!("cannot be looked at: {error}"))),
-        }
-        self.process
-            .kill()
-            .map_err(|error| wrong(format!("cannot be killed: {error}")))
+        })
     }
 }
 
@@ -158,4 +161,22 @@ fn spawn(start: &Start<'_>, folder: &Path) -> Result<(Process, PathBuf), ServerE
         .spawn()
         .map_err(|error| wrong(format!("cannot be started: {error}")))?;
     Ok((Process(child), log))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_ends_while_it_starts_was_not_killed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let start = |_: &Path| {
+            let mut command = Command::new("sh");
+            command.args(["-c", "exit 3"]);
+            command
+        };
+        let error = Server::kill_starting(&start, folder.path(), Duration::from_secs(1))
+            .expect_err("it has ended by itself");
+        assert_eq!(error.what, "ended by itself with exit status: 3");
+    }
 }

@@ -35,6 +35,30 @@ fn a_correct_database_is_judged_correct() {
     );
 }
 
+#[test]
+fn the_seed_and_the_round_decide_what_a_client_chooses_and_ids_do_not() {
+    let chosen = |reads: usize| {
+        let model = Model::with(workload::procedures().expect("procedures"));
+        let tables = Tables::create(&model, 2).expect("tables");
+        let mut drive = Drive::new(Plan {
+            clients: 1,
+            transactions: 30,
+            ..Plan::default()
+        });
+        drive.open(&model, tables, PATIENCE).expect("accounts");
+        for _ in 0..reads {
+            drive.read_all(&model, tables, PATIENCE).expect("all rows");
+        }
+        let before = drive.history().transactions.len();
+        drive.round(|| Ok(&model), tables, &AtomicBool::new(false));
+        let of_round = drive.history().transactions[before..].iter();
+        of_round
+            .map(|transaction| transaction.written().collect())
+            .collect::<Vec<Vec<_>>>()
+    };
+    assert_eq!(chosen(0), chosen(3));
+}
+
 /// Does every operation at once, for good: what a transaction is without one.
 struct Autocommit(Model);
 

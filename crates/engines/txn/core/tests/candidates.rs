@@ -20,6 +20,9 @@ struct World {
     cut: Option<usize>,
     /// When, to which oracle, from whom, what.
     flying: Vec<(u64, usize, Address, Message)>,
+    /// How many timestamps each request asked for, by its ticket.
+    asked: Vec<u32>,
+    /// When an answer came, and the last of its timestamps. It names only the first.
     given: Vec<(u64, Timestamp)>,
 }
 
@@ -34,6 +37,7 @@ impl World {
             kept: BTreeMap::new(),
             cut: None,
             flying: Vec::new(),
+            asked: Vec::new(),
             given: Vec::new(),
         }
     }
@@ -57,10 +61,10 @@ impl World {
                     self.sent(oracle, sends);
                 }
                 if self.random.one_in(5) {
-                    let take = Message::TakeTimestamps {
-                        ticket: 1,
-                        count: 1 + self.random.below(3) as u32,
-                    };
+                    let ticket = self.asked.len() as u64;
+                    let count = 1 + self.random.below(3) as u32;
+                    self.asked.push(count);
+                    let take = Message::TakeTimestamps { ticket, count };
                     self.hear(oracle, Address::Client(1), take);
                 }
             }
@@ -97,12 +101,14 @@ impl World {
                 (
                     _,
                     Message::Timestamps {
-                        result: Ok(first), ..
+                        ticket,
+                        result: Ok(first),
                     },
                 ) => {
                     let last = self.given.last().map_or(0, |(_, timestamp)| *timestamp);
                     assert!(first > last, "{first} after {last}");
-                    self.given.push((self.now, first));
+                    let count = self.asked[ticket as usize];
+                    self.given.push((self.now, first + u64::from(count) - 1));
                 }
                 _ => {}
             }

@@ -30,6 +30,9 @@ struct World {
     keepers: Keepers,
     oracles: Vec<Oracle>,
     flying: Vec<(usize, Address, Message)>,
+    /// How many timestamps each request asked for, by its ticket.
+    asked: Vec<u32>,
+    /// The last timestamp of each answer, which names only the first.
     given: Vec<Timestamp>,
 }
 
@@ -56,10 +59,10 @@ impl World {
         self.sent(which, sends);
         if self.random.one_in(4) {
             let to = self.random.below(self.oracles.len());
-            let take = Message::TakeTimestamps {
-                ticket: 1,
-                count: 1 + self.random.below(3) as u32,
-            };
+            let ticket = self.asked.len() as u64;
+            let count = 1 + self.random.below(3) as u32;
+            self.asked.push(count);
+            let take = Message::TakeTimestamps { ticket, count };
             let mut sends = Vec::new();
             self.oracles[to].handle(self.now, wall, Address::Client(1), take, &mut sends);
             self.sent(to, sends);
@@ -77,12 +80,14 @@ impl World {
                 (
                     Address::Client(_),
                     Message::Timestamps {
-                        result: Ok(first), ..
+                        ticket,
+                        result: Ok(first),
                     },
                 ) => {
                     let last = self.given.last().copied().unwrap_or(0);
                     assert!(first > last, "{first} after {last}");
-                    self.given.push(first);
+                    let count = self.asked[ticket as usize];
+                    self.given.push(first + u64::from(count) - 1);
                 }
                 _ => {}
             }
@@ -100,6 +105,7 @@ fn timestamps_rise_across_takeovers() {
             keepers: Keepers::default(),
             oracles: vec![Oracle::new(1, 0..3)],
             flying: Vec::new(),
+            asked: Vec::new(),
             given: Vec::new(),
         };
         for step in 0..4_000 {

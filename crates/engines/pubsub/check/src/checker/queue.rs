@@ -69,6 +69,8 @@ struct Claims {
     of: HashMap<i64, Vec<Claim>>,
     /// When the queue said that a message is done.
     done_us: HashMap<i64, i64>,
+    /// How many workers were told that a message is no longer theirs to finish.
+    refused: HashMap<i64, usize>,
 }
 
 impl Claims {
@@ -91,6 +93,7 @@ impl Claims {
                 What::Done {
                     id, accepted: true, ..
                 } => claims.done(id, event.at_us, findings),
+                What::Done { id, .. } => *claims.refused.entry(id).or_default() += 1,
                 _ => {}
             }
         }
@@ -98,6 +101,14 @@ impl Claims {
             claimed.sort_by_key(|claim| claim.claim.asked_us);
         }
         claims
+    }
+
+    /// Whether the message was done, or may be: a worker that has claimed it, and was not refused,
+    /// may have left it done without receiving the answer.
+    fn may_be_done(&self, id: i64) -> bool {
+        let claimed = self.of.get(&id).map_or(0, Vec::len);
+        let refused = self.refused.get(&id).copied().unwrap_or(0);
+        claimed > refused || self.done_us.contains_key(&id)
     }
 }
 
@@ -205,11 +216,8 @@ fn kept(evidence: &QueueEvidence<'_>, sends: &Sends, claims: &Claims, findings: 
         .map(|left| (left.id, left.dead))
         .collect();
     for (identity, id) in sends.promises() {
-        // A worker that died after it acknowledged, and before it received the answer, has left the
-        // message done.
-        let seen = claims.done_us.contains_key(&id) || claims.of.contains_key(&id);
         match left.get(&id) {
-            None if !seen => findings.add(Rule::QueueKept, || {
+            None if !claims.may_be_done(id) => findings.add(Rule::QueueKept, || {
                 format!("{identity} was acknowledged as queue message {id}, and is gone")
             }),
             Some(false) if evidence.drained => findings.add(Rule::QueueKept, || {

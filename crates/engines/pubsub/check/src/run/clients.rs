@@ -106,6 +106,8 @@ impl Clients {
 
     /// Kills a producer with SIGKILL and starts another in its place.
     pub fn replace_producer(&mut self, at: usize) -> Result<(), RunError> {
+        // One that has ended by itself must not pass for one that was killed.
+        self.look();
         self.producers.swap_remove(at).kill()?;
         let new = self.producer(at)?;
         self.producers.push(new);
@@ -114,6 +116,7 @@ impl Clients {
 
     /// Kills a consumer with SIGKILL and starts another of its group in its place.
     pub fn replace_consumer(&mut self, at: usize) -> Result<(), RunError> {
+        self.look();
         // The new one is started first, so it may join while the dead one still owns partitions,
         // which the group then has to take away.
         let new = self.consumer(at)?;
@@ -123,6 +126,7 @@ impl Clients {
 
     /// Kills a broker with SIGKILL, and starts another in its place after `away`.
     pub fn kill_broker(&mut self, at: usize, away: Duration) -> Result<(), RunError> {
+        self.look();
         let broker = self.brokers.remove(at);
         broker.kill()?;
         std::thread::sleep(away);
@@ -276,4 +280,69 @@ fn kafka_addresses(options: &Options) -> Result<Vec<SocketAddr>, RunError> {
     let address = |_| Ok(SocketAddr::from(([127, 0, 0, 1], dyno_ports::free()?)));
     let all: io::Result<Vec<SocketAddr>> = (0..options.brokers).map(address).collect();
     all.map_err(|error| RunError::Options(format!("no port for a broker: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Replace = fn(&mut Clients) -> Result<(), RunError>;
+
+    /// Clients whose every process ends by itself.
+    fn failing(dir: PathBuf, recorder: &Arc<Recorder>) -> Clients {
+        let program: Vec<String> = ["sh", "-c", "exit 3"].map(str::to_owned).into();
+        Clients {
+            client: program.clone(),
+            program,
+            dir,
+            recorder: recorder.clone(),
+            template: Template {
+                mode: Mode::Direct,
+                server: String::new(),
+                partitions: 1,
+                groups: 1,
+                rate: 1,
+                value_bytes: 100,
+                lease_ms: 1000,
+                brokers: 1,
+                careless: false,
+                kafka: Vec::new(),
+            },
+            lives: 0,
+            brokers: Vec::new(),
+            producers: Vec::new(),
+            consumers: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_process_that_ended_by_itself_is_a_trouble_and_not_a_kill() {
+        let replacements: [(&str, Replace); 3] = [
+            ("producer1", |clients| clients.replace_producer(0)),
+            ("consumer2", |clients| clients.replace_consumer(0)),
+            ("broker3", |clients| clients.kill_broker(0, Duration::ZERO)),
+        ];
+        for (at, (name, replace)) in replacements.into_iter().enumerate() {
+            let dir = tempfile::tempdir().expect("a folder");
+            let recorder = Arc::new(Recorder::new(10));
+            let mut clients = failing(dir.path().to_owned(), &recorder);
+            let mut all = [
+                clients.producer(0).expect("a producer"),
+                clients.consumer(0).expect("a consumer"),
+                clients.broker(0).expect("a broker"),
+            ];
+            while all[at].complaint().is_none() {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let [producer, consumer, broker] = all;
+            clients.producers.push(producer);
+            clients.consumers.push(consumer);
+            clients.brokers.push(broker);
+            replace(&mut clients).expect("another process");
+            let troubles = recorder.troubles();
+            let text = format!("{name} ended by itself (exit status: 3)");
+            let told = troubles.iter().any(|trouble| trouble.starts_with(&text));
+            assert!(told, "{troubles:?}");
+        }
+    }
 }

@@ -69,6 +69,9 @@ impl Run<'_> {
     fn inject_all(&mut self, plan: &Plan) -> Result<(), RunError> {
         let began = Instant::now();
         for (number, step) in plan.steps.iter().enumerate() {
+            if !self.goes_on() {
+                break;
+            }
             self.hold_snapshot();
             thread::sleep(Duration::from_millis(step.pause_ms));
             let before = self.recorder.acknowledged();
@@ -82,11 +85,14 @@ impl Run<'_> {
             let after = format!("after fault {number} ({})", step.fault);
             let before = self.recorder.acknowledged();
             progress(self.recorder, before, &after, self.clients, self.servers)?;
-            if !self.recorder.troubles().is_empty() || self.options.is_stopped() {
-                break;
-            }
         }
         Ok(())
+    }
+
+    /// Whether nothing went wrong and the caller did not stop the run. Otherwise it ends, and what
+    /// has happened so far is judged.
+    fn goes_on(&self) -> bool {
+        self.recorder.troubles().is_empty() && !self.options.is_stopped()
     }
 
     /// Opens a transaction with a snapshot, again if the server has ended it. An old snapshot keeps
@@ -110,7 +116,7 @@ impl Run<'_> {
         self.snapshot = None;
         let mut sampling = sampling::Sampling::new();
         let began = Instant::now();
-        while began.elapsed() < length {
+        while began.elapsed() < length && self.goes_on() {
             let acknowledged = self.recorder.acknowledged();
             thread::sleep(TICK.min(length));
             progress(
@@ -120,10 +126,10 @@ impl Run<'_> {
                 self.clients,
                 self.servers,
             )?;
-            sampling.sample(self.servers, self.clients)?;
-            if !self.recorder.troubles().is_empty() || self.options.is_stopped() {
+            if !self.goes_on() {
                 break;
             }
+            sampling.sample(self.servers, self.clients)?;
         }
         Ok(sampling.judge(self.recorder))
     }
@@ -168,8 +174,8 @@ impl Run<'_> {
     }
 }
 
-/// Waits until more than `before` messages are acknowledged. A system that does not come back after
-/// a fault fails here.
+/// Waits until more than `before` messages are acknowledged, or something has gone wrong. A system
+/// that does not come back after a fault fails here.
 fn progress(
     recorder: &Recorder,
     before: u64,
@@ -180,15 +186,15 @@ fn progress(
     let began = Instant::now();
     while recorder.acknowledged() <= before {
         clients.look();
-        let mut troubles = recorder.troubles();
-        if began.elapsed() > STUCK {
-            troubles.extend(servers.describe());
+        if !recorder.troubles().is_empty() {
+            // The caller ends the run, so that it is judged and its history is kept.
+            return Ok(());
         }
-        if began.elapsed() > STUCK || !troubles.is_empty() {
+        if began.elapsed() > STUCK {
             return Err(RunError::Stuck {
                 waited_s: began.elapsed().as_secs(),
                 after: after.to_owned(),
-                troubles: troubles.join("; "),
+                troubles: servers.describe().join("; "),
             });
         }
         thread::sleep(POLL);

@@ -69,7 +69,7 @@ pub enum RunError {
         waited_s: u64,
         /// The fault or phase after which it happened.
         after: String,
-        /// What else is known: processes that ended, and what the server does.
+        /// What the server is doing, and which broker holds each partition.
         troubles: String,
     },
 }

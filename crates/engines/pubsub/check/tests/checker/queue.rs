@@ -110,22 +110,25 @@ fn a_good_queue_passes() {
     assert_eq!((verdict.delivered, verdict.redelivered), (5, 1));
 }
 
+/// Message 4 is sent and acknowledged, and the queue does not have it at the end.
+fn lose(case: &mut Case) {
+    case.at(5, sent(4));
+    let identity = fingerprint(4).identity;
+    case.at(
+        6,
+        What::Acknowledged {
+            identity,
+            offset: 4,
+        },
+    );
+}
+
 #[test]
 fn a_message_that_is_gone_or_was_forgotten() {
     planted(
         Rule::QueueKept,
         &["message 4 of producer 1", "queue message 4", "gone"],
-        |case| {
-            case.at(5, sent(4));
-            let identity = fingerprint(4).identity;
-            case.at(
-                6,
-                What::Acknowledged {
-                    identity,
-                    offset: 4,
-                },
-            );
-        },
+        lose,
     );
     planted(
         Rule::QueueKept,
@@ -134,6 +137,29 @@ fn a_message_that_is_gone_or_was_forgotten() {
             case.left[0].dead = false;
         },
     );
+}
+
+#[test]
+fn a_message_that_is_gone_after_every_worker_was_refused() {
+    let refuse = |case: &mut Case| {
+        lose(case);
+        case.claim(104, 5, 4, 1);
+        case.at(
+            1200,
+            What::Done {
+                id: 4,
+                asked_us: 1199,
+                accepted: false,
+            },
+        );
+    };
+    planted(Rule::QueueKept, &["queue message 4", "gone"], refuse);
+    // A second worker may have been the one whose answer was lost.
+    let mut case = good();
+    refuse(&mut case);
+    case.claim(1300, 6, 4, 2);
+    let verdict = case.verdict();
+    assert!(verdict.holds(), "{:#?}", verdict.violations);
 }
 
 #[test]

@@ -116,6 +116,20 @@ fn clients_that_repeat_without_saying_so_are_found_out() {
 }
 
 #[test]
+fn clients_that_end_by_themselves_are_judged_and_leave_a_history() {
+    let outcome = judged("ended", 1, |options| {
+        options.program = ["sh", "-c", "exit 3"].map(str::to_owned).into();
+        options.only = vec![Fault::Producer];
+    });
+    if let Some((outcome, _folder)) = outcome {
+        assert!(!outcome.holds && outcome.kills() == 0, "{outcome:#?}");
+        let told = |trouble: &String| trouble.contains("ended by itself (exit status: 3)");
+        assert!(outcome.troubles.iter().any(told), "{outcome:#?}");
+        assert!(outcome.history.is_some_and(|history| history.exists()));
+    }
+}
+
+#[test]
 #[ignore = "about two minutes of kills"]
 fn sql_clients_survive_fifty_faults() {
     check("sql50", 50, |options| options.mode = Mode::Sql);

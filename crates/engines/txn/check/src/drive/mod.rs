@@ -67,6 +67,8 @@ pub struct Drive {
     plan: Plan,
     started: Instant,
     next_id: AtomicU64,
+    /// Rounds that were begun, so that clients do something else in each.
+    rounds: u64,
     history: History,
 }
 
@@ -94,6 +96,7 @@ impl Drive {
             plan,
             started: Instant::now(),
             next_id: AtomicU64::new(1),
+            rounds: 0,
             history: History::default(),
         }
     }
@@ -131,6 +134,7 @@ impl Drive {
     ) where
         C: Deref<Target: Database>,
     {
+        self.rounds += 1;
         let drive = &*self;
         let done: Vec<Transaction> = std::thread::scope(|scope| {
             let client = |number| {
@@ -181,9 +185,9 @@ impl Drive {
     where
         C: Deref<Target: Database>,
     {
-        // The seed is mixed with the next id, so that a client does something else in each round.
-        let round = self.next_id.load(Ordering::Relaxed);
-        let mut random = Random::fork(self.plan.seed ^ round, &format!("client {number}"));
+        // Not from the next id, which depends on how fast the clients of earlier rounds were.
+        let choices = format!("client {number} in round {}", self.rounds);
+        let mut random = Random::fork(self.plan.seed, &choices);
         let mut done: Vec<Transaction> = Vec::new();
         let mut connection: Option<C> = None;
         let mut due = Instant::now();

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::history::{History, Key, Op, Outcome, Value};
+use crate::history::{History, Key, Op, Outcome, Transaction, Value};
 use crate::verdict::{Rule, Verdict};
 
 use super::Replay;
@@ -31,9 +31,11 @@ struct Sighting {
 #[derive(Debug, Default)]
 pub(super) struct Floating {
     written: HashMap<usize, HashSet<Key>>,
-    /// Rows that some of them may have deleted. Absence does not say which one did.
-    deleted: HashSet<Key>,
-    rows: HashSet<Key>,
+    /// Rows that some of them may have deleted, and when the first of these began. Absence does not
+    /// say which one did.
+    deleted: HashMap<Key, u64>,
+    /// Rows that some of them may have written, and when the first of these began.
+    rows: HashMap<Key, u64>,
     bounds: HashMap<usize, Bounds>,
     sightings: HashMap<Key, Vec<Sighting>>,
 }
@@ -44,34 +46,36 @@ impl Floating {
         for (place, transaction) in history.transactions.iter().enumerate() {
             if transaction.outcome == Outcome::Unknown && transaction.timestamp.is_none() {
                 let keys: HashSet<Key> = transaction.written().collect();
-                floating.rows.extend(&keys);
-                floating
-                    .deleted
-                    .extend(transaction.ops.iter().filter_map(|op| match op {
-                        Op::Write { key, value: None } => Some(*key),
-                        _ => None,
-                    }));
+                let begin_ns = transaction.begin_ns;
+                for key in &keys {
+                    first(&mut floating.rows, *key, begin_ns);
+                }
+                for op in &transaction.ops {
+                    if let Op::Write { key, value: None } = op {
+                        first(&mut floating.deleted, *key, begin_ns);
+                    }
+                }
                 floating.written.insert(place, keys);
             }
         }
         floating
     }
 
-    /// Whether one of them may have deleted the row.
-    pub fn may_delete(&self, key: Key) -> bool {
-        self.deleted.contains(&key)
+    /// Whether one of them may have deleted the row before this reader saw it.
+    pub fn may_delete(&self, key: Key, reader: &Transaction) -> bool {
+        began_before_end(&self.deleted, key, reader)
     }
 
-    /// Whether one of them may have written the row.
-    pub fn touches(&self, key: Key) -> bool {
-        self.rows.contains(&key)
+    /// Whether one of them may have written the row before this reader saw it.
+    pub fn touches(&self, key: Key, reader: &Transaction) -> bool {
+        began_before_end(&self.rows, key, reader)
     }
 
     /// Notes that a reader saw a version of a row, if it is not a floating one.
     pub fn read(&mut self, key: Key, reader_timestamp: u64, seen: Option<&Version>, reader: usize) {
         let version_timestamp = seen.map_or(0, |version| version.timestamp);
         let floats = seen.is_some_and(|version| self.written.contains_key(&version.writer));
-        if self.rows.contains(&key) && !floats {
+        if self.rows.contains_key(&key) && !floats {
             self.sightings.entry(key).or_default().push(Sighting {
                 reader_timestamp,
                 version_timestamp,
@@ -125,6 +129,19 @@ impl Floating {
             }
         }
     }
+}
+
+/// Notes a beginning of a transaction with this row.
+fn first(begins: &mut HashMap<Key, u64>, key: Key, begin_ns: u64) {
+    let begin = begins.entry(key).or_insert(begin_ns);
+    *begin = begin_ns.min(*begin);
+}
+
+/// Whether one of the transactions with this row began before the reader ended. Nothing can have
+/// seen what began later.
+fn began_before_end(begins: &HashMap<Key, u64>, key: Key, reader: &Transaction) -> bool {
+    let begin = begins.get(&key);
+    begin.is_some_and(|begin| reader.end_ns.is_none_or(|end| end >= *begin))
 }
 
 impl Replay<'_> {

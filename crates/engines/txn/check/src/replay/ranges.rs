@@ -89,13 +89,13 @@ impl Replay<'_> {
         if self.left_alone.contains(&key) {
             return;
         }
+        let reader = self.transaction(place);
         let missed = match overlay.get(key) {
             Some(own) => !outside(own),
             // The value that a floating transaction left in a row is not known.
-            None => !self.floating.touches(key) && self.fitting(key, &outside).is_empty(),
+            None => !self.floating.touches(key, reader) && self.fitting(key, &outside).is_empty(),
         };
         if missed {
-            let reader = self.transaction(place);
             let row = match overlay.get(key) {
                 Some(own) => own.to_string(),
                 None => self.expected(key),

@@ -39,7 +39,8 @@ impl Replay<'_> {
             });
             return;
         }
-        if seen.is_none() && self.floating.may_delete(key) {
+        let reader = self.transaction(place);
+        if seen.is_none() && self.floating.may_delete(key, reader) {
             // It is not known when the row was deleted, so its absence proves nothing.
             return;
         }

@@ -1,5 +1,6 @@
 //! The oracles: one within the server, or two nodes that take over from each other by themselves.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use dyno_sim::NodeId;
@@ -34,6 +35,9 @@ pub(super) struct Oracles {
     pub nodes: Vec<NodeId>,
     machines: Vec<Option<Candidate>>,
     partitions: u32,
+    /// How many timestamps a request asked for, by its sender and ticket. The answer names only the
+    /// first of them, and a repeated request is answered once more.
+    asked: HashMap<(Address, u64), u32>,
     issued: Issued,
     takeovers: u64,
 }
@@ -45,6 +49,7 @@ impl Oracles {
             machines: nodes.iter().map(|_| None).collect(),
             nodes,
             partitions,
+            asked: HashMap::new(),
             issued: Issued::default(),
             takeovers: 0,
         }
@@ -101,16 +106,21 @@ impl Oracles {
         from: Address,
         message: Message,
     ) -> Vec<(Address, Message)> {
+        if let Message::TakeTimestamps { ticket, count } = &message {
+            self.asked.insert((from, *ticket), *count);
+        }
         let mut sends = Vec::new();
         if let Some(oracle) = &mut self.machines[number] {
             oracle.handle(now, wall, from, message, &mut sends);
         }
-        for (_, message) in &sends {
+        for (to, message) in &sends {
             if let Message::Timestamps {
-                result: Ok(first), ..
+                ticket,
+                result: Ok(first),
             } = message
             {
-                self.issued.note(*first, 1);
+                let count = self.asked.get(&(*to, *ticket)).copied().unwrap_or(1);
+                self.issued.note(*first, count);
             }
         }
         sends
@@ -214,5 +224,56 @@ impl Timestamps for Elsewhere {
 
     fn plausible(&mut self, _: Timestamp) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timestamp_within_an_earlier_batch_falls() {
+        let mut issued = Issued::default();
+        issued.note(100, 3);
+        assert_eq!(issued.fell, None);
+        issued.note(102, 1);
+        let fell = issued.fell.expect("102 was given twice");
+        assert_eq!(fell, "timestamp 102 was given after 102");
+    }
+
+    /// An oracle, its only keeper, and a client that asks for three timestamps at a time.
+    #[test]
+    fn all_timestamps_of_an_answer_count_as_given() {
+        let mut oracles = Oracles::new(Vec::new(), 1);
+        oracles.machines.push(None);
+        oracles.start(0, 0);
+        let mut kept: (u64, Timestamp) = (0, 0);
+        let mut given: Option<Timestamp> = None;
+        for step in 1..200 {
+            let clocks = (step * 50_000_000, step * 50_000_000);
+            let (ticket, count) = (step, 3);
+            let take = Message::TakeTimestamps { ticket, count };
+            let mut sends = oracles.tick(0, clocks);
+            sends.extend(oracles.handle(0, clocks, Address::Client(1), take));
+            while let Some((to, message)) = sends.pop() {
+                match message {
+                    Message::KeepBound { epoch, bound } => {
+                        if epoch >= kept.0 {
+                            kept = (epoch, bound.max(kept.1));
+                        }
+                        let (epoch, bound) = kept;
+                        let answer = Message::BoundKept { epoch, bound };
+                        sends.extend(oracles.handle(0, clocks, to, answer));
+                    }
+                    Message::Timestamps {
+                        result: Ok(first), ..
+                    } => given = given.max(Some(first)),
+                    _ => {}
+                }
+            }
+        }
+        let first = given.expect("it serves");
+        assert_eq!(oracles.issued.last, first + 2);
+        assert_eq!(oracles.fell(), None);
     }
 }

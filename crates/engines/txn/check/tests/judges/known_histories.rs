@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use dyno_txn_check::bank::Bank;
-use dyno_txn_check::history::History;
+use dyno_txn_check::history::{History, Key, Lookup, Op, Outcome, Transaction, Value};
 use dyno_txn_check::{Rule, bank, cycles, replay};
 
 fn load(name: &str) -> History {
@@ -162,4 +162,47 @@ fn a_cycle_is_told_step_by_step() {
     let expected = "T2 at timestamp 20 read 1/1 = nothing, as if it were absent; \
         at that timestamp it is [1] (T1, timestamp 10)";
     assert_eq!(verdict.violations[0].sentence, expected);
+}
+
+/// A transaction that does one thing; its outcome is unknown if it has no end.
+fn one(id: u64, begin_ns: u64, end_ns: Option<u64>, op: Op) -> Transaction {
+    Transaction {
+        id,
+        process: id as u32,
+        begin_ns,
+        end_ns,
+        outcome: end_ns.map_or(Outcome::Unknown, |_| Outcome::Ok),
+        timestamp: end_ns,
+        ops: vec![op],
+    }
+}
+
+#[test]
+fn a_write_of_unknown_outcome_excuses_no_reader_that_ended_before_it_began() {
+    let key = Key::new(2, 1);
+    let write = |n: Option<i64>, by| Op::Write {
+        key,
+        value: n.map(|n| Value::Register { n, by }),
+    };
+    let read = Op::Read { key, value: None };
+    let lookup = Op::Lookup(Lookup {
+        table: 2,
+        from: 0,
+        to: 10,
+        rows: Vec::new(),
+    });
+    for (reader, n) in [(read, None), (lookup, Some(50))] {
+        let judged = |write_begins| {
+            let transactions = vec![
+                one(1, 1, Some(10), write(Some(5), 1)),
+                one(2, 20, Some(30), reader.clone()),
+                one(3, write_begins, None, write(n, 3)),
+            ];
+            replay::judge(&History { transactions }).expect("timestamps")
+        };
+        let verdict = judged(30);
+        assert!(verdict.holds(), "{verdict}");
+        let verdict = judged(1000);
+        assert!(verdict.broken.contains_key(&Rule::StaleRead), "{verdict}");
+    }
 }
