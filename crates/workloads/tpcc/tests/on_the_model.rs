@@ -247,3 +247,30 @@ fn every_condition_finds_its_damage() {
         }
     }
 }
+
+#[test]
+fn all_places_where_a_condition_does_not_hold_are_counted() {
+    let (db, tables, population) = loaded(1);
+    let paid = || {
+        let column = schema::customer_sums::YTD_PAYMENT;
+        Change::Update(vec![Assignment::add(column, 1i64)])
+    };
+    let damage = |customers: std::ops::RangeInclusive<u32>| {
+        db.transact(|t| {
+            customers
+                .clone()
+                .try_for_each(|id| t.write(tables.customer_sums, &key(&[1, 1, id]), paid()))
+        })
+        .expect("the rows are there");
+        let found = consistency(&db, &tables, &population.scale).expect("it is readable");
+        assert!(found.iter().all(|violation| violation.condition == 12));
+        let last = found.last().expect("they are found").to_string();
+        (found.len(), last)
+    };
+    let (lines, last) = damage(1..=20);
+    assert_eq!(lines, 20);
+    assert!(!last.contains("more"), "{last}");
+    let (lines, last) = damage(21..=25);
+    assert_eq!(lines, 21);
+    assert_eq!(last, "condition 12: 5 more places where it does not hold");
+}

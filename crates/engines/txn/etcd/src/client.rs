@@ -59,7 +59,7 @@ impl Client {
             match meaning(&failure) {
                 Meaning::Refused(code) => refused(code, address, &failure),
                 Meaning::NotConnected => refused(Code::Unavailable, address, &failure),
-                Meaning::Lost => {
+                Meaning::TooLong | Meaning::Lost => {
                     let text = format!("etcd at {address}: a commit's answer was lost: {failure}");
                     Error::with_retry(Code::OutcomeUnknown, Retry::Unknown, text)
                 }
@@ -93,8 +93,13 @@ impl Client {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
-            if let Meaning::Refused(code) = meaning(&failure) {
-                return Err(refused(code, address, &failure));
+            match meaning(&failure) {
+                Meaning::Refused(code) => return Err(refused(code, address, &failure)),
+                Meaning::TooLong => {
+                    let text = format!("etcd at {address}: {failure}");
+                    return Err(Error::new(Code::TooLarge, text));
+                }
+                Meaning::NotConnected | Meaning::Lost => {}
             }
             if Instant::now() + PAUSE >= until {
                 return Err(refused(Code::Unavailable, address, &failure));
@@ -129,6 +134,8 @@ enum Meaning {
     Refused(Code),
     /// The request was not sent, so it had no effect.
     NotConnected,
+    /// The request was sent, and its answer is longer than is accepted.
+    TooLong,
     /// The request was sent, and its effect is not known.
     Lost,
 }
@@ -137,6 +144,7 @@ fn meaning(failure: &Failure) -> Meaning {
     let (code, message) = match failure {
         Failure::NotConnected(_) => return Meaning::NotConnected,
         Failure::Lost(_) => return Meaning::Lost,
+        Failure::TooLong(_) => return Meaning::TooLong,
         Failure::Status { code, message } => (*code, message),
     };
     match code {
@@ -148,6 +156,10 @@ fn meaning(failure: &Failure) -> Meaning {
         }
         code::OUT_OF_RANGE => Meaning::Refused(Code::TooOld),
         code::INVALID_ARGUMENT => Meaning::Refused(Code::BadArgument),
+        // The library of the server refuses a request that is much too large before etcd sees it.
+        code::RESOURCE_EXHAUSTED if message.contains("received message larger than max") => {
+            Meaning::Refused(Code::TooLarge)
+        }
         code::RESOURCE_EXHAUSTED if message.contains("space exceeded") => {
             Meaning::Refused(Code::MemoryFull)
         }
@@ -168,4 +180,39 @@ fn refused(code: Code, address: &str, failure: &Failure) -> Error {
     };
     let text = format!("etcd at {address}: {failure}{hint}");
     Error::new(code, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_server_refuses_is_told_from_what_is_lost() {
+        let exhausted = |message: &str| {
+            meaning(&Failure::Status {
+                code: code::RESOURCE_EXHAUSTED,
+                message: message.to_owned(),
+            })
+        };
+        for (message, wanted) in [
+            (
+                "grpc: received message larger than max (3000000 vs. 2097152)",
+                Code::TooLarge,
+            ),
+            (
+                "etcdserver: mvcc: database space exceeded",
+                Code::MemoryFull,
+            ),
+            ("etcdserver: too many requests", Code::Overloaded),
+        ] {
+            let refused = exhausted(message);
+            assert!(
+                matches!(refused, Meaning::Refused(code) if code == wanted),
+                "{message}"
+            );
+        }
+        assert!(matches!(exhausted("other"), Meaning::Lost));
+        let long = Failure::TooLong("long".to_owned());
+        assert!(matches!(meaning(&long), Meaning::TooLong));
+    }
 }

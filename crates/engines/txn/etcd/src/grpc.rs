@@ -45,6 +45,8 @@ pub(crate) enum Failure {
     Status { code: u32, message: String },
     /// The request may have been sent, and its effect is not known.
     Lost(String),
+    /// The server answered with more than is accepted, and would do so again.
+    TooLong(String),
 }
 
 impl fmt::Display for Failure {
@@ -52,7 +54,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::NotConnected(reason) => write!(f, "no connection: {reason}"),
             Failure::Status { message, .. } => f.write_str(message),
-            Failure::Lost(reason) => f.write_str(reason),
+            Failure::Lost(reason) | Failure::TooLong(reason) => f.write_str(reason),
         }
     }
 }
@@ -194,7 +196,7 @@ async fn received(mut body: RecvStream) -> Result<Bytes, Failure> {
         let chunk = chunk.map_err(lost)?;
         if bytes.len() + chunk.len() > PREFIX_BYTES + MESSAGE_BYTES_MAX {
             let reason = format!("its answer is longer than {MESSAGE_BYTES_MAX} bytes");
-            return Err(Failure::Lost(reason));
+            return Err(Failure::TooLong(reason));
         }
         bytes.extend_from_slice(&chunk);
         // Without this the server would stop sending when the window is full.

@@ -17,6 +17,8 @@ use crate::proto::{KeyValue, RangeRequest, RangeResponse, SortOrder};
 /// The most rows that a page requests. An answer has at most 64 MiB, so they may be 64 KiB long on
 /// average.
 const PAGE_ROWS: usize = 1_000;
+/// If an answer is longer, so many times fewer rows are requested.
+const FEWER: usize = 8;
 
 /// A transaction that finds conflicts only when it commits.
 pub struct Optimistic<'a> {
@@ -24,6 +26,8 @@ pub struct Optimistic<'a> {
     pub(crate) until: Instant,
     read_only: bool,
     separate: bool,
+    /// The most rows that a page requests: fewer once rows were found to be long.
+    page_rows: usize,
     /// The revision at which everything is read; 0 before the first read.
     pub(crate) revision: i64,
     /// Keys that were read, with their value and the revision of their last change (0: absent).
@@ -49,6 +53,7 @@ impl<'a> Optimistic<'a> {
             until: Instant::now() + options.deadline,
             read_only: options.read_only,
             separate: options.separate,
+            page_rows: PAGE_ROWS,
             revision: 0,
             reads: BTreeMap::new(),
             ranges: Vec::new(),
@@ -116,18 +121,18 @@ impl<'a> Optimistic<'a> {
         let mut wanted = BTreeSet::new();
         for operation in operations {
             let key = match operation {
-                Operation::Get(key) => key,
-                // A write that replaces whatever is there needs the old row only for its index
-                // entries.
-                Operation::Write(key, Change::Put(_) | Change::Delete)
-                    if defs[&key.table].indexes.is_empty() =>
-                {
-                    continue;
-                }
-                Operation::Write(key, _) => key,
+                Operation::Get(key) | Operation::Write(key, _) => key,
                 Operation::Scan(_) => continue,
             };
             check_key(&key.bytes)?;
+            // A write that replaces whatever is there needs the old row only for its index entries.
+            if matches!(
+                operation,
+                Operation::Write(_, Change::Put(_) | Change::Delete)
+            ) && defs[&key.table].indexes.is_empty()
+            {
+                continue;
+            }
             let stored = layout::row(key.table, &key.bytes);
             if !self.reads.contains_key(&stored) && !self.writes.contains_key(&stored) {
                 wanted.insert(stored);
@@ -177,7 +182,7 @@ impl<'a> Optimistic<'a> {
                 ranges.push(RangeRequest {
                     key,
                     range_end,
-                    limit: (scan.page_rows().min(PAGE_ROWS) + own) as i64,
+                    limit: (scan.page_rows().min(self.page_rows) + own) as i64,
                     revision: 0,
                     sort_order: match scan.direction {
                         Direction::Forward => SortOrder::None as i32,
@@ -189,8 +194,23 @@ impl<'a> Optimistic<'a> {
         if ranges.is_empty() {
             return Ok(Vec::new());
         }
-        self.db
-            .fetch(&mut self.revision, ranges, self.separate, self.until)
+        loop {
+            let wanted = ranges.clone();
+            let found = self
+                .db
+                .fetch(&mut self.revision, wanted, self.separate, self.until);
+            let less = ranges.iter().any(|range| range.limit > 1);
+            match found {
+                // The rows are long. A page of fewer of them goes on after the last one.
+                Err(error) if error.kind() == Code::TooLarge && less => {
+                    self.page_rows = (self.page_rows / FEWER).max(1);
+                    for range in &mut ranges {
+                        range.limit = (range.limit / FEWER as i64).max(1);
+                    }
+                }
+                found => return found,
+            }
+        }
     }
 
     /// The value of a key as the transaction sees it: its own write before what it read.

@@ -7,7 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use dyno_txn_api::conformance::{concurrent_sums, same_as_the_model};
-use dyno_txn_api::{Code, Database, Key, Operation, Options, Retry, Scan, TableDef, Transact};
+use dyno_txn_api::limits::KEY_BYTES_MAX;
+use dyno_txn_api::{
+    Code, Database, Key, Operation, Options, Retry, Scan, TableDef, TableId, Transact,
+};
 use dyno_txn_etcd::{Etcd, EtcdOptions};
 use nodes::Nodes;
 
@@ -62,6 +65,27 @@ fn a_table_that_is_larger_than_an_answer_is_read_page_by_page() {
         let rows = (first..first + TOGETHER).map(put).collect();
         db.one_shot(rows).expect("room");
     }
+    assert_eq!(count(&db, table), ROWS);
+}
+
+/// Fewer rows than a page asks for are more than one answer may have.
+#[test]
+fn rows_that_are_long_are_read_in_smaller_pages() {
+    const ROWS: u32 = 70;
+    let Some(nodes) = Nodes::start(1) else { return };
+    let db = open(&nodes);
+    let table = db
+        .create_table(&TableDef::hash("long", 0))
+        .expect("it is new");
+    for row in 0..ROWS {
+        let put = Operation::put(Key::new(table, row.to_be_bytes()), vec![7; 1 << 20]);
+        db.one_shot(vec![put]).expect("room");
+    }
+    assert_eq!(count(&db, table), ROWS);
+}
+
+/// How many rows a scan of the whole table finds.
+fn count(db: &Etcd, table: TableId) -> u32 {
     let options = Options {
         attempts: 1,
         ..Options::default()
@@ -77,7 +101,26 @@ fn a_table_that_is_larger_than_an_answer_is_read_page_by_page() {
             }
         }
     });
-    assert_eq!(found.expect("pages that fit").value, ROWS);
+    found.expect("pages that fit").value
+}
+
+#[test]
+fn keys_that_are_too_long_are_refused_whatever_is_done_with_them() {
+    let Some(nodes) = Nodes::start(1) else { return };
+    let db = open(&nodes);
+    let table = db
+        .create_table(&TableDef::hash("keys", 0))
+        .expect("it is new");
+    let key = Key::new(table, vec![1; KEY_BYTES_MAX + 1]);
+    for operation in [
+        Operation::get(key.clone()),
+        Operation::put(key.clone(), "x"),
+        Operation::insert(key.clone(), "x"),
+        Operation::delete(key),
+    ] {
+        let error = db.one_shot(vec![operation]).expect_err("too long");
+        assert_eq!(error.kind(), Code::TooLarge);
+    }
 }
 
 #[test]
@@ -89,7 +132,7 @@ fn a_server_that_is_not_there_is_unavailable() {
         attempts: 1,
         ..Options::default()
     };
-    let table = dyno_txn_api::TableId(1);
+    let table = TableId(1);
     let failed = db.transact_with(&options, |t| t.get(table, b"k"));
     assert_eq!(
         failed.expect_err("nobody listens").kind(),

@@ -1,7 +1,7 @@
 //! Translates errors of the server and of the connection to errors of a transaction.
 
 use dyno_postgres::class::describe;
-use dyno_postgres::{PgError, Retry as PgRetry, postgres};
+use dyno_postgres::{Class, PgError, Retry as PgRetry, postgres};
 use dyno_txn_api::{Code, Error, Retry};
 
 /// What was in flight when an error happened.
@@ -25,6 +25,11 @@ pub fn meaning(error: &postgres::Error, server: &str, during: During) -> Error {
     let Some(refusal) = error.as_db_error() else {
         return lost(error, text, during);
     };
+    // The commit may have been done: SQLSTATE 40003 says so, and an error that ends the session may
+    // come after it. By their classes some of them would pass for errors that are safe to retry.
+    if Class::from_error(error).retry == PgRetry::Unknown {
+        return lost(error, text, during);
+    }
     let state = refusal.code().code();
     if let Some(number) = state.strip_prefix(OURS) {
         let code = number.parse().ok().and_then(Code::numbered);
@@ -53,9 +58,8 @@ pub fn meaning(error: &postgres::Error, server: &str, during: During) -> Error {
     Error::new(code, text)
 }
 
-/// Translates an error that ended the connection.
+/// Translates an error that ended the connection, or leaves open what was done.
 fn lost(error: &postgres::Error, text: String, during: During) -> Error {
-    use dyno_postgres::Class;
     match (Class::from_error(error).retry, during) {
         (PgRetry::Never, _) => Error::new(Code::BadArgument, text),
         (PgRetry::Unknown, During::Commit) => {

@@ -51,13 +51,15 @@ impl Server {
     }
 }
 
-/// Adds its argument to the only row of a table, and refuses to go below nothing.
+/// Adds its argument to the only row of a table, and refuses to go below nothing. Far below,
+/// it says that it is not known what was done.
 fn adder() -> Function {
     let create =
         "CREATE OR REPLACE FUNCTION dyno_txn.adder(by bigint) RETURNS bigint LANGUAGE plpgsql AS $$
         DECLARE sum bigint;
         BEGIN
             UPDATE dyno_txn.\"sums\" SET cents = cents + by RETURNING cents INTO STRICT sum;
+            IF sum < -1000 THEN RAISE EXCEPTION 'perhaps' USING ERRCODE = '40003'; END IF;
             IF sum < 0 THEN RAISE EXCEPTION 'nothing left' USING ERRCODE = 'DT020'; END IF;
             RETURN sum;
         END $$";
@@ -127,6 +129,12 @@ fn functions_run_in_the_server_and_say_why_they_give_up() {
     );
     let unknown = db.call("subtract", b"").expect_err("no such thing");
     assert_eq!(unknown.kind(), Code::NoSuchProcedure);
+    // Done again as after a conflict, it could be done twice.
+    let unknown = add(-2_000).expect_err("it may be done");
+    assert_eq!(
+        (unknown.kind(), unknown.retry()),
+        (Code::OutcomeUnknown, Retry::Unknown)
+    );
     let mut pipeline = db.pipeline(8, &Options::default()).expect("threads");
     for ticket in 0..40 {
         let request = Request::Call {

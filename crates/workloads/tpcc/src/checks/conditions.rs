@@ -17,7 +17,8 @@ const DESCRIBED_MAX: usize = 20;
 pub struct Violation {
     /// The condition's number in clause 3.3.2.
     pub condition: u8,
-    /// The place, and the two sides that should be equal.
+    /// The place, and the two sides that should be equal; or how many more places there are that
+    /// are not described.
     pub text: String,
 }
 
@@ -27,7 +28,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Checks all conditions and returns the violations.
+/// Checks all conditions and returns the violations. Of a condition with many of them some are
+/// described, and one more says how many others there are.
 pub fn consistency(db: &dyn Database, tables: &Tables, scale: &Scale) -> Result<Vec<Violation>> {
     let mut violations = Violations::default();
     let mut customers = BTreeMap::new();
@@ -48,7 +50,7 @@ pub fn consistency(db: &dyn Database, tables: &Tables, scale: &Scale) -> Result<
     }
     // Last, because payments to any warehouse count for a customer.
     of_customers(&customers, &mut violations);
-    Ok(violations.described)
+    Ok(violations.listed())
 }
 
 /// The violations that have been found so far.
@@ -78,6 +80,20 @@ impl Violations {
             let text = format!("{at:?}: {name} is {one}, {other_name} {other}");
             self.described.push(Violation { condition, text });
         }
+    }
+
+    /// The violations that are described, and how many others each condition has.
+    fn listed(self) -> Vec<Violation> {
+        let mut all = self.described;
+        for (condition, count) in self.counts {
+            let text = match count.saturating_sub(DESCRIBED_MAX) {
+                0 => continue,
+                1 => "1 more place where it does not hold".to_owned(),
+                more => format!("{more} more places where it does not hold"),
+            };
+            all.push(Violation { condition, text });
+        }
+        all
     }
 }
 

@@ -116,6 +116,45 @@ fn data_after(input: &Payment, id: u32, row: &Row<'_>) -> Result<String> {
     );
     // The new payment comes first, so the oldest ones are cut off at the end.
     data.push_str(row.text(customer::DATA)?);
-    data.truncate(DATA_MAX);
+    if let Some((end, _)) = data.char_indices().nth(DATA_MAX) {
+        data.truncate(end);
+    }
     Ok(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::{CustomerRef, Who};
+
+    #[test]
+    fn the_text_of_a_customer_is_cut_between_characters() {
+        let after = |amount: i64, old: &str| {
+            let input = Payment {
+                warehouse: 1,
+                district: 1,
+                customer: CustomerRef {
+                    warehouse: 1,
+                    district: 1,
+                    who: Who::Id(1),
+                },
+                amount,
+                paid_ms: 0,
+                unique: [1, 1],
+            };
+            let mut columns = vec![ValueRef::Null; usize::from(customer::DATA)];
+            columns.push(ValueRef::Text(old));
+            let row = encode_row(&columns);
+            let row = Row::parse(&row).expect("it was encoded");
+            data_after(&input, 1, &row).expect("it has a text")
+        };
+        let old = "\u{e9}".repeat(400);
+        for amount in [1, 10] {
+            // More than 500 bytes, and fewer than 500 characters.
+            assert_eq!(after(amount, &old), format!("1 1 1 1 1 {amount} {old}"));
+        }
+        let cut = after(10, &old.repeat(2));
+        assert_eq!(cut.chars().count(), DATA_MAX);
+        assert!(cut.ends_with('\u{e9}'));
+    }
 }

@@ -100,38 +100,17 @@ impl Partition {
     /// partition.
     pub(super) fn commit(&mut self, from: Address, head: Head, writes: Vec<(PartitionId, u32)>) {
         let timestamp = head.timestamp;
-        if let Err(error) = self.check_head(from, &head) {
-            return self.send(
-                from,
-                Message::Ended {
-                    timestamp,
-                    result: Err(error),
-                },
-            );
+        // Before the head is checked, because the horizon may have passed the timestamp since the
+        // first request, and `TooOld` would let the client do again what is being committed.
+        if self.commits_again(from, timestamp) {
+            return;
         }
-        match self.txn_records.get_mut(&timestamp) {
-            Some(txn_record) if !matches!(txn_record.state, State::Open) => {
-                // The client repeats its request. If the votes are still out, its answer will come;
-                // if the commit is made, the first answer may have been lost.
-                if matches!(txn_record.state, State::Committed { .. }) {
-                    let ended = Message::Ended {
-                        timestamp,
-                        result: Ok(()),
-                    };
-                    self.send_after(self.pending.appended, from, ended);
-                }
-                return;
-            }
-            Some(_) => {}
-            None => {
-                // Without a record it is over, or no write has arrived here yet. Only what is
-                // remembered as over is answered; the votes tell whether the writes are there.
-                if let Some(fate) = self.outcomes.get(timestamp) {
-                    let result = over(timestamp, fate);
-                    let ended = Message::Ended { timestamp, result };
-                    return self.send_after(self.pending.appended, from, ended);
-                }
-            }
+        let refused = |error| Message::Ended {
+            timestamp,
+            result: Err(error),
+        };
+        if let Err(error) = self.check_head(from, &head) {
+            return self.send(from, refused(error));
         }
         let mine = writes
             .iter()
@@ -144,13 +123,7 @@ impl Partition {
         if !mine || !known || missing.len() != writes.len() || head.holder != self.config.id {
             let text = "a commit must name each written partition once, this one among them";
             let error = Error::new(Code::BadArgument, text);
-            return self.send(
-                from,
-                Message::Ended {
-                    timestamp,
-                    result: Err(error),
-                },
-            );
+            return self.send(from, refused(error));
         }
         let until = self.now.saturating_add(self.config.heartbeat_ns);
         let state = State::Deciding {
@@ -165,6 +138,24 @@ impl Partition {
             until,
         });
         self.ask_for_votes(timestamp);
+    }
+
+    /// Answers a request to commit if it is a repeated one, and returns whether it is.
+    fn commits_again(&mut self, from: Address, timestamp: Timestamp) -> bool {
+        let state = self.txn_records.get(&timestamp).map(|found| &found.state);
+        let result = match (state, self.outcomes.get(timestamp)) {
+            // The votes are still out, and the answer will come.
+            (Some(State::Deciding { .. }), _) => return true,
+            // The first answer may have been lost.
+            (Some(State::Committed { .. }), _) => Ok(()),
+            // Without a record it is over, or no write has arrived here yet. Only what is
+            // remembered as over is answered; the votes tell whether the writes are there.
+            (None, Some(fate)) if timestamp > 0 => over(timestamp, fate),
+            _ => return false,
+        };
+        let ended = Message::Ended { timestamp, result };
+        self.send_after(self.pending.appended, from, ended);
+        true
     }
 
     fn ask_for_votes(&mut self, timestamp: Timestamp) {

@@ -302,8 +302,10 @@ impl Partition {
             Message::Ask { timestamp } => self.asked(from, timestamp),
             Message::CreateTable { ticket, def } => self.create_table(from, ticket, def),
             Message::ListTables { ticket } => {
+                // A crash could give the number of a table that is not durable to another one.
                 let tables = self.schema.list();
-                self.send(from, Message::TableList { ticket, tables });
+                let list = Message::TableList { ticket, tables };
+                self.send_after(self.pending.appended, from, list);
             }
             // The rest is for clients and oracles, or was handled above.
             _ => {}

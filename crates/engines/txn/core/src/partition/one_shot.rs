@@ -15,7 +15,7 @@ use super::inline::{Inline, Run};
 use super::participant::Participant;
 use super::waiting::BlockedWork;
 use super::{Partition, Position, Timer};
-use crate::message::{Address, Head, Message, PartialAnswer, PartitionId};
+use crate::message::{Address, Fate, Head, Message, PartialAnswer, PartitionId};
 
 /// Retries with a new timestamp after conflicts.
 const TRIES_MAX: u32 = 16;
@@ -98,15 +98,23 @@ impl Partition {
             return self.refuse(one_shot, error);
         }
         if one_shot.client_timestamp {
+            // The same request again, or one whose client has asked for its fate before it arrived,
+            // and was told that it is aborted: either way it must not run. Nor may it be refused as
+            // too old, because its client would then do again what is committed.
+            let fate = self.outcomes.get(one_shot.timestamp);
+            if self.active.contains(&one_shot.timestamp)
+                || matches!(fate, Some(Fate::Committed | Fate::Aborted))
+            {
+                return;
+            }
             if let Err(error) = self.check_timestamp(one_shot.from, one_shot.timestamp) {
                 return self.refuse(one_shot, error);
             }
-            // The same request again, or one whose client has asked for its fate before it arrived,
-            // and was told that it is aborted: either way it must not run.
-            let known = self.outcomes.get(one_shot.timestamp).is_some();
-            if known || !self.active.insert(one_shot.timestamp) {
+            // It may have been forgotten that it is over.
+            if fate.is_some() {
                 return;
             }
+            self.active.insert(one_shot.timestamp);
         } else if let Err(error) = self.assign_timestamp(&mut one_shot) {
             return self.refuse(one_shot, error);
         }

@@ -1,5 +1,6 @@
-//! Creating tables, and keeping the oracle's bounds. Partition 0 assigns a table's number and tells
-//! the others. The table exists once all of them have it.
+//! Creating tables, and keeping the oracle's bounds. Partition 0 assigns a table's number, and
+//! tells the others once its own record of the table is durable. The table exists once all of them
+//! have it.
 
 use std::collections::BTreeSet;
 
@@ -57,9 +58,10 @@ impl Partition {
         // Also for a table that exists here, because a crash may have come before all partitions
         // had it.
         let table = Table { id, def };
+        self.store_table(&table);
         let missing = (0..self.config.partitions).collect();
         let new_table = self.new_tables.entry(id).or_insert(NewTable {
-            table: table.clone(),
+            table,
             missing,
             clients: Vec::new(),
         });
@@ -67,7 +69,9 @@ impl Partition {
         self.new_table_is_late(id);
     }
 
-    /// Sends the table to the partitions that have not confirmed it.
+    /// Sends the table to the partitions that have not confirmed it, once it is durable here. If
+    /// one had it before that, a crash here could free the number for another table, which that
+    /// partition would then not take.
     pub(super) fn new_table_is_late(&mut self, id: TableId) {
         let Some(new_table) = self.new_tables.get(&id) else {
             return;
@@ -77,7 +81,7 @@ impl Partition {
             let add = Message::AddTable {
                 table: table.clone(),
             };
-            self.send(Address::Partition(partition), add);
+            self.send_after(self.pending.appended, Address::Partition(partition), add);
         }
         self.at(
             self.now.saturating_add(self.config.resend_ns),
@@ -87,16 +91,22 @@ impl Partition {
 
     pub(super) fn add_table(&mut self, from: Address, table: Table) {
         let id = table.id;
-        if self.schema.table(id).is_err() {
-            self.append(|_, out| {
-                Record::Schema {
-                    table: table.clone(),
-                }
-                .encode(out)
-            });
-            self.install_table(table);
-        }
+        self.store_table(&table);
         self.send_after(self.pending.appended, from, Message::TableAdded { id });
+    }
+
+    /// Logs and installs the table, unless its number is in use here.
+    fn store_table(&mut self, table: &Table) {
+        if self.schema.table(table.id).is_ok() {
+            return;
+        }
+        self.append(|_, out| {
+            Record::Schema {
+                table: table.clone(),
+            }
+            .encode(out)
+        });
+        self.install_table(table.clone());
     }
 
     pub(super) fn install_table(&mut self, table: Table) {
@@ -148,5 +158,47 @@ impl Partition {
             bound: self.bound.timestamp,
         };
         self.send_after(self.pending.appended, from, kept);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_txn_api::Procedures;
+
+    use super::*;
+    use crate::{Config, Effects, Timestamps};
+
+    struct NoTimestamps;
+
+    impl Timestamps for NoTimestamps {
+        fn next(&mut self) -> Option<Timestamp> {
+            None
+        }
+
+        fn plausible(&mut self, _: Timestamp) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn other_partitions_hear_of_a_table_once_it_is_durable_at_the_first() {
+        let config = Config::new(0, 2);
+        let mut partition = Partition::new(config, Procedures::new(), Box::new(NoTimestamps));
+        let mut effects = Effects::default();
+        let def = TableDef::hash("t", 0);
+        let create = Message::CreateTable {
+            ticket: 1,
+            def: def.clone(),
+        };
+        partition.handle(0, Address::Client(1), create, &mut effects);
+        assert_eq!((effects.records.len(), effects.sends.len()), (1, 0));
+        partition.durable(0, 1, &mut effects);
+        let table = Table {
+            id: TableId(1),
+            def,
+        };
+        let add = Message::AddTable { table };
+        assert_eq!(effects.sends, [(Address::Partition(1), add)]);
+        assert_eq!(effects.records.len(), 1, "it is logged once");
     }
 }

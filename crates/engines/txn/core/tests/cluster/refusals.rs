@@ -93,6 +93,14 @@ impl One {
         }
     }
 
+    /// Moves the horizon above all timestamps so far.
+    fn pass_the_horizon(&mut self) {
+        self.now += 1_000_000;
+        let timestamp = self.timestamp();
+        self.execute(timestamp, vec![put("later")]);
+        self.partition.tick(self.now, &mut Effects::default());
+    }
+
     fn put_alone(&mut self, name: &str, bytes: usize) -> Option<Code> {
         let put = Operation::put(Key::new(TABLE, name), vec![0; bytes]);
         self.one_shot(vec![put])
@@ -298,4 +306,62 @@ fn a_read_does_not_overtake_the_own_write_that_waits() {
     });
     let wanted = [Answer::Done, Answer::Value(Some(b"mine".to_vec()))];
     assert_eq!(values.collect::<Vec<_>>(), wanted);
+}
+
+/// The answer that a request is too old would let the client do it all again.
+#[test]
+fn a_repeated_commit_is_not_too_old_while_its_votes_are_out() {
+    let mut one = One::new(|config| {
+        config.partitions = 2;
+        config.retention_ns = 10;
+    });
+    let timestamp = one.timestamp();
+    one.execute(timestamp, vec![put("a")]);
+    let head = Head {
+        timestamp,
+        holder: 0,
+        priority: 128,
+    };
+    let commit = Message::Commit {
+        head,
+        writes: vec![(0, 1), (1, 1)],
+    };
+    let confirm = Message::Confirm { head, writes: 1 };
+    assert_eq!(one.say(commit.clone()), [confirm]);
+    one.pass_the_horizon();
+    assert_eq!(one.say(commit.clone()), []);
+    let mut effects = Effects::default();
+    let vote = Message::Vote {
+        timestamp,
+        result: Ok(()),
+    };
+    let voter = Address::Partition(1);
+    one.partition.handle(one.now, voter, vote, &mut effects);
+    let ended = Message::Ended {
+        timestamp,
+        result: Ok(()),
+    };
+    let answer = (Address::Client(1), ended.clone());
+    assert!(effects.sends.contains(&answer), "{:?}", effects.sends);
+    assert_eq!(one.say(commit), [ended], "it stays committed");
+}
+
+#[test]
+fn a_repeated_one_shot_is_not_too_old_after_it_has_committed() {
+    let mut one = One::new(|config| config.retention_ns = 10);
+    let timestamp = one.timestamp();
+    let one_shot = Message::OneShot {
+        ticket: 1,
+        timestamp: Some(timestamp),
+        priority: 0,
+        deadline_ns: 1_000_000_000,
+        request: Request::Operations(vec![put("a")]),
+    };
+    let done = one.say(one_shot.clone());
+    assert!(
+        matches!(&done[..], [Message::Done { result: Ok(_), .. }]),
+        "{done:?}"
+    );
+    one.pass_the_horizon();
+    assert_eq!(one.say(one_shot), []);
 }
