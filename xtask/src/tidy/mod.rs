@@ -3,6 +3,7 @@
 mod arrows;
 mod code;
 mod docs;
+mod empty;
 mod length;
 mod markers;
 mod modules;
@@ -71,7 +72,7 @@ pub fn check_workspace() -> Result<Vec<Finding>, String> {
 }
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 11] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 12] = [
         arrows::check,
         length::check,
         names::check,
@@ -81,6 +82,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         paths::check,
         suites::check,
         docs::check,
+        empty::check,
         width::check,
         crate::words::check,
     ];

@@ -62,6 +62,8 @@ const MADE: [&str; 7] = [
 ];
 /// Endings of the files whose text rules read.
 const READ: [&str; 6] = ["rs", "toml", "md", "sh", "yml", "py"];
+/// Folders whose files are read whatever their names end in: programs without an ending, and units.
+const TEXT_FOLDERS: [&str; 3] = ["scripts", ".ci", "systemd"];
 
 impl Tree {
     /// Reads the workspace around the current folder.
@@ -126,8 +128,8 @@ impl Tree {
             }
             let extension = path.extension().unwrap_or_default().to_string_lossy();
             let holder = folder.file_name().unwrap_or_default();
-            let is_script = holder == "scripts" || holder == ".ci";
-            if READ.contains(&&*extension) || is_script {
+            let is_text = TEXT_FOLDERS.iter().any(|name| holder == *name);
+            if READ.contains(&&*extension) || is_text {
                 let text = fs::read_to_string(&path).map_err(|e| cannot(&path, e))?;
                 self.files.push(File::new(&relative(root, &path), &text));
             } else {

@@ -205,7 +205,7 @@ pub struct PubsubRetentionArgs {
   dyno pubsub topic create wide --partitions 8 \\
     --dsn 'host=/run/a dbname=log' --add-cluster 'b=host=/run/b dbname=log'
 
-A broker applies retention every few seconds; without a broker, call SELECT * FROM \
+A broker applies retention once a minute; without a broker, call SELECT * FROM \
 pubsub.maintain() from time to time.")]
 pub struct PubsubTopicCreateArgs {
     /// Name of the topic: letters, digits, dot, underscore and hyphen

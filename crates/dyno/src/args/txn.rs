@@ -115,7 +115,8 @@ pub struct TxnServeArgs {
     /// the whole log
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
     pub persist: Vec<String>,
-    /// Use at most SIZE of memory for rows, or for the logs of others; beyond that refuse writes
+    /// Use at most SIZE of memory for rows, an equal share for each partition, or for the logs of
+    /// others; beyond that refuse writes
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "4GiB")]
     pub memory: u64,
     /// Checkpoint a partition after its log has grown by SIZE, or by half the size of its rows if
@@ -207,12 +208,13 @@ pub struct TxnStatusArgs {
   dyno txn restore --from backup --data bank
   dyno txn restore --from copies/monday --data bank-again
 
-The directory must not exist. The backup is verified first.")]
+The directory must be empty or not exist. Every byte is verified. A directory that was not \
+finished cannot be opened; remove it and restore again.")]
 pub struct TxnRestoreArgs {
     /// Read the backup in DIR
     #[arg(long, value_name = "DIR")]
     pub from: PathBuf,
-    /// Write rows and logs into the new directory DIR
+    /// Write rows and logs into DIR, which must be empty or not exist
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
 }
