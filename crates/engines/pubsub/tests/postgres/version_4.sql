@@ -23,6 +23,8 @@ LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
 ALTER TABLE pubsub.topics DROP COLUMN partitioner;
 DROP TABLE pubsub.time_spans;
 ALTER TABLE pubsub.partitions DROP COLUMN span_latest, DROP COLUMN span_latest_before;
+DROP TABLE pubsub.brokers;
+ALTER TABLE pubsub.partitions ADD COLUMN lease_until timestamptz;
 DO $$ BEGIN FOR part IN 0 .. 6 LOOP
     EXECUTE format('ALTER TABLE pubsub.log_1_%s DROP COLUMN span_latest', part);
 END LOOP; END $$;
