@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dyno_record::{CasePlan, Load, MEASURED_MIN_S, Size};
+use dyno_record::{Better, CasePlan, Load, MEASURED_MIN_S, Size};
 use dyno_suite::{Definition, Planned};
 
 /// Workloads that go on for as long as they are asked to.
@@ -131,6 +131,27 @@ fn a_quick_run_of_any_suite_takes_45_minutes_at_most_and_has_its_headlines() {
             assert!(alone || case.peers().next().is_some() || !case.baselines.is_empty());
         }
     }
+}
+
+/// A case of commits a second was once held against the time of one.
+#[test]
+fn the_time_of_a_write_limits_times_and_its_rate_limits_rates() {
+    let mut held = 0;
+    for path in suites() {
+        for case in cases(&suite(&path), Size::Full) {
+            let Some(limit) = case.limit.as_deref().filter(|it| it.starts_with("fsync")) else {
+                continue;
+            };
+            let wanted = if limit == "fsync-p50" {
+                Better::Lower
+            } else {
+                Better::Higher
+            };
+            assert_eq!(case.better, wanted, "{}: {limit}", case.name);
+            held += 1;
+        }
+    }
+    assert!(held > 5, "{held}");
 }
 
 #[test]

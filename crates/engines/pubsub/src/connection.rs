@@ -308,8 +308,8 @@ impl Connection {
         self.listening.wait(&mut self.client, wait)
     }
 
-    /// Runs `act`, whose commit is an acknowledgement. It fails with `outcome-unknown` if the server
-    /// committed without the synchronous standbys that it should have waited for.
+    /// Runs `act`, whose commit is an acknowledgement. It fails with `outcome-unknown` if the
+    /// server committed without the synchronous standbys that it should have waited for.
     pub(crate) fn acknowledged<T>(
         &mut self,
         act: impl FnOnce(&mut Client) -> Result<T>,

@@ -85,9 +85,10 @@ pub(super) fn read_all(way: &dyn Way, flow: &Flow, shared: &Shared) -> Result<Re
     Ok(sum)
 }
 
-/// Waits until the clock of the flow starts, if the log holds messages before: what was read by then
-/// would count as read in no time. Without such messages there is nothing to read, and readers that
-/// share the partitions of a group out must poll, so that those that are still joining get theirs.
+/// Waits until the clock of the flow starts, if the log holds messages before: what was read by
+/// then would count as read in no time. Without such messages there is nothing to read, and readers
+/// that share the partitions of a group out must poll, so that those that are still joining get
+/// theirs.
 fn wait_for_clock(flow: &Flow, shared: &Shared) {
     while flow.before > 0
         && shared.writing_since_ns.get().is_none()

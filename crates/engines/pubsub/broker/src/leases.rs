@@ -40,8 +40,8 @@ const ENTER: &str = "\
     INSERT INTO pubsub.brokers AS b (broker, lease_until) \
     VALUES ($1, clock_timestamp() + $2::bigint * interval '1 millisecond') \
     ON CONFLICT (broker) DO UPDATE SET lease_until = excluded.lease_until";
-/// Ends the leases that have lapsed. It waits for a broker that renews its lease at this moment, and
-/// leaves that one then. So no partition is taken from a broker that goes on.
+/// Ends the leases that have lapsed. It waits for a broker that renews its lease at this moment,
+/// and leaves that one then. So no partition is taken from a broker that goes on.
 const EXPIRE: &str = "DELETE FROM pubsub.brokers WHERE lease_until < clock_timestamp()";
 const LEAVE: &str = "DELETE FROM pubsub.brokers WHERE broker = $1";
 const HELD: &str = "\

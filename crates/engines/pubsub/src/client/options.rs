@@ -69,8 +69,8 @@ impl Default for ProducerOptions {
 /// The settings of a consumer.
 #[derive(Debug, Clone)]
 pub struct ConsumerOptions {
-    /// The member's name in the group. Without one it gets a name that no other member has. Only one
-    /// process at a time may use a name: two of them share its partitions and read them twice.
+    /// The member's name in the group. Without one it gets a name that no other member has. Only
+    /// one process at a time may use a name: two of them share its partitions and read them twice.
     pub member: Option<String>,
     /// Where a new group begins.
     pub start: Start,
