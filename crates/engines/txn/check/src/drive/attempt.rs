@@ -12,7 +12,7 @@ use crate::workload::{self, PROCEDURE, PlannedTransaction, Session, Step, Tables
 pub enum Way {
     /// With begin, single operations and commit.
     Interactive,
-    /// As a procedure inside the engine, which must know [`work::procedures`].
+    /// As a procedure inside the engine, which must know [`crate::workload::procedures`].
     Call,
     /// With all operations in one request. Work that depends on what it reads is run interactively
     /// instead.

@@ -15,7 +15,7 @@ pub use session::Session;
 pub use tables::{ACCOUNTS, LISTS, REGISTERS, Tables, definitions};
 pub(crate) use tables::{addition, register, value};
 
-/// The name under which [`procedures`] registers [`Work`].
+/// The name under which [`procedures`] registers [`PlannedTransaction`].
 pub const PROCEDURE: &str = "check-work";
 
 /// A step of a transaction. Rows are named by the number that their table has in the history
@@ -175,7 +175,8 @@ pub fn procedures() -> Result<Procedures> {
     Ok(procedures)
 }
 
-/// Adds the procedure [`PROCEDURE`], which runs the [`Work`] that its argument holds as JSON.
+/// Adds the procedure [`PROCEDURE`], which runs the [`PlannedTransaction`] that its argument holds
+/// as JSON.
 ///
 /// # Errors
 /// If the name is taken.
