@@ -33,8 +33,8 @@ impl FeedTable {
         Self::open_by(snapshot, feed, |path| Ok(Arc::new(TableFile::map(path)?)))
     }
 
-    /// The same, with files from `map`. A file of a table never changes, so a server
-    /// that opens a table for each statement can keep those that it has mapped.
+    /// The same, with files from `map`. A file of a table never changes, so a server that opens a
+    /// table for each statement can keep those that it has mapped.
     ///
     /// # Errors
     /// Those of [`FeedTable::open`] and of `map`.

@@ -195,14 +195,11 @@ impl Connection {
         epoch: i64,
         batch: &mut Batch,
     ) -> Result<Appended> {
-        let alone = self.notices.unreplicated();
         let key = TopicPartition {
             topic_id,
             partition,
         };
-        let done = self.appends.append(&mut self.client, key, epoch, batch)?;
-        self.was_replicated(alone)?;
-        Ok(done)
+        self.acknowledged(|client, appends| appends.append(client, key, epoch, batch))
     }
 
     /// Appends a batch of a producer that keeps a chain over its records. The chain is stored with
@@ -213,15 +210,10 @@ impl Connection {
         batch: &mut Batch,
         chain: Option<&Chain>,
     ) -> Result<Appended> {
-        let alone = self.notices.unreplicated();
-        let done = match chain {
-            Some(chain) => self
-                .appends
-                .append_chained(&mut self.client, key, batch, chain)?,
-            None => self.appends.append(&mut self.client, key, 0, batch)?,
-        };
-        self.was_replicated(alone)?;
-        Ok(done)
+        self.acknowledged(|client, appends| match chain {
+            Some(chain) => appends.append_chained(client, key, batch, chain),
+            None => appends.append(client, key, 0, batch),
+        })
     }
 
     /// Appends to several partitions in one transaction, all of them or none, each with its epoch.
@@ -233,19 +225,19 @@ impl Connection {
         &mut self,
         epoch_batches: &mut [(TopicPartition, i64, &mut Batch)],
     ) -> Result<Vec<Appended>> {
-        let alone = self.notices.unreplicated();
         let failed = || Error::statement("append to several partitions");
-        let mut transaction = self.client.transaction().map_err(failed())?;
-        let mut done = Vec::with_capacity(epoch_batches.len());
-        for (key, epoch, batch) in epoch_batches {
-            let appended = self.appends.append(&mut transaction, *key, *epoch, batch)?;
-            done.push(appended);
-        }
-        // An error of a commit leaves the outcome unknown, which the class of the error says. Each
-        // partition recognises its records when the caller sends them again.
-        transaction.commit().map_err(failed())?;
-        self.was_replicated(alone)?;
-        Ok(done)
+        self.acknowledged(|client, appends| {
+            let mut transaction = client.transaction().map_err(failed())?;
+            let mut done = Vec::with_capacity(epoch_batches.len());
+            for (key, epoch, batch) in epoch_batches {
+                let appended = appends.append(&mut transaction, *key, *epoch, batch)?;
+                done.push(appended);
+            }
+            // An error of a commit leaves the outcome unknown, which the class of the error says.
+            // Each partition recognises its records when the caller sends them again.
+            transaction.commit().map_err(failed())?;
+            Ok(done)
+        })
     }
 
     /// Reads rows of a partition from an offset on: the one that holds it, and more while their
@@ -312,19 +304,14 @@ impl Connection {
     /// server committed without the synchronous standbys that it should have waited for.
     pub(crate) fn acknowledged<T>(
         &mut self,
-        act: impl FnOnce(&mut Client) -> Result<T>,
+        act: impl FnOnce(&mut Client, &mut Appends) -> Result<T>,
     ) -> Result<T> {
-        let alone = self.notices.unreplicated();
-        let done = act(&mut self.client)?;
-        self.was_replicated(alone)?;
-        Ok(done)
-    }
-
-    fn was_replicated(&self, before: u64) -> Result<()> {
+        let before = self.notices.unreplicated();
+        let done = act(&mut self.client, &mut self.appends)?;
         // The server answers a commit with success even if its wait for the standbys was cancelled,
         // and only warns. A takeover could lose such a commit, so it is not acknowledged.
         if self.notices.unreplicated() == before {
-            return Ok(());
+            return Ok(done);
         }
         let text = "the commit was not confirmed by the synchronous standbys";
         Err(Error::new(Code::OutcomeUnknown, text))

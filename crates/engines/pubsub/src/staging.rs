@@ -43,7 +43,7 @@ impl Connection {
             [&producer.transactional_id, &producer.producer_id, &epoch];
         // The end of a transaction is an acknowledgement. What is only kept aside does not wait for
         // standbys, so it never fails by this.
-        self.acknowledged(|client| {
+        self.acknowledged(|client, _| {
             let row = client.query_one(&statement, &[&named, more].concat());
             Ok(row.map_err(Error::statement(action))?.get(0))
         })

@@ -184,7 +184,7 @@ impl Queue {
             &[Type::BYTEA_ARRAY, Type::INT8],
         )?;
         let failed = Error::statement(format!("send to queue {:?}", self.name));
-        self.connection.acknowledged(|client| {
+        self.connection.acknowledged(|client, _| {
             let sent = client.query_one(&statement, &[&payloads, &milliseconds(delay)]);
             Ok(sent.map_err(failed)?.get(0))
         })
