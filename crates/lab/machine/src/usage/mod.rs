@@ -82,8 +82,12 @@ pub(crate) fn kill_own_group() {
     kernel::kill_own_group();
 }
 
-/// How often memory and I/O are read. A reading costs about 50 us, so this is 0.1% of a core.
+/// How often memory and I/O are read.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// A pause is at least so many times as long as the look before it, which bounds looking to 0.5% of
+/// a core. A look at one process takes some 50 us; one at a server's hundred processes and at the
+/// threads that started them takes milliseconds, which would be taken from what is measured.
+const PAUSE_PER_LOOK: u32 = 200;
 /// The second look; the pause then doubles, so that a short child is seen at its height too.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(1);
 /// How often to look for the end where the kernel offers no descriptor for it.
@@ -100,7 +104,8 @@ const DRAIN_WAIT: Duration = Duration::from_secs(1);
 ///
 /// CPU, faults and switches cover the child and every descendant that was waited for. Peak memory
 /// is the highest of: the sum over its process tree at each look (after 1, 2, 4... ms, later every
-/// 50 ms), each process's own high-water mark at that look, and the kernel's figure at the end
+/// 50 ms, or less often where a look is slow), each process's own high-water mark at that look, and
+/// the kernel's figure at the end
 /// where that can be trusted: a child inherits the peak of the process that started it, so a figure
 /// not above ours is not used.
 ///
@@ -195,7 +200,7 @@ fn wait_for_end(
         let now = started.elapsed();
         if now >= next_look {
             watched.look(pid);
-            next_look = now + now.clamp(LOOK_AGAIN_AFTER, LOOK_EVERY);
+            next_look = now + pause_after_look(now, started.elapsed().saturating_sub(now));
         }
         // The group is killed once. A process that waits in the kernel, often for a disk, does not
         // go at once, and the caller is told so instead of waiting for ever.
@@ -234,6 +239,16 @@ fn wait_for_end(
     }
     end.wall_s = started.elapsed().as_secs_f64();
     Ok(end)
+}
+
+/// The pause after a look that began `at` after the start and took `took`. Early looks are close
+/// together, whatever they take, so that a short child is seen at its height.
+fn pause_after_look(at: Duration, took: Duration) -> Duration {
+    if at < LOOK_EVERY {
+        at.max(LOOK_AGAIN_AFTER)
+    } else {
+        LOOK_EVERY.max(took * PAUSE_PER_LOOK)
+    }
 }
 
 fn drain(pipes: &mut Pipes<'_>, pid: u32) -> Result<(), MachineError> {
@@ -305,5 +320,20 @@ impl Drop for KillOnError {
         if self.armed {
             kernel::kill_group(self.pid);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_at_a_large_tree_are_rare_and_early_ones_are_not() {
+        let ms = Duration::from_millis;
+        let slow = ms(3);
+        assert_eq!(pause_after_look(Duration::ZERO, slow), LOOK_AGAIN_AFTER);
+        assert_eq!(pause_after_look(ms(4), slow), ms(4));
+        assert_eq!(pause_after_look(ms(60), slow), ms(600));
+        assert_eq!(pause_after_look(ms(60), ms(0)), LOOK_EVERY);
     }
 }
