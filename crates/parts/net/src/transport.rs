@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::net::sockopt;
+use rustix::net::{SendFlags, sockopt};
 use rustls::{ClientConfig, ServerConfig, ServerConnection};
 
 use crate::port::{Link, TlsLink, is_later};
@@ -135,6 +135,18 @@ impl Stream {
         }
     }
 
+    /// Writes what the socket takes without waiting. Nothing is written in TLS, whose state another
+    /// thread may hold.
+    pub(crate) fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(_) | Stream::Tcp(_) => {
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                Ok(rustix::net::send(self.descriptor(), bytes, flags)?)
+            }
+            Stream::Tls(_) => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
     /// The descriptor of the socket, that of TCP for TLS.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         match self {
@@ -166,25 +178,39 @@ impl Read for Stream {
 
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (&*self).write(bytes)
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        (&*self).write_vectored(parts)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (&*self).flush()
+    }
+}
+
+impl Write for &Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Stream::Unix(stream) => stream.write(bytes),
-            Stream::Tcp(stream) => stream.write(bytes),
-            Stream::Tls(stream) => stream.write(bytes),
+            Stream::Unix(stream) => (&*stream).write(bytes),
+            Stream::Tcp(stream) => (&*stream).write(bytes),
+            Stream::Tls(stream) => stream.clone().write(bytes),
         }
     }
 
     fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
-            Stream::Unix(stream) => stream.write_vectored(parts),
-            Stream::Tcp(stream) => stream.write_vectored(parts),
-            Stream::Tls(stream) => stream.write_vectored(parts),
+            Stream::Unix(stream) => (&*stream).write_vectored(parts),
+            Stream::Tcp(stream) => (&*stream).write_vectored(parts),
+            Stream::Tls(stream) => stream.clone().write_vectored(parts),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Stream::Unix(_) | Stream::Tcp(_) => Ok(()),
-            Stream::Tls(stream) => stream.flush(),
+            Stream::Tls(stream) => stream.clone().flush(),
         }
     }
 }

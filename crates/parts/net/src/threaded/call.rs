@@ -1,7 +1,6 @@
 //! The client's end: many requests under way on one connection, answered in any order.
 
 use std::io;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -105,9 +104,7 @@ impl Caller {
         let reads = Arc::clone(&shared);
         named("net-write")
             .spawn(move || {
-                // A client does not judge how fast its server reads, so it does not need the count;
-                // its requests have time limits.
-                if let Err(error) = writer::run(&writes.outbox, writing, &AtomicU64::new(0)) {
+                if let Err(error) = writer::run(&writes.outbox, writing) {
                     writes.end(NetError::io("write to", &writes.address, error));
                 }
             })

@@ -101,8 +101,8 @@ impl<S: Service> Conversation<S> {
                 self.connection.outbox.drain_now(&mut parts);
                 // A client without a writer thread is written to here. If it does not read, the
                 // limit for its admission ends the wait.
-                writer::write_parts(&mut self.stream, &parts, &self.life.written)
-                    .map_err(Closed::Io)?;
+                let written = &self.connection.outbox.written;
+                writer::write_parts(&mut self.stream, &parts, written).map_err(Closed::Io)?;
                 if !goes_on {
                     return Err(Closed::Service);
                 }
@@ -119,10 +119,9 @@ impl<S: Service> Conversation<S> {
             return Err(Closed::Crowded);
         }
         let outbox = Arc::clone(&self.connection.outbox);
-        let life = Arc::clone(&self.life);
         thread::Builder::new()
             .name("net-write".to_owned())
-            .spawn(move || writer::run(&outbox, stream, &life.written))
+            .spawn(move || writer::run(&outbox, stream))
             .map_err(Closed::Io)
     }
 

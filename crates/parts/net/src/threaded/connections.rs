@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -50,8 +50,6 @@ struct Open {
 /// What the threads of one connection and the accepting thread tell each other.
 pub struct Life {
     pub outbox: Arc<Outbox>,
-    /// Bytes that the system has accepted for the client.
-    pub written: AtomicU64,
     /// The frame that is charged and not complete yet.
     pub frame: Mutex<Option<Incoming>>,
     /// Why it was ended from outside; set once, before the shutdown.
@@ -89,7 +87,6 @@ impl Life {
     pub fn new(outbox: Arc<Outbox>) -> Life {
         Life {
             outbox,
-            written: AtomicU64::new(0),
             frame: Mutex::new(None),
             cut: OnceLock::new(),
         }
@@ -320,7 +317,7 @@ impl Open {
             self.reading = None;
             return None;
         }
-        let written = self.life.written.load(Ordering::Relaxed);
+        let written = self.life.outbox.written.load(Ordering::Relaxed);
         let read = written.saturating_sub(unsent_bytes(self.stream.descriptor()));
         let (since, before) = *self.reading.get_or_insert((now, read));
         let elapsed = now.saturating_duration_since(since);

@@ -1,6 +1,7 @@
 //! The thread that writes what an outbox holds.
 
 use std::io::{self, IoSlice, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
@@ -13,15 +14,16 @@ const PARTS: usize = 256;
 /// server has to tell a slow client from one that is stuck.
 const CALL_BYTES: usize = 64 << 10;
 
-/// Writes until the outbox is closed or the connection fails, then ends both. `written` counts the
-/// bytes that the system has accepted.
-pub fn run(outbox: &Outbox, mut stream: Stream, written: &AtomicU64) -> io::Result<()> {
+/// Writes until the outbox is closed or the connection fails, then ends both.
+pub fn run(outbox: &Outbox, stream: Stream) -> io::Result<()> {
+    let stream = Arc::new(stream);
+    outbox.lend(Arc::clone(&stream));
     let mut parts = Vec::new();
     let result = loop {
         if !outbox.drain(&mut parts) {
             break Ok(());
         }
-        if let Err(error) = write_parts(&mut stream, &parts, written) {
+        if let Err(error) = write_parts(&mut &*stream, &parts, &outbox.written) {
             break Err(error);
         }
         parts.clear();
