@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::lint::Severity;
 use crate::model::{
-    CaseReport, Figure, OURS, Report, Steady, choice, deciding_ratio, noise_line, spread_text,
-    targets_summary,
+    CaseReport, Figure, OURS, Report, Steady, choice, deciding_ratio, error_of, noise_line,
+    spread_text, targets_summary,
 };
 use crate::units::{counted, quantity, ratio_range, ratio_text, share_text, verdict_word};
 
@@ -162,15 +162,7 @@ fn row(report: &Report, plan: &CasePlan) -> HeadlineRow {
 /// Whether the linter calls the figure of a system in a case an error: it must not be quoted
 /// without that.
 fn is_doubted(report: &Report, case: &str, system: &str) -> bool {
-    let names = [format!("{case}/{system}"), format!("{case} on {system}")];
-    let about = |subject: &str| {
-        names.iter().any(|name| {
-            let rest = subject.strip_prefix(name.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
-    };
-    let mut errors = report.findings.iter();
-    errors.any(|found| found.severity == Severity::Error && about(&found.subject))
+    error_of(&report.findings, case, system).is_some()
 }
 
 /// A share says little without what it is a share of.

@@ -255,7 +255,7 @@ fn rows(report: &Report, plan: &CasePlan, mark: &str, baseline: &str) -> Vec<Ran
         Better::Higher => b.median.total_cmp(&a.median),
         Better::Lower => a.median.total_cmp(&b.median),
     });
-    let ratio = |a: &str, b: &str| ratio_between(plan, &report.samples, &plan.metric, (a, b));
+    let ratio = |a: &str, b: &str| ratio_between(report, plan, &plan.metric, (a, b));
     let row = |figure: &&Figure| {
         // A system moves down one place for each other that is shown to be faster, and up one for
         // each that is shown to be slower. Pairs without a verdict widen the range and decide

@@ -7,7 +7,7 @@ use dyno_stats::BLOCKS_MIN;
 use serde::Serialize;
 
 use crate::compare::{Change, CompareRules, compare};
-use crate::model::{OURS, Ratio, ratio_to};
+use crate::model::{OURS, Ratio, Report, build, ratio_to};
 use crate::units::{quantity, ratio_range, ratio_text};
 
 /// Whether a claim of the record holds in the new run, and what that means for all claims together:
@@ -86,11 +86,12 @@ pub fn reproduce(
         let why = comparison.left_out.iter().find(|line| is_about(line, case));
         return Err(why.map_or_else(|| format!("{case} did not run"), Clone::clone));
     }
+    let [before, after] = [recorded, again].map(|stored| build(&stored.run, &stored.samples));
     let mut claims: Vec<Claim> = plan
         .systems
         .iter()
         .filter(|system| *system != OURS)
-        .filter_map(|system| ratio_claim(recorded, again, plan, system))
+        .filter_map(|system| ratio_claim(&before, &after, plan, system))
         .collect();
     if recorded.run.machine.fingerprint == again.run.machine.fingerprint {
         // A peer's own figure is not a claim of the record: what it claims is the ratio to that
@@ -121,14 +122,9 @@ fn case_of<'a>(run: &'a StoredRun, case: &str) -> Option<&'a CasePlan> {
 }
 
 /// The ratio of ours to another system, `None` where the record has none.
-fn ratio_claim(
-    recorded: &StoredRun,
-    again: &StoredRun,
-    plan: &CasePlan,
-    system: &str,
-) -> Option<Claim> {
-    let before = ratio_to(plan, &recorded.samples, &plan.metric, system)?;
-    let after = ratio_to(plan, &again.samples, &plan.metric, system);
+fn ratio_claim(recorded: &Report, again: &Report, plan: &CasePlan, system: &str) -> Option<Claim> {
+    let before = ratio_to(recorded, plan, &plan.metric, system)?;
+    let after = ratio_to(again, plan, &plan.metric, system);
     let shown = |ratio: &Ratio| {
         let range = ratio_range(ratio.low, ratio.high);
         format!("{} ({range})", ratio_text(ratio.ratio))

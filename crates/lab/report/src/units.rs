@@ -4,13 +4,33 @@ use dyno_record::{Better, CasePlan};
 
 /// The unit and direction of a metric of `case`. The ranking metric has those of the case; the rest
 /// follow FORMAT.md: `time`, `cpu` and `latency-*` in seconds, sizes in bytes, rates a second. Of a
-/// name that it does not know less is better.
+/// name that it does not know less is better; [`has_direction`] tells counts, of which that is not
+/// true.
 pub(crate) fn unit_of(case: &CasePlan, metric: &str) -> (String, Better) {
     if metric == case.metric {
         return (case.unit.clone(), case.better);
     }
     let (unit, better) = beside(metric);
     (unit.to_owned(), better)
+}
+
+/// Metrics that count what was done. How many there are follows from the time or from the size of
+/// the work, so that neither more nor fewer are better.
+const COUNTS: [&str; 8] = [
+    "checkpoints",
+    "commits",
+    "conversations",
+    "latency-count",
+    "operations",
+    "probes",
+    "records",
+    "transactions",
+];
+
+/// Whether more or less of a metric of `case` is better, so that systems can be compared by it. The
+/// metric that ranks the case always has the direction that the case states.
+pub(crate) fn has_direction(case: &CasePlan, metric: &str) -> bool {
+    metric == case.metric || !COUNTS.contains(&metric)
 }
 
 /// Latencies by operation that are in seconds.
@@ -28,7 +48,7 @@ fn beside(metric: &str) -> (&'static str, Better) {
     match metric {
         "throughput" => ("1/s", Better::Higher),
         "compression" => ("x", Better::Higher),
-        "io-rate" | "scan-rate" | "effective-write" => ("B/s", Better::Higher),
+        "io-rate" | "read-io-rate" | "scan-rate" | "effective-write" => ("B/s", Better::Higher),
         "reads" => ("1/s", Better::Higher),
         "peak-rss" | "bytes" => ("B", Better::Lower),
         "time" | "cpu" => ("s", Better::Lower),
@@ -53,10 +73,15 @@ fn beside(metric: &str) -> (&'static str, Better) {
     }
 }
 
+/// Whether a unit is one of bytes, which are few or many and not fast or slow.
+pub(crate) fn is_size(unit: &str) -> bool {
+    ["B", "kB", "MB", "GB", "KiB", "MiB", "GiB"].contains(&unit)
+}
+
 /// A verdict in the word that fits its metric: memory and bytes are smaller or larger, and what has
 /// no direction in time is better or worse.
 pub(crate) fn verdict_word(verdict: &'static str, unit: &str, metric: &str) -> &'static str {
-    let size = unit == "B";
+    let size = is_size(unit);
     let timed = metric == "throughput" || unit.ends_with("/s") || in_seconds(1.0, unit).is_some();
     match verdict {
         "faster" if size => "smaller",
@@ -213,6 +238,7 @@ mod tests {
             "reads",
             "record-rate",
             "io-rate",
+            "read-io-rate",
             "effective-write",
             "rows-per-s",
             "compression",

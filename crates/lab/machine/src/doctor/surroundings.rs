@@ -132,7 +132,7 @@ pub(super) fn free_disk(path: &Path) -> MachineCheck {
 
 pub(super) fn counters(root: &Root) -> MachineCheck {
     let trouble = Trouble {
-        cost: "no instruction and cache-miss counts beside the times; the times themselves are sound",
+        cost: "`dyno run --flamegraph` may not be able to sample; figures are as sound without it",
         mend: "sysctl kernel.perf_event_paranoid=1",
     };
     match root

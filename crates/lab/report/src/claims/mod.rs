@@ -173,7 +173,7 @@ impl<'a> Quoted<'a> {
         let compares = matches!(binding.show, Show::Ratio | Show::Verdict);
         let against = match binding.against.as_deref() {
             Some(peer) if peer != BEST => Some(
-                ratio_between(plan, &report.samples, metric, (system, peer))
+                ratio_between(report, plan, metric, (system, peer))
                     .map(|ratio| (peer.to_owned(), ratio))
                     .ok_or_else(|| format!("{place}: {system} shares no block with {peer}"))?,
             ),

@@ -64,8 +64,8 @@ fn doubt(
     if let Some(n) = samples.filter(|n| *n < SAMPLES_MIN) {
         return warning(format!("it rests on n = {n}"));
     }
-    // A paired interval or a band has already decided. Spreads that overlap are no objection to it:
-    // the two were measured in the same blocks, so they move together.
+    // A paired interval or a band has already decided. Spreads that overlap do not speak against
+    // it: the two were measured in the same blocks, so they move together.
     if claim.ratio_low.is_some() || claim.noise_band.is_some() {
         return None;
     }

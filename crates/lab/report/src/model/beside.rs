@@ -42,7 +42,7 @@ pub(crate) fn table(report: &Report, samples: &[Sample]) -> Option<FilledTable> 
         systems.map(move |system| (&case.plan, system))
     });
     let rows: Vec<Vec<Cell>> = places
-        .map(|(case, system)| row(report, case, system, samples, &beside))
+        .map(|(case, system)| row(report, case, system, &beside))
         .collect();
     Some(FilledTable {
         title: TITLE.to_owned(),
@@ -64,13 +64,7 @@ pub(crate) fn table(report: &Report, samples: &[Sample]) -> Option<FilledTable> 
     })
 }
 
-fn row(
-    report: &Report,
-    case: &CasePlan,
-    system: &str,
-    samples: &[Sample],
-    beside: &[Sample],
-) -> Vec<Cell> {
+fn row(report: &Report, case: &CasePlan, system: &str, beside: &[Sample]) -> Vec<Cell> {
     let loaded = figures_of_system(&report.run, case, system, beside);
     let loaded: Option<&Figure> = loaded.iter().find(|figure| figure.metric == case.metric);
     let shown = |figure: Option<&Figure>| {
@@ -82,7 +76,7 @@ fn row(
         shown(report.figure(&case.name, system, &case.metric)),
         shown(loaded),
     ];
-    cells.extend(match cost(case, system, samples, beside) {
+    cells.extend(match cost(report, case, system, beside) {
         Some(ratio) => [
             Cell::number(
                 format!(
@@ -107,7 +101,7 @@ fn row(
 }
 
 /// The system beside the load against itself alone, block by block; `None` when no block has both.
-fn cost(case: &CasePlan, system: &str, samples: &[Sample], beside: &[Sample]) -> Option<Ratio> {
-    let sides = [(beside, system), (samples, system)];
-    judged(case, samples, &case.metric, sides)
+fn cost(report: &Report, case: &CasePlan, system: &str, beside: &[Sample]) -> Option<Ratio> {
+    let sides = [(beside, system), (report.samples.as_slice(), system)];
+    judged(report, case, &case.metric, sides)
 }

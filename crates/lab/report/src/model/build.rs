@@ -1,10 +1,12 @@
 //! Makes a report from a run and its samples.
 
+use std::collections::BTreeMap;
+
 use dyno_record::{Arm, CasePlan, Outcome, Run, Sample, StoredRun};
 
 use super::OURS;
 use super::chart::series_of;
-use super::figure::{Figure, figures_of_system, stored_limit};
+use super::figure::{Figure, Ratio, figures_of_system, stored_limit};
 use super::figures::figures_of;
 use super::pairing::{band_of, ratio_to};
 use super::report::{CaseReport, Report, Trouble};
@@ -16,37 +18,24 @@ use crate::lint::{Finding, Severity, lint};
 /// Computes everything that a report of this run says. The same run gives the same report: the
 /// bootstrap draws from the plan's seed.
 pub fn build(run: &Run, samples: &[Sample]) -> Report {
-    let mut report = Report {
-        run: run.clone(),
-        figures: run
-            .plan
-            .cases
-            .iter()
-            .flat_map(|case| case_figures(run, case, samples))
-            .collect(),
-        findings: Vec::new(),
-        tables: Vec::new(),
-        cases: run
-            .plan
-            .cases
-            .iter()
-            .map(|case| case_report(run, case, samples))
-            .collect(),
-        troubles: samples.iter().filter_map(trouble).collect(),
-        samples: samples.to_vec(),
-        warnings: strays(run, samples),
-        withdrawn: None,
-    };
+    let mut report = without_verdicts(run, samples);
+    // The linter reads the figures before any verdict is made, because none may rest on a figure
+    // that it calls an error.
+    report.findings = findings_of(&report, samples);
+    add_ratios(&mut report);
     // These hold figures against each other and against limits, so all figures have to be there.
     let held_against: Vec<_> = report
         .cases
         .iter()
         .map(|case| {
-            let target = target::outcome_of(&report, &case.plan);
-            (target, roofline::of_case(&report, &case.plan))
+            let plan = &case.plan;
+            let cause = cause_of(&report, plan);
+            let target = target::outcome_of(&report, plan);
+            (cause, target, roofline::of_case(&report, plan))
         })
         .collect();
-    for (case, (target, roofline)) in report.cases.iter_mut().zip(held_against) {
+    for (case, (cause, target, roofline)) in report.cases.iter_mut().zip(held_against) {
+        case.cause = cause;
         case.target = target;
         case.roofline = roofline;
     }
@@ -62,11 +51,36 @@ pub fn build(run: &Run, samples: &[Sample]) -> Report {
     report.tables.extend(beside::table(&report, samples));
     report.tables.extend(target::table(&report));
     report.tables.extend(why::table(&report));
-    report.findings = without_result(&report);
-    // The linter reads the finished figures and ratios, so it runs last.
-    let linted = lint(&figures_of(&report, samples));
-    report.findings.extend(linted);
+    // The linter runs a second time, because the verdicts are claims that it judges as well. What
+    // it says of the figures stays as it was, since no rule on a figure reads a claim.
+    report.findings = findings_of(&report, samples);
     report
+}
+
+/// The report with its figures, and with nothing that is concluded from them.
+fn without_verdicts(run: &Run, samples: &[Sample]) -> Report {
+    let cases = run.plan.cases.iter();
+    Report {
+        run: run.clone(),
+        figures: cases
+            .clone()
+            .flat_map(|case| case_figures(run, case, samples))
+            .collect(),
+        findings: Vec::new(),
+        tables: Vec::new(),
+        cases: cases.map(|case| case_report(run, case, samples)).collect(),
+        troubles: samples.iter().filter_map(trouble).collect(),
+        samples: samples.to_vec(),
+        warnings: strays(run, samples),
+        withdrawn: None,
+    }
+}
+
+/// Figures that are missing, then what the linter says of those that are there.
+fn findings_of(report: &Report, samples: &[Sample]) -> Vec<Finding> {
+    let mut findings = without_result(report);
+    findings.extend(lint(&figures_of(report, samples)));
+    findings
 }
 
 /// Does as [`build`], and adds the warnings that reading the record gave, and its withdrawal.
@@ -106,23 +120,36 @@ fn without_result(report: &Report) -> Vec<Finding> {
 }
 
 fn case_figures(run: &Run, case: &CasePlan, samples: &[Sample]) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = case
-        .systems
+    case.systems
         .iter()
         .flat_map(|system| figures_of_system(run, case, system, samples))
-        .collect();
-    // Every metric has a ratio of its own, judged by the noise of that metric: a band of the
-    // throughput says nothing of the memory.
-    for figure in figures.iter_mut().filter(|f| f.system == OURS) {
-        let peers = case.compared().filter(|name| *name != OURS);
-        figure.ratio_to = peers
-            .filter_map(|peer| {
-                let ratio = ratio_to(case, samples, &figure.metric, peer)?;
-                Some((peer.clone(), ratio))
-            })
-            .collect();
+        .collect()
+}
+
+fn add_ratios(report: &mut Report) {
+    let known: &Report = report;
+    let figures = known.figures.iter();
+    let ratios: Vec<_> = figures.map(|figure| ratios_of(known, figure)).collect();
+    for (figure, ratios) in report.figures.iter_mut().zip(ratios) {
+        figure.ratio_to = ratios;
     }
-    figures
+}
+
+/// The ratios of a figure of ours to each other system of its case; empty for the figure of another
+/// system. Every metric has a ratio of its own, judged by the noise of that metric: a band of the
+/// throughput says nothing of the memory.
+fn ratios_of(report: &Report, figure: &Figure) -> BTreeMap<String, Ratio> {
+    let case = report.cases.iter().find(|c| c.plan.name == figure.case);
+    let Some(case) = case.filter(|_| figure.system == OURS) else {
+        return BTreeMap::new();
+    };
+    let peers = case.plan.compared().filter(|name| *name != OURS);
+    peers
+        .filter_map(|peer| {
+            let ratio = ratio_to(report, &case.plan, &figure.metric, peer)?;
+            Some((peer.clone(), ratio))
+        })
+        .collect()
 }
 
 fn case_report(run: &Run, case: &CasePlan, samples: &[Sample]) -> CaseReport {
@@ -134,7 +161,7 @@ fn case_report(run: &Run, case: &CasePlan, samples: &[Sample]) -> CaseReport {
         latencies: Vec::new(),
         flames: Vec::new(),
         roofline: None,
-        cause: cause_of(case, samples),
+        cause: None,
         target: None,
     }
 }

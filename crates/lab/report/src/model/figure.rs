@@ -43,7 +43,7 @@ pub struct Figure {
     /// How much of that was reached: 0.5 is half.
     pub share_of_limit: Option<f64>,
     /// How we compare with each other system of the case, by its name; empty on the figures of
-    /// others.
+    /// others, and on counts, of which neither more nor fewer are better.
     pub ratio_to: BTreeMap<String, Ratio>,
     /// What the seed document printed, on its own machine.
     pub seed_figure: Option<f64>,
@@ -71,7 +71,8 @@ pub struct Ratio {
     /// The noise band used, as a share: 0.02 is 2%; absent when no control arm ran.
     #[serde(skip)]
     pub band: Option<f64>,
-    /// The interval, with all that the rates of the two may become if they are measured for longer.
+    /// The interval, with all that the rates of the two may become if they are measured for longer;
+    /// from 0 without an end where the linter calls one of the two figures an error.
     #[serde(skip)]
     pub widest: (f64, f64),
 }
@@ -84,8 +85,8 @@ impl Ratio {
         [NOT_STEADY, NOT_JUDGED, unstable].contains(&self.verdict)
     }
 
-    /// Whether one of the two rates is not steady, or was not judged, so that the number may become
-    /// another one even where the verdict stands.
+    /// Whether one of the two rates is not steady, or was not judged, or one of the two figures is
+    /// an error, so that the number may become another one even where the verdict stands.
     pub(crate) fn is_doubted(&self) -> bool {
         self.widest != (self.low, self.high)
     }

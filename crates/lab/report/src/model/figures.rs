@@ -22,6 +22,10 @@ const THREADS: [&str; 4] = ["threads", "workers", "cores", "jobs"];
 /// The name of the limit that says what reading the clock costs.
 const TIMER_LIMIT: &str = "timer-cost";
 
+/// The share of stolen time above which `dyno doctor` says that it spoils a measurement
+/// (`crates/lab/machine/src/doctor/activity.rs`).
+const STEAL_MAX: f64 = 0.01;
+
 /// The figures of `report` as the linter wants them; `samples` add durations, facts and answers.
 pub fn figures_of(report: &Report, samples: &[Sample]) -> Figures {
     let run = &report.run;
@@ -94,7 +98,12 @@ fn headings(report: &Report) -> Vec<Heading> {
 /// What the record itself says against its figures.
 fn conditions(report: &Report) -> Vec<Condition> {
     let run = &report.run;
+    let stolen = stolen_share(report);
+    // What was taken away during the samples says more than a look before the run, so the two are
+    // not told beside each other.
+    let told = |name: &str| name == "steal" && stolen.is_some();
     let spoils = run.machine.checks.iter().filter(|c| c.state == "spoils");
+    let spoils = spoils.filter(|check| !told(&check.name));
     let mut conditions: Vec<Condition> = spoils
         .map(|check| Condition {
             name: check.name.clone(),
@@ -105,6 +114,10 @@ fn conditions(report: &Report) -> Vec<Condition> {
         let name = name.to_owned();
         conditions.push(Condition { name, seen });
     };
+    if let Some(share) = stolen {
+        let percent = share * 100.0;
+        add("steal", format!("{percent:.1}% stolen while samples ran"));
+    }
     if run.plan.size == Size::Tiny {
         add(
             "size",
@@ -129,6 +142,15 @@ fn conditions(report: &Report) -> Vec<Condition> {
         add("beside", format!("this ran beside it: {command}"));
     }
     conditions
+}
+
+/// The share of the processor time that the host took away in the middle one of the samples, where
+/// it is more than `dyno doctor` accepts.
+fn stolen_share(report: &Report) -> Option<f64> {
+    let samples = report.samples.iter();
+    let shares: Vec<f64> = samples.filter_map(|sample| sample.usage.steal).collect();
+    let middle = dyno_stats::median(&shares).ok()?;
+    (middle > STEAL_MAX).then_some(middle)
 }
 
 fn id(case: &str, system: &str, metric: &str) -> String {

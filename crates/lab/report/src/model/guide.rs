@@ -1,6 +1,6 @@
 //! Tables that say what to choose, as far as verdicts carry and no farther.
 
-use dyno_record::{CasePlan, Sample, Table};
+use dyno_record::{CasePlan, Table};
 
 use super::OURS;
 use super::cell::{Cell, FilledTable};
@@ -8,10 +8,10 @@ use super::figure::Ratio;
 use super::pairing::{deciding_ratio, ratio_between};
 use super::report::Report;
 use super::side_by_side::{Named, named};
-use crate::units::{counted, ratio_text};
+use crate::units::{counted, is_size, ratio_text, unit_of};
 
 /// Fills a guide: a row for each case and metric.
-pub(crate) fn fill(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
+pub(crate) fn fill(table: &Table, report: &Report) -> FilledTable {
     let mut notes = Vec::new();
     let mut rows = Vec::new();
     for row in &table.rows {
@@ -20,13 +20,7 @@ pub(crate) fn fill(table: &Table, report: &Report, samples: &[Sample]) -> Filled
             continue;
         };
         let metric = row.metric.as_deref().unwrap_or(&case.plan.metric);
-        let advice = advice(
-            &case.plan,
-            metric,
-            &systems(table, &case.plan),
-            report,
-            samples,
-        );
+        let advice = advice(&case.plan, metric, &systems(table, &case.plan), report);
         rows.push(vec![
             Cell::text(&row.label),
             Cell::text(advice.choose),
@@ -50,7 +44,7 @@ pub(crate) fn choice(report: &Report, case: &CasePlan) -> Option<String> {
         Some(_) => {
             let names = std::iter::once(OURS).chain(case.peers());
             let systems: Vec<Named<'_>> = names.map(Named::plain).collect();
-            Some(advice(case, &case.metric, &systems, report, &report.samples).choose)
+            Some(advice(case, &case.metric, &systems, report).choose)
         }
         None => Some("nothing: no peer was measured".to_owned()),
     }
@@ -75,13 +69,13 @@ struct Advice {
 struct Verdicts<'a> {
     case: &'a CasePlan,
     metric: &'a str,
-    samples: &'a [Sample],
+    report: &'a Report,
 }
 
 impl Verdicts<'_> {
     fn between(&self, a: &Named<'_>, b: &Named<'_>) -> Option<Ratio> {
         let pair = (a.system, b.system);
-        ratio_between(self.case, self.samples, self.metric, pair)
+        ratio_between(self.report, self.case, self.metric, pair)
     }
 
     /// By how much `a` is shown to be better than `b`, if it is.
@@ -105,9 +99,10 @@ impl Verdicts<'_> {
 
     /// What speaks for the systems that no other beats, in sentences.
     fn reasons(&self, unbeaten: &[&Named<'_>], able: &[Named<'_>]) -> Vec<String> {
-        let better = match self.metric {
-            "bytes" => "smaller",
-            _ => "better",
+        let better = if is_size(&unit_of(self.case, self.metric).0) {
+            "smaller"
+        } else {
+            "better"
         };
         let beaten_by = |winner: &Named<'_>| -> Vec<String> {
             let beaten = able
@@ -135,17 +130,11 @@ impl Verdicts<'_> {
 }
 
 /// The systems that no other is shown to beat, and those that they beat.
-fn advice(
-    case: &CasePlan,
-    metric: &str,
-    systems: &[Named<'_>],
-    report: &Report,
-    samples: &[Sample],
-) -> Advice {
+fn advice(case: &CasePlan, metric: &str, systems: &[Named<'_>], report: &Report) -> Advice {
     let verdicts = Verdicts {
         case,
         metric,
-        samples,
+        report,
     };
     let (measured, out): (Vec<Named<'_>>, Vec<Named<'_>>) = systems
         .iter()

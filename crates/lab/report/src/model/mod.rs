@@ -35,7 +35,9 @@ pub(crate) use guide::choice;
 pub use latencies::{KeptLatencies, LatencyAt};
 pub use noise::Noise;
 pub(crate) use noise::noise_line;
-pub(crate) use pairing::{band_of, best_ratio, better_of, deciding_ratio, ratio_between, ratio_to};
+pub(crate) use pairing::{
+    band_of, best_ratio, better_of, deciding_ratio, error_of, ratio_between, ratio_to,
+};
 pub use report::{CaseReport, Report, Trouble, quoted as shell_word};
 pub use roofline::{Roofline, RooflinePoint};
 pub(crate) use samples::{group, value_of};

@@ -9,8 +9,9 @@ use super::OURS;
 use super::figure::{Figure, Ratio};
 use super::report::Report;
 use super::samples::{group, value_of};
-use super::steady::{Doubt, doubt, widened};
-use crate::units::unit_of;
+use super::steady::{Doubt, NOT_JUDGED, doubt, widened};
+use crate::lint::{Finding, Severity};
+use crate::units::{has_direction, unit_of};
 
 pub(crate) fn better_of(better: Better) -> dyno_stats::Better {
     match better {
@@ -50,35 +51,41 @@ pub(crate) fn band_of(case: &CasePlan, samples: &[Sample], metric: &str) -> Opti
     noise_band(&paired(&main, &control)).ok()
 }
 
-/// The ratio of ours to `peer` in `metric`; absent when no block has both.
+/// The ratio of ours to `peer` in `metric`; absent when no block has both, and for a metric that
+/// has no direction.
 pub(crate) fn ratio_to(
+    report: &Report,
     case: &CasePlan,
-    samples: &[Sample],
     metric: &str,
     peer: &str,
 ) -> Option<Ratio> {
-    ratio_between(case, samples, metric, (OURS, peer))
+    ratio_between(report, case, metric, (OURS, peer))
 }
 
 /// The ratio of the first of two systems to the second; above 1 means that the first is better.
 pub(crate) fn ratio_between(
+    report: &Report,
     case: &CasePlan,
-    samples: &[Sample],
     metric: &str,
     (first, second): (&str, &str),
 ) -> Option<Ratio> {
-    let sides = [(samples, first), (samples, second)];
-    judged(case, samples, metric, sides)
+    let samples = report.samples.as_slice();
+    judged(report, case, metric, [(samples, first), (samples, second)])
 }
 
-/// As [`ratio_between`], of sides whose samples come from different arms. `samples` are those of
-/// the run, whose control arm is the measure of noise.
+/// As [`ratio_between`], of sides whose samples come from different arms. Every verdict of a report
+/// is made here. The samples of the report have the control arm, which is the measure of noise, and
+/// its findings say which figures carry no verdict.
 pub(crate) fn judged(
+    report: &Report,
     case: &CasePlan,
-    samples: &[Sample],
     metric: &str,
     sides: [(&[Sample], &str); 2],
 ) -> Option<Ratio> {
+    if !has_direction(case, metric) {
+        return None;
+    }
+    let samples = report.samples.as_slice();
     let [first, second] =
         sides.map(|(samples, system)| by_block(samples, &case.name, system, Arm::Main, metric));
     // The band is always that of our own program against itself, also between two peers: it is the
@@ -90,7 +97,17 @@ pub(crate) fn judged(
     let is_rate = metric == case.metric && case.better == Better::Higher;
     let later = doubt.as_ref().map(|doubt| doubt.later);
     let widest = widened((seen.interval.low, seen.interval.high), later, is_rate);
-    let (verdict, reason) = verdict(&seen, doubt, widest);
+    let mut errors = sides.iter();
+    let error = errors.find_map(|(_, system)| error_of(&report.findings, &case.name, system));
+    // A figure that cannot be what it is said to be decides nothing, however far apart the two are:
+    // whatever made it wrong may also have made the ratio.
+    let (verdict, reason, widest) = match error {
+        Some(reason) => (NOT_JUDGED, reason, (0.0, f64::INFINITY)),
+        None => {
+            let (verdict, reason) = verdict(&seen, doubt, widest);
+            (verdict, reason, widest)
+        }
+    };
     Some(Ratio {
         ratio: seen.ratio,
         low: seen.interval.low,
@@ -101,6 +118,23 @@ pub(crate) fn judged(
         band: band.map(|band| band.share()),
         widest,
     })
+}
+
+/// What the linter calls an error in the figure of a system in a case, with the name of the system
+/// and of the rule: such a figure must not be quoted without it, and no verdict rests on it.
+pub(crate) fn error_of(findings: &[Finding], case: &str, system: &str) -> Option<String> {
+    // The subject of a finding is a figure (`case/system/metric`) or a table of percentiles
+    // (`case on system`).
+    let names = [format!("{case}/{system}"), format!("{case} on {system}")];
+    let is_about = |subject: &str| {
+        names.iter().any(|name| {
+            let rest = subject.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    let mut errors = findings.iter();
+    let error = errors.find(|f| f.severity == Severity::Error && is_about(&f.subject))?;
+    Some(format!("{system}: {} ({})", error.seen, error.rule))
 }
 
 /// The verdict and its reason. A winner stands only if it is the same whatever the rates do later.
@@ -132,7 +166,7 @@ pub(crate) fn best_ratio(
 ) -> Option<(String, Ratio)> {
     let peers = case.peers().filter(|peer| *peer != system);
     let ratios = peers.filter_map(|peer| {
-        let ratio = ratio_between(case, &report.samples, metric, (system, peer))?;
+        let ratio = ratio_between(report, case, metric, (system, peer))?;
         Some((peer.to_owned(), ratio))
     });
     // The lowest ratio belongs to the strongest peer, since above 1 means that `system` is better.

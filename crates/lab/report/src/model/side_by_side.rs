@@ -1,7 +1,7 @@
 //! Tables of metrics: one metric a row, systems side by side, and the best speed-up with its
 //! verdict.
 
-use dyno_record::{CasePlan, Sample, Table, TableRow};
+use dyno_record::{CasePlan, Table, TableRow};
 
 use super::cell::{Cell, FilledTable, figure_cell};
 use super::figure::Ratio;
@@ -38,7 +38,7 @@ pub(crate) fn named(columns: &[String]) -> Vec<Named<'_>> {
 }
 
 /// Fills a table of metrics.
-pub(crate) fn fill(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
+pub(crate) fn fill(table: &Table, report: &Report) -> FilledTable {
     let systems = named(&table.columns);
     let with_seed = table.columns.iter().any(|column| column == "seed");
     let mut notes = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn fill(table: &Table, report: &Report, samples: &[Sample]) -> Filled
     for row in &table.rows {
         match report.cases.iter().find(|c| c.plan.name == row.case) {
             Some(case) => {
-                let mut cells = cells(row, &case.plan, &systems, report, samples);
+                let mut cells = cells(row, &case.plan, &systems, report);
                 if with_seed {
                     cells.push(seed_cell(&row.seed));
                 }
@@ -69,13 +69,7 @@ pub(crate) fn fill(table: &Table, report: &Report, samples: &[Sample]) -> Filled
     }
 }
 
-fn cells(
-    row: &TableRow,
-    case: &CasePlan,
-    systems: &[Named<'_>],
-    report: &Report,
-    samples: &[Sample],
-) -> Vec<Cell> {
+fn cells(row: &TableRow, case: &CasePlan, systems: &[Named<'_>], report: &Report) -> Vec<Cell> {
     let metric = row.metric.as_deref().unwrap_or(&case.metric);
     let mut cells = vec![Cell::text(&row.label)];
     cells.extend(systems.iter().map(|named| {
@@ -89,7 +83,7 @@ fn cells(
             None => Cell::none("no sample states it"),
         }
     }));
-    let best = best_of(case, metric, systems, samples);
+    let best = best_of(report, case, metric, systems);
     match best {
         // A ratio in this cell would be read as a speed-up, so it is printed only where the verdict
         // shows one. The verdict beside it says what is known otherwise.
@@ -128,15 +122,15 @@ fn verdict_cell(ratio: &Ratio, case: &CasePlan, metric: &str) -> Cell {
 /// The system that is farthest ahead of the first. One whose lead is shown stands before one whose
 /// lead is not, however large that seems.
 fn best_of<'a>(
+    report: &Report,
     case: &CasePlan,
     metric: &str,
     systems: &[Named<'a>],
-    samples: &[Sample],
 ) -> Option<(&'a str, Ratio)> {
     let (base, others) = systems.split_first()?;
     let ratios = others.iter().filter_map(|named| {
         let pair = (named.system, base.system);
-        let ratio = ratio_between(case, samples, metric, pair)?;
+        let ratio = ratio_between(report, case, metric, pair)?;
         Some((named.name, ratio))
     });
     let rank = |ratio: &Ratio| (ratio.verdict == "faster", ratio.ratio);

@@ -71,8 +71,8 @@ impl Steady {
     }
 }
 
-/// Judges the samples of `system` that ended well, all together; `None` for a job, and where there
-/// are no samples.
+/// Judges the samples of `system` that ended well, all together; `None` for a job, and for a system
+/// without samples.
 pub(crate) fn steady_of(case: &CasePlan, samples: &[Sample], system: &str) -> Option<Steady> {
     let done: Vec<&Sample> = group(samples, &case.name, system, Arm::Main)
         .into_iter()

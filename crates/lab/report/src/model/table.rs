@@ -16,8 +16,8 @@ use crate::units::{number, quantity, ratio_range, ratio_text, share_text, verdic
 pub(crate) fn fill(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
     match table.kind {
         TableKind::Cases => cases(table, report, samples),
-        TableKind::Metrics => side_by_side::fill(table, report, samples),
-        TableKind::Guide => guide::fill(table, report, samples),
+        TableKind::Metrics => side_by_side::fill(table, report),
+        TableKind::Guide => guide::fill(table, report),
     }
 }
 
@@ -403,6 +403,7 @@ mod tests {
             ("server-cpu-percent", "server CPU load"),
             ("write-p999", "write p99.9"),
             ("io-rate", "I/O rate"),
+            ("read-io-rate", "read I/O rate"),
             ("train-s", "train"),
             ("cpu", "CPU"),
         ] {

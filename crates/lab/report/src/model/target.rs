@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::OURS;
 use super::cell::{Cell, FilledTable};
 use super::figure::{Figure, share};
-use super::pairing::{deciding_ratio, ranking_figure};
+use super::pairing::{deciding_ratio, error_of, ranking_figure};
 use super::report::Report;
 use super::steady::{NOT_JUDGED, Steady, widened};
 use crate::units::{number, ratio_range, ratio_text, share_text};
@@ -136,7 +136,8 @@ fn of_limit(report: &Report, case: &CasePlan) -> Reached {
     let Some(value) = share_interval(figure) else {
         return without("the limit was not measured, or the figure has no spread");
     };
-    let few = figure.n < BLOCKS_MIN;
+    let too_few = || format!("n = {}, and {BLOCKS_MIN} are needed", figure.n);
+    let few = (figure.n < BLOCKS_MIN).then(too_few);
     let unsteady = figure.unsteady();
     let later = unsteady.map(Steady::later);
     let is_rate = figure.better == Better::Higher;
@@ -144,7 +145,7 @@ fn of_limit(report: &Report, case: &CasePlan) -> Reached {
         of,
         value: Some(value),
         widest: widened((value.1, value.2), later, is_rate),
-        obstacle: few.then(|| format!("n = {}, and {BLOCKS_MIN} are needed", figure.n)),
+        obstacle: error_of(&report.findings, &case.name, OURS).or(few),
         doubt: unsteady.map(Steady::text),
     }
 }

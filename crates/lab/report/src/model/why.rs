@@ -46,7 +46,7 @@ pub struct Trial {
 }
 
 /// What the experiments of a case prove; `None` when the record has none for it.
-pub(crate) fn cause_of(case: &CasePlan, samples: &[Sample]) -> Option<Cause> {
+pub(crate) fn cause_of(report: &Report, case: &CasePlan) -> Option<Cause> {
     if case.experiments.is_empty() && case.untried.is_empty() {
         return None;
     }
@@ -54,9 +54,9 @@ pub(crate) fn cause_of(case: &CasePlan, samples: &[Sample]) -> Option<Cause> {
     let trials: Vec<Trial> = systems
         .filter(|system| case.role(system) == Role::Experiment)
         .filter_map(|system| Some((system, case.experiments.get(system)?)))
-        .map(|(system, experiment)| trial(case, samples, system, experiment))
+        .map(|(system, experiment)| trial(report, case, system, experiment))
         .collect();
-    let (resource, text) = answer(case, samples, &trials);
+    let (resource, text) = answer(case, &report.samples, &trials);
     Some(Cause {
         resource,
         text,
@@ -65,8 +65,8 @@ pub(crate) fn cause_of(case: &CasePlan, samples: &[Sample]) -> Option<Cause> {
     })
 }
 
-fn trial(case: &CasePlan, samples: &[Sample], system: &str, experiment: &Experiment) -> Trial {
-    let ratio = ratio_between(case, samples, &case.metric, (system, OURS));
+fn trial(report: &Report, case: &CasePlan, system: &str, experiment: &Experiment) -> Trial {
+    let ratio = ratio_between(report, case, &case.metric, (system, OURS));
     let expected = match experiment.gives {
         Gives::More => Verdict::Faster.as_str(),
         Gives::Less => Verdict::Slower.as_str(),
@@ -74,7 +74,7 @@ fn trial(case: &CasePlan, samples: &[Sample], system: &str, experiment: &Experim
     let verdict = ratio.as_ref().map(|ratio| ratio.verdict);
     let moved = [Verdict::Faster, Verdict::Slower].map(Verdict::as_str);
     let says = match &ratio {
-        None => failure(case, samples, system),
+        None => failure(case, &report.samples, system),
         Some(_) if verdict == Some(expected) => "it bounds the figure".to_owned(),
         Some(ratio) if moved.contains(&ratio.verdict) => match experiment.gives {
             Gives::More => "the figure gets worse with more of it".to_owned(),

@@ -1,8 +1,8 @@
 //! Tables of metrics and guides say what verdicts carry, and nothing that lies inside the noise.
 
 use crate::made_up::stored;
-use dyno_record::{Outcome, StoredRun, Table, TableKind, TableRow};
-use dyno_report::{FilledTable, build_stored};
+use dyno_record::{Outcome, StoredRun, Table, TableKind, TableRow, Target};
+use dyno_report::{FilledTable, build_stored, headline, rank};
 
 fn row(label: &str, case: &str, metric: Option<&str>) -> TableRow {
     TableRow {
@@ -192,4 +192,106 @@ fn a_title_names_a_fact_of_the_samples_below_it() {
         titled(&[]),
         "Tokens written by a model that no sample names"
     );
+}
+
+/// The made-up run, in which the load of one system of `load-csv-2` was not the one that is named.
+fn with_late_load(system: &str, target: &str) -> StoredRun {
+    let mut run = stored();
+    let samples = run.samples.iter_mut();
+    for sample in samples.filter(|s| s.case == "load-csv-2" && s.system == system) {
+        let late = "threads that stood ready started 2181 us late at p99".to_owned();
+        sample.facts.insert("generator".to_owned(), late);
+    }
+    let cases = &mut run.run.plan.cases;
+    let case = cases.iter_mut().find(|case| case.name == "load-csv-2");
+    case.unwrap().target = Some(Target {
+        of: target.to_owned(),
+        at_least: 0.5,
+    });
+    run
+}
+
+#[test]
+fn no_verdict_and_no_advice_rest_on_a_figure_that_is_an_error() {
+    for system in ["dyno", "duckdb"] {
+        let run = with_late_load(system, "peer");
+        let reason =
+            format!("{system}: the load generator did not keep its schedule (generator-behind)");
+        let report = build_stored(&run);
+        let own = report.figures.iter().filter(|f| f.case == "load-csv-2");
+        let mut ratios = own.flat_map(|figure| figure.ratio_to.values());
+        assert!(ratios.all(|r| r.ratio > 0.0 && r.verdict == "not judged"));
+        let page = headline(&report);
+        let row = page.rows.iter().find(|row| row.cells[0] == "load-csv-2");
+        let [_, _, _, ratio, _, verdict, choose] = &row.unwrap().cells;
+        assert!(ratio.starts_with("5.31×"), "the ratio is still shown");
+        assert_eq!(verdict, "not judged");
+        assert_eq!(*choose, format!("nothing yet: {reason}"));
+        for said in ["faster in 5 (", ", not judged in 1.", "0 met, 0 missed, 1 "] {
+            assert!(page.summary.contains(said), "{said}: {}", page.summary);
+        }
+        let case = report.cases.iter().find(|c| c.plan.name == "load-csv-2");
+        let target = case.unwrap().target.as_ref().unwrap();
+        assert_eq!(target.reason, format!("not judged: {reason}"));
+        let ranking = rank(&[("runs/late".to_owned(), report)], "dyno").unwrap();
+        let ranked = ranking.cases.iter().find(|case| case.case == "load-csv-2");
+        let mut ranked = ranked.unwrap().rows.iter();
+        assert!(ranked.all(|row| (row.place_from, row.place_to) == (1, 2)));
+    }
+}
+
+#[test]
+fn no_table_judges_a_figure_that_is_an_error() {
+    for system in ["dyno", "duckdb"] {
+        let mut run = with_late_load(system, "limit");
+        let rows = || vec![row("CSV", "load-csv-2", None)];
+        let guide = filled(&mut run, TableKind::Guide, &[], rows());
+        let texts_of_guide = texts(&guide);
+        let (choose, why) = (texts_of_guide[0][1], texts_of_guide[0][2]);
+        assert_eq!(choose, "nothing: no difference was judged");
+        assert!(
+            why.starts_with(&format!("not judged: {system}: the load generator")),
+            "{why}"
+        );
+        let columns = ["duckdb", "dyno"];
+        let metrics = filled(&mut run, TableKind::Metrics, &columns, rows());
+        assert_eq!(texts(&metrics)[0][3..], ["–", "not judged"]);
+        let cases = filled(&mut run, TableKind::Cases, &["verdict"], rows());
+        let verdicts: Vec<&str> = texts(&cases).iter().map(|row| row[1]).collect();
+        assert_eq!(verdicts, ["not judged"; 2]);
+        // A limit is of our figure alone, so that an error of the peer does not touch it.
+        let report = build_stored(&run);
+        let case = report.cases.iter().find(|c| c.plan.name == "load-csv-2");
+        let state = case.unwrap().target.as_ref().unwrap().state;
+        let expected = if system == "dyno" {
+            "not judged"
+        } else {
+            "met"
+        };
+        assert_eq!(state, expected);
+    }
+}
+
+#[test]
+fn a_count_is_compared_with_nothing() {
+    let report = build_stored(&stored());
+    let ratios = |metric: &str| {
+        let figure = report.figure("ask-open", "dyno", metric).unwrap();
+        figure.ratio_to.len()
+    };
+    assert_eq!((ratios("latency-count"), ratios("latency-p50")), (0, 1));
+}
+
+#[test]
+fn what_is_measured_in_bytes_is_smaller_and_not_better() {
+    let mut run = stored();
+    for sample in run.samples.iter_mut().filter(|s| s.case == "load-csv-2") {
+        let bytes = if sample.system == "dyno" { 1e6 } else { 2e6 };
+        let bytes = bytes + f64::from(sample.block);
+        sample.metrics.insert("page-bytes".to_owned(), bytes);
+    }
+    let rows = vec![row("CSV", "load-csv-2", Some("page-bytes"))];
+    let guide = filled(&mut run, TableKind::Guide, &[], rows);
+    let why = texts(&guide)[0][2];
+    assert!(why.starts_with("dyno is smaller: 2"), "{why}");
 }

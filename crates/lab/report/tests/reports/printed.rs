@@ -188,3 +188,21 @@ fn variants_have_their_table_in_every_form() {
     assert!(report.to_html().unwrap().contains(title));
     assert!(report.to_markdown().unwrap().contains(title));
 }
+
+#[test]
+fn time_that_was_stolen_while_samples_ran_is_a_condition() {
+    let mut stored = stored();
+    stored.run.machine.checks.clear();
+    let said = |steal: f64| {
+        let mut run = stored.clone();
+        for sample in &mut run.samples {
+            sample.usage.steal = Some(steal);
+        }
+        let findings = build_stored(&run).findings;
+        let condition = findings.into_iter().find(|f| f.rule == "conditions");
+        condition.map(|finding| (finding.subject, finding.seen))
+    };
+    let seen = "3.4% stolen while samples ran".to_owned();
+    assert_eq!(said(0.034), Some(("steal".to_owned(), seen)));
+    assert_eq!(said(0.009), None);
+}
