@@ -39,7 +39,7 @@ pub use ab::AbArgs;
 pub use bench::{BenchArgs, CapacityArgs};
 pub use beside::{BesideArgs, BesideLoad};
 pub use compare::{CompareArgs, GateArgs, ReproduceArgs};
-pub use database::OnArgs;
+pub use database::{GuaranteeArgs, OnArgs};
 pub use feeds::{CollectArgs, FetchArgs};
 pub use history::{
     HistoryAddArgs, HistoryArgs, HistoryCommand, HistoryExport, HistoryFormat, HistoryNoteArgs,
@@ -405,7 +405,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
     pub budget: Option<Duration>,
     /// Measure the machine's limits again, although recent ones are known
-    #[arg(long, alias = "limits")]
+    #[arg(long)]
     pub measure_limits: bool,
     /// Write each run below DIR
     #[arg(short, long, value_name = "DIR", default_value = "runs")]
@@ -434,7 +434,7 @@ pub enum PeersCommand {
     List {
         #[command(flatten)]
         from: PeersFrom,
-        /// Print JSON
+        /// Print JSON, with the licence and the homepage of each peer
         #[arg(long)]
         json: bool,
     },

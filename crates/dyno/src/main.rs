@@ -9,6 +9,7 @@ mod cmd;
 mod command_line;
 mod databases;
 mod exit;
+mod headline;
 mod identity;
 mod interrupt;
 mod limits;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use dyno_machine::{Root, Sensors, machine};
 use dyno_record::{Limit, Machine, Run, RunDir, SCHEMA_VERSION, Size, SystemVersion};
-use dyno_report::{build_stored, headline};
+use dyno_report::build_stored;
 use dyno_suite::{
     ChildExecutor, Clock, Definition, Planned, Preparer, Profiler, Setup, Stop, Summary,
     SystemClock,
@@ -21,7 +21,7 @@ use crate::progress::RunProgress;
 use crate::systems::{self, Chosen};
 use crate::times::Times;
 use crate::units::show_seconds;
-use crate::{identity, places, resources, resume, sql, surroundings, terminal};
+use crate::{headline, identity, places, resources, resume, sql, surroundings, terminal};
 
 /// The pause between two readings of the processor's counters.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -293,8 +293,13 @@ impl Job {
         let _ = fs::remove_dir_all(&memory_scratch);
         let summary = summary?;
         drop(progress);
-        Times::read(cache).learn(&dir)?;
         report(&dir, session.print)?;
+        // The times make later plans more exact and nothing else, so a cache that cannot be written
+        // must not turn a run of hours into a failure.
+        if let Err(error) = Times::read(cache).learn(&dir) {
+            let why = terminal::explain(&error);
+            eprintln!("the times of this run are not kept for later plans: {why}");
+        }
         Ok((judge(&summary), dir))
     }
 
@@ -385,7 +390,7 @@ fn report(dir: &Path, print: Print) -> anyhow::Result<()> {
     let html = write("report.html", &report.to_html()?)?;
     let printed = match print {
         Print::Json => terminal::print(&as_json),
-        Print::Headline => terminal::print(&headline(&report).to_lines().join("\n")),
+        Print::Headline => terminal::print(&headline::text(&report)),
         Print::Nothing => Ok(()),
     };
     // The reports are in their files. A reader that went away must not end the suites that are

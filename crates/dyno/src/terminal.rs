@@ -80,10 +80,18 @@ pub fn is_stdout() -> bool {
     io::stdout().is_terminal()
 }
 
-/// The columns of the terminal, at most 100, which is also for where there is no terminal.
-fn width() -> u16 {
-    let width = Table::new().width().filter(|width| *width >= 40);
-    width.map_or(100, |width| width.min(100))
+/// The most columns that text is broken to: longer lines are hard to read.
+pub const WIDEST: usize = 100;
+
+/// The columns of the terminal that standard output is; `None` if it is not one.
+pub fn columns_of_stdout() -> Option<usize> {
+    Table::new().width().map(usize::from)
+}
+
+/// The columns of the terminal, at most [`WIDEST`], which is also for where there is no terminal.
+fn width() -> usize {
+    let width = columns_of_stdout().filter(|width| *width >= 40);
+    width.map_or(WIDEST, |width| width.min(WIDEST))
 }
 
 /// Rows of two cells in columns without lines, of which the second is wrapped.
@@ -91,7 +99,8 @@ pub fn columns(rows: impl Iterator<Item = [String; 2]>) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(width());
+    // The width is at most `WIDEST`.
+    table.set_width(width() as u16);
     table.add_rows(rows);
     let lines: Vec<String> = table
         .lines()
@@ -102,7 +111,11 @@ pub fn columns(rows: impl Iterator<Item = [String; 2]>) -> String {
 
 /// `text` in lines that fit the terminal; what follows a broken line is indented as far as it.
 pub fn wrapped(text: &str) -> String {
-    let width = usize::from(width());
+    wrapped_to(text, width())
+}
+
+/// `text` in lines of at most `width` columns, as [`wrapped`] has them.
+pub fn wrapped_to(text: &str, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
         let indent = &line[..line.len() - line.trim_start().len()];

@@ -162,7 +162,6 @@ fn old_names_of_flags_are_accepted_and_not_shown() {
         ("--carrier", "--transport", "txn bench"),
         ("--for", "--duration", "txn check soak"),
         ("--for", "--engine", "doctor"),
-        ("--limits", "--measure-limits", "run"),
     ] {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
         let help = Help::from_command(words.clone());
@@ -179,5 +178,23 @@ fn old_names_of_flags_are_accepted_and_not_shown() {
         assert_eq!(output.status.code(), Some(2), "{command}: {said}");
         let refused = format!("unexpected argument '{old}'");
         assert!(!said.contains(&refused), "{command}: {said}");
+    }
+}
+
+#[test]
+fn flags_are_where_they_mean_something() {
+    for (command, flag, shown) in [
+        ("txn status", "--durability", false),
+        ("txn status", "--isolation", false),
+        ("txn status", "--memory", true),
+        ("txn shell", "--durability", true),
+        ("tpcc run", "--isolation", true),
+        ("pages bench", "--quiet", true),
+        ("pubsub bench", "--quiet", true),
+        ("txn bench", "--quiet", true),
+    ] {
+        let help = Help::from_command(command.split(' ').map(str::to_owned).collect());
+        let has = help.flags().any(|(name, _)| name == flag);
+        assert_eq!(has, shown, "{command} {flag}");
     }
 }

@@ -1,4 +1,5 @@
-//! A run that was interrupted goes on in its own record.
+//! A run that was interrupted goes on in its own record, and one whose times cannot be kept has its
+//! report all the same.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -108,4 +109,20 @@ fn a_run_of_another_definition_is_refused_by_name() {
         let now = fs::read(run.join("samples.ndjson")).expect("samples");
         assert_eq!(now, before, "nothing is changed");
     }
+}
+
+#[test]
+fn a_run_whose_times_cannot_be_kept_ends_well_with_its_report() {
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path();
+    // A directory in the place of the file, which root cannot write either.
+    fs::create_dir_all(home.join(".cache/dynolab/times.json")).expect("room");
+    let words = ["run", "k2", "--tiny", "--case", "call-latency"];
+    let ran = dyno(home).args(words).assert().success();
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    assert!(
+        said.contains("the times of this run are not kept") && said.contains("times.json"),
+        "{said}"
+    );
+    assert!(only_run(home).join("report.html").is_file(), "{said}");
 }

@@ -393,10 +393,24 @@ fn completions_and_manual_pages_come_out_of_the_same_definitions() {
 
 #[test]
 fn ctrl_c_ends_a_run_and_keeps_what_was_measured() {
+    // As a shell counts a program that Ctrl-C ended; 2 would say that it was asked wrongly.
+    assert_kept(&["-INT"], 130);
+}
+
+/// A terminal that is lost sends it twice: by the shell, and by the kernel when the shell ends.
+#[test]
+fn a_hang_up_ends_a_run_and_keeps_what_was_measured() {
+    assert_kept(&["-HUP", "-HUP"], 129);
+}
+
+/// Sends signals to a run, and fails unless it ends by itself with a record and a report.
+fn assert_kept(signals: &[&str], code: i32) {
     let home = tempfile::tempdir().expect("a directory");
     let program = assert_cmd::cargo::cargo_bin!("dyno");
     if !program.with_file_name("dyno-sql").is_file() {
-        println!("skipped: a run that Ctrl-C ends: dyno-sql, which reads loads back, is not built");
+        println!(
+            "skipped: a run that a signal ends: dyno-sql, which reads loads back, is not built"
+        );
         return;
     }
     let mut run = std::process::Command::new(program)
@@ -412,20 +426,23 @@ fn ctrl_c_ends_a_run_and_keeps_what_was_measured() {
     let timing = lines.any(|line| line.expect("text").contains("load-csv-1: 1 system answers"));
     assert!(timing, "the run ended before it could be stopped");
     let pid = run.id().to_string();
-    let sent = std::process::Command::new("kill")
-        .args(["-INT", &pid])
-        .status();
-    assert!(sent.expect("kill is there").success());
+    for signal in signals {
+        let sent = std::process::Command::new("kill")
+            .args([*signal, pid.as_str()])
+            .status();
+        assert!(sent.expect("kill is there").success());
+    }
     let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
-    // As a shell counts a program that Ctrl-C ended; 2 would say that it was asked wrongly.
-    assert_eq!(run.wait().expect("it ends").code(), Some(130), "{rest:?}");
+    assert_eq!(run.wait().expect("it ends").code(), Some(code), "{rest:?}");
     assert_eq!(scratch_directories(home.path()), Vec::<String>::new());
     assert!(
         rest.iter()
             .any(|line| line.contains("what was measured is kept")),
         "{rest:?}"
     );
-    let stored = RunDir::open(&only_run(home.path())).expect("a record");
+    let record = only_run(home.path());
+    assert!(record.join("report.html").is_file(), "{rest:?}");
+    let stored = RunDir::open(&record).expect("a record");
     assert!(stored.run.finished_at.is_none());
     assert!(
         stored

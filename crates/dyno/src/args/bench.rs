@@ -26,6 +26,9 @@ pub struct BenchArgs {
     /// Print a line every TIME when no progress bar is shown
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub report_every: Duration,
+    /// Print no progress: failures and the result alone
+    #[arg(short, long, conflicts_with = "report_every")]
+    pub quiet: bool,
     /// Write each run below DIR
     #[arg(short, long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,

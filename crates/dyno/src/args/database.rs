@@ -15,9 +15,6 @@ pub struct OnArgs {
     /// Use this database: local:DIR, dyno://HOST:PORT, etcd://HOST:PORT,..., or postgres:DSN
     #[arg(long, value_name = "ENGINE")]
     pub on: Target,
-    /// Acknowledge a commit of local:DIR after fsync, or when it is in memory
-    #[arg(long, value_name = "MODE", default_value = "fsync")]
-    pub durability: Durability,
     /// Give the rows of local:DIR at most SIZE of memory
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "4GiB")]
     pub memory: u64,
@@ -33,15 +30,24 @@ pub struct OnArgs {
     /// Stay on TCP when the server is on this host, instead of moving to shared memory
     #[arg(long)]
     pub no_ring: bool,
+}
+
+/// What the transactions of a command promise. Commands that run none do not take these flags.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub struct GuaranteeArgs {
+    /// Acknowledge a commit of local:DIR after fsync, or when it is in memory
+    #[arg(long, value_name = "MODE", default_value = "fsync")]
+    pub durability: Durability,
     /// Run transactions of postgres:DSN at isolation level LEVEL
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "serializable")]
     pub isolation: IsolationArg,
 }
 
 /// Isolation level of a transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum IsolationArg {
     /// As if one ran after the other
+    #[default]
     Serializable,
     /// Statements see committed rows; rows that are read stay locked until the end
     ReadCommitted,

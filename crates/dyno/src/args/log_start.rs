@@ -3,7 +3,8 @@
 
 use dyno_pubsub::Start;
 
-/// Where reading a log begins: `earliest`, `latest`, an offset, or a time as in RFC 3339.
+/// Where reading a log begins: `earliest`, `latest`, an offset, a time as in RFC 3339, or `time:N`
+/// with microseconds since 1970, as the SQL functions take it and the hints of their errors say.
 pub fn start(text: &str) -> Result<Start, String> {
     let is_offset = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match text {
@@ -15,15 +16,19 @@ pub fn start(text: &str) -> Result<Start, String> {
             .map_err(|e| format!("`{text}` is not an offset: {e}")),
         _ => time_us(text).map(Start::TimeUs).ok_or_else(|| {
             format!(
-                "`{text}` is not one of earliest, latest, an offset such as 1000, \
-                 and a time such as 2026-11-20T08:00:00Z"
+                "`{text}` is not one of earliest, latest, an offset such as 1000, a time such as \
+                 2026-11-20T08:00:00Z, and time:N in microseconds since 1970"
             )
         }),
     }
 }
 
-/// Microseconds since 1970 of a time as in RFC 3339; finer fractions are cut off.
+/// Microseconds since 1970 of a time as in RFC 3339, of which finer fractions are cut off, or of
+/// `time:N`.
 fn time_us(text: &str) -> Option<i64> {
+    if let Some(us) = text.strip_prefix("time:") {
+        return us.parse().ok();
+    }
     let time = text.parse::<jiff::Timestamp>().ok()?;
     Some(time.as_microsecond())
 }
@@ -51,6 +56,11 @@ mod tests {
                 "2026-11-20t06:30:00.0000019z",
                 Start::TimeUs(1_795_156_200_000_001),
             ),
+            (
+                "time:1795156200000001",
+                Start::TimeUs(1_795_156_200_000_001),
+            ),
+            ("time:0", Start::TimeUs(0)),
         ] {
             assert_eq!(start(text), Ok(expected), "{text}");
         }
@@ -66,6 +76,9 @@ mod tests {
             "2026-11-20T08:00:00.Z",
             "2026-11-20T24:00:00Z",
             "2026-11-2\u{e9}T08:00:00Z",
+            "time:",
+            "time:now",
+            "time:99999999999999999999",
         ] {
             assert!(start(text).is_err(), "{text}");
         }

@@ -345,8 +345,9 @@ pub struct PubsubConsumeArgs {
     /// and leave no group behind]
     #[arg(long, value_name = "NAME")]
     pub group: Option<String>,
-    /// Start at POSITION: earliest, latest, an offset, or a time such as 2026-11-20T08:00:00Z. A
-    /// group that exists continues where it is; `dyno pubsub group reset` moves it
+    /// Start at POSITION: earliest, latest, an offset, a time such as 2026-11-20T08:00:00Z, or
+    /// time:N in microseconds since 1970. A group that exists continues where it is; `dyno pubsub
+    /// group reset` moves it
     #[arg(long, value_name = "POSITION", default_value = "earliest", value_parser = start)]
     pub from: Start,
     /// Start N records before the end of each partition
@@ -440,7 +441,8 @@ pub struct PubsubGroupResetArgs {
     /// Name of the group
     #[arg(long, value_name = "NAME")]
     pub group: String,
-    /// Move to POSITION: earliest, latest, an offset, or a time such as 2026-11-20T08:00:00Z
+    /// Move to POSITION: earliest, latest, an offset, a time such as 2026-11-20T08:00:00Z, or
+    /// time:N in microseconds since 1970
     #[arg(long, value_name = "POSITION", value_parser = start)]
     pub to: Start,
     /// Move only partition N

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use super::database::OnArgs;
+use super::database::{GuaranteeArgs, OnArgs};
 use crate::units::duration;
 
 #[derive(Debug, ClapArgs)]
@@ -44,6 +44,8 @@ pub struct TpccLoadArgs {
     pub warehouses: u32,
     #[command(flatten)]
     pub on: OnArgs,
+    #[command(flatten)]
+    pub guarantees: GuaranteeArgs,
     /// Derive the rows from SEED
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
@@ -85,6 +87,8 @@ Exits 1, without a throughput, when a condition does not hold before or after th
 pub struct TpccRunArgs {
     #[command(flatten)]
     pub on: OnArgs,
+    #[command(flatten)]
+    pub guarantees: GuaranteeArgs,
     /// Run the transactions of MIX
     #[arg(long, value_enum, value_name = "MIX", default_value = "full")]
     pub mix: MixArg,
@@ -134,6 +138,8 @@ Run nothing else on the database meanwhile. Exits 1 when a condition does not ho
 pub struct TpccCheckArgs {
     #[command(flatten)]
     pub on: OnArgs,
+    #[command(flatten)]
+    pub guarantees: GuaranteeArgs,
     /// Also commit one payment and roll one back, to check that payments are atomic; this changes
     /// the database
     #[arg(long)]

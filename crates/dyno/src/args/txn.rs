@@ -7,7 +7,7 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use dyno_txn_node::Durability;
 
 use super::LogArgs;
-use super::database::{Cores, OnArgs, cores};
+use super::database::{Cores, GuaranteeArgs, OnArgs, cores};
 use super::txn_bench::TxnBenchArgs;
 use super::txn_check::{TxnBackupArgs, TxnCheckArgs};
 use crate::units::bytes;
@@ -172,7 +172,8 @@ fn part(text: &str) -> Result<(u32, u32), String> {
   printf 'begin\\nput accounts ada 700\\ncommit\\n' | dyno txn shell --on dyno://127.0.0.1:7421
 
 Commands, one a line:
-  create TABLE                 create a table of plain bytes
+  create TABLE                 create a table of plain bytes, spread by a hash of its keys
+  create TABLE range SPLIT...  create one that is spread by ranges, which begin at these keys
   tables                       list the tables
   get TABLE KEY                print a row
   put TABLE KEY VALUE          write a row
@@ -186,6 +187,8 @@ transaction of its own. Exits 1 when a line failed.")]
 pub struct TxnShellArgs {
     #[command(flatten)]
     pub on: OnArgs,
+    #[command(flatten)]
+    pub guarantees: GuaranteeArgs,
     /// Create the database of local:DIR if it does not exist
     #[arg(long)]
     pub create: bool,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use super::database::OnArgs;
+use super::database::{GuaranteeArgs, OnArgs};
 use crate::units::{bytes, duration};
 
 #[derive(Debug, ClapArgs)]
@@ -202,6 +202,8 @@ byte of it.")]
 pub struct TxnBackupArgs {
     #[command(flatten)]
     pub on: OnArgs,
+    #[command(flatten)]
+    pub guarantees: GuaranteeArgs,
     /// Write the backup into DIR, which must be empty or not exist; from a server, DIR is a name
     /// below its --backups
     #[arg(long, value_name = "DIR")]

@@ -87,7 +87,7 @@ pub fn run(engine: &str, suite: Value, args: &BenchArgs, stop: &Stop) -> anyhow:
         beside: None,
         why: false,
         flamegraph: false,
-        report_every: Some(args.report_every),
+        report_every: (!args.quiet).then_some(args.report_every),
         budget: None,
         measure_limits: false,
         out: &args.out,

@@ -78,6 +78,8 @@ fn show(args: &LimitsArgs, found: &Limits) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A table of the figures, and below it how each was measured: those sentences are too long for a
+/// column beside six others.
 fn text(found: &Limits) -> String {
     let mut table = terminal::table(&[
         "limit",
@@ -86,7 +88,6 @@ fn text(found: &Limits) -> String {
         "highest",
         "n",
         "independent tool",
-        "how",
     ]);
     for limit in &found.limits {
         let show = |value: f64| quantity(value, &limit.unit);
@@ -101,8 +102,11 @@ fn text(found: &Limits) -> String {
             show(limit.high),
             limit.n.to_string(),
             tool,
-            limit.method.clone(),
         ]);
     }
-    table.to_string()
+    let methods = found.limits.iter();
+    let methods: Vec<String> = methods
+        .map(|limit| format!("{}: {}", limit.name, limit.method))
+        .collect();
+    format!("{table}\n\n{}", terminal::wrapped(&methods.join("\n")))
 }

@@ -39,15 +39,14 @@ fn list(catalogue: &Catalogue, as_json: bool) -> anyhow::Result<Exit> {
         terminal::print(&serde_json::to_string_pretty(&peers)?)?;
         return Ok(Exit::Done);
     }
-    let mut table = terminal::table(&["peer", "version", "state", "needs", "licence", "homepage"]);
+    // With licence and homepage a row would be wider than a terminal; they are in the JSON.
+    let mut table = terminal::table(&["peer", "version", "state", "needs"]);
     for peer in catalogue.peers() {
         table.add_row([
             peer.name.clone(),
             peer.version.clone(),
             state(peer),
             peer.needs.join(", "),
-            peer.licence.clone(),
-            peer.homepage.clone(),
         ]);
     }
     terminal::print(&table.to_string())?;

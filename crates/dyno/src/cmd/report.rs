@@ -1,10 +1,10 @@
 //! `dyno report RUN`: prints what a record says. It runs nothing.
 
-use dyno_report::{JSON_SCHEMA, Report, build_stored, headline};
+use dyno_report::{JSON_SCHEMA, Report, build_stored};
 
 use crate::args::{Format, ReportArgs};
 use crate::exit::Exit;
-use crate::{runs, terminal};
+use crate::{headline, runs, terminal};
 
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     if args.schema {
@@ -38,7 +38,7 @@ fn first_page(report: &Report, args: &ReportArgs) -> String {
     format!(
         "{}\n\n{}\n\nThe whole report: dyno report {} --format md, html, xlsx, json or csv\n",
         report.run.plan.title,
-        headline(report).to_lines().join("\n"),
+        headline::text(report),
         args.run.display()
     )
 }

@@ -108,9 +108,9 @@ fn a_worker_claims_acknowledges_and_gives_back() {
     let (ann, bob) = claimed.split_once('\n').unwrap();
     let extend = ["extend", "mails", "--visibility", "1m"];
     assert_eq!(done(&extend, &claimed), "2 messages extended\n");
-    assert_eq!(done(&["ack", "mails"], ann), "1 messages acknowledged\n");
+    assert_eq!(done(&["ack", "mails"], ann), "1 message acknowledged\n");
     // Its claim is over, so the message is not this worker's any more.
-    assert_eq!(done(&["nack", "mails"], bob), "1 messages given back\n");
+    assert_eq!(done(&["nack", "mails"], bob), "1 message given back\n");
     let (code, _, err) = queue(&extend, bob);
     assert_eq!(code, Some(1));
     assert!(err.starts_with("too late for 2: "), "{err}");
@@ -122,13 +122,13 @@ fn a_worker_claims_acknowledges_and_gives_back() {
     let again = done(&["claim", "mails", "--count", "10"], "");
     let bob = again.lines().find(|line| line.contains("bob")).unwrap();
     let nack = ["nack", "mails", "--reason", "no such address"];
-    assert_eq!(done(&nack, bob), "1 messages given back\n");
+    assert_eq!(done(&nack, bob), "1 message given back\n");
     assert_eq!(done(&["claim", "mails"], ""), "");
     let dead: Value = serde_json::from_str(&done(&["dead", "mails"], "")).unwrap();
     assert_eq!(dead["payload"], "bob");
     assert_eq!(dead["reason"], "no such address");
     let risen = done(&["dead", "mails", "--redrive"], "");
-    assert_eq!(risen, "1 dead letters are messages again\n");
+    assert_eq!(risen, "1 dead letter back in the queue\n");
     assert_eq!(done(&["dead", "mails"], ""), "");
 
     let (code, _, err) = queue(&["ack", "mails"], "bob\n");
@@ -174,7 +174,7 @@ fn a_purge_deletes_what_no_worker_has_claimed() {
     short.give_back(&claimed, Duration::ZERO, "no").unwrap();
     assert_eq!(short.stats().unwrap().dead, 1);
     let dead = ["queue", "dead", "short", "--delete", "--dsn", &log.dsn];
-    assert_eq!(ok(pubsub(&dead), ""), "1 dead letters deleted\n");
+    assert_eq!(ok(pubsub(&dead), ""), "1 dead letter deleted\n");
     assert_eq!(short.stats().unwrap().dead, 0);
     log.stop();
 }

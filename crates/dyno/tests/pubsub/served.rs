@@ -146,8 +146,13 @@ fn serve(dir: &Path, listen: &str, more: &[&str]) -> (Child, String, String) {
 }
 
 pub fn interrupt(child: &Child) {
+    signal(child, "-INT");
+}
+
+/// Sends a signal as `kill` names it.
+pub fn signal(child: &Child, which: &str) {
     let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
+        .args([which, &child.id().to_string()])
         .status();
     assert!(sent.unwrap().success());
 }

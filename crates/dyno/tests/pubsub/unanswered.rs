@@ -1,12 +1,12 @@
-//! Brokers that answer nothing: Ctrl-C ends a command that waits for one, and one that cannot start
-//! leaves nothing behind.
+//! Brokers that answer nothing: Ctrl-C and a hang-up end a command that waits for one, and one that
+//! cannot start leaves nothing behind.
 
 use std::fs::Permissions;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
-use crate::served::{has_server, interrupt, pubsub};
+use crate::served::{has_server, interrupt, pubsub, signal};
 
 #[test]
 fn a_command_that_waits_for_a_broker_ends_on_ctrl_c() {
@@ -29,6 +29,31 @@ fn a_command_that_waits_for_a_broker_ends_on_ctrl_c() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{args:?}: {error}");
         assert!(error.contains("stopped before it was done"), "{error}");
+        drop(connection);
+    }
+}
+
+#[test]
+fn a_hang_up_ends_a_command_unless_it_was_started_with_it_ignored() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let broker = silent.local_addr().unwrap().to_string();
+    // The exit code names the first signal that was not ignored.
+    for (before, signals, code) in [
+        ("", &["-HUP"][..], 129),
+        ("trap '' HUP; ", &["-HUP", "-INT"], 130),
+    ] {
+        let mut command = Command::new("sh");
+        let line = format!("{before}exec \"$0\" pubsub topic list --broker \"$1\"");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_dyno"), &broker]);
+        command.env_remove("DYNO_TOKEN").stderr(Stdio::piped());
+        let child = command.stdin(Stdio::null()).spawn().unwrap();
+        let connection = silent.accept().unwrap();
+        for which in signals {
+            signal(&child, which);
+        }
+        let output = child.wait_with_output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{before:?}: {error}");
         drop(connection);
     }
 }

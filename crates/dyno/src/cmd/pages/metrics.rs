@@ -44,9 +44,11 @@ const FIGURES: [(&str, &str, Figure); 25] = [
         "Writes refused for want of space.",
         |_, stats| stats.refused,
     ),
-    ("pages_packed_again", "Pages packed by zstd.", |_, stats| {
-        stats.zstd.pages
-    }),
+    (
+        "pages_packed_again",
+        "Pages packed by the second tier, or by zstd from the start.",
+        |_, stats| stats.zstd.pages,
+    ),
     (
         "pages_written_back",
         "Pages in the file, not in memory.",

@@ -218,7 +218,7 @@ fn of_pages(all: &Value, out: &mut Group) {
     for (kind, what) in [
         ("repeated", "of bytes that repeat"),
         ("lz4", "packed by LZ4"),
-        ("zstd", "packed by zstd"),
+        ("zstd", "packed again, or by zstd"),
         ("raw", "that nothing packs"),
         ("file", "in the file"),
     ] {

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, anyhow, bail};
 use dyno_pubsub::{Claimed, Connection, Dsn, Queue, QueueOptions};
+use dyno_report::counted;
 use dyno_suite::Stop;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -54,7 +55,7 @@ pub fn run(args: &PubsubQueueArgs, stop: &Stop) -> anyhow::Result<Exit> {
         }
         PubsubQueueCommand::Purge(args) => {
             let purged = open(args)?.purge()?;
-            terminal::print(&format!("{purged} messages deleted"))?;
+            terminal::print(&format!("{} deleted", messages(purged as u64)))?;
         }
         PubsubQueueCommand::Dead(args) => dead(args)?,
     }
@@ -113,7 +114,11 @@ fn send(args: &PubsubQueueSendArgs, stop: &Stop) -> anyhow::Result<()> {
             sent += together.len();
         }
     }
-    terminal::print(&format!("{sent} messages sent"))
+    terminal::print(&format!("{} sent", messages(sent as u64)))
+}
+
+fn messages(number: u64) -> String {
+    counted(number, "message")
 }
 
 fn printed(message: &Claimed) -> Value {
@@ -161,7 +166,7 @@ fn named(input: impl BufRead) -> anyhow::Result<Vec<Claimed>> {
 fn print_settled(what: &str, claimed: &[Claimed], late: &[i64]) -> anyhow::Result<Exit> {
     // Settling a message twice is not an error, but another worker may have it by now.
     let settled = claimed.len() - late.len();
-    terminal::print(&format!("{settled} messages {what}"))?;
+    terminal::print(&format!("{} {what}", messages(settled as u64)))?;
     if late.is_empty() {
         return Ok(Exit::Done);
     }
@@ -175,12 +180,12 @@ fn dead(args: &PubsubQueueDeadArgs) -> anyhow::Result<()> {
     let mut queue = open(&args.queue)?;
     // A dead letter that is a message again begins with no claims, as if it had just been sent.
     if args.redrive {
-        let risen = queue.redrive(args.count)?;
-        return terminal::print(&format!("{risen} dead letters are messages again"));
+        let risen = counted(queue.redrive(args.count)? as u64, "dead letter");
+        return terminal::print(&format!("{risen} back in the queue"));
     }
     if args.delete {
-        let deleted = queue.forget_dead()?;
-        return terminal::print(&format!("{deleted} dead letters deleted"));
+        let deleted = counted(queue.forget_dead()? as u64, "dead letter");
+        return terminal::print(&format!("{deleted} deleted"));
     }
     for letter in queue.dead_letters(args.count)? {
         let line = json!({

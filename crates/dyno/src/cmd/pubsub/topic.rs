@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::bail;
 use dyno_pubsub::{RetentionState, TopicChanges, TopicOptions, TopicState};
-use dyno_report::quantity;
+use dyno_report::{counted, quantity};
 use serde_json::{Value, json};
 
 use super::log::Log;
@@ -45,15 +45,10 @@ fn create(args: &PubsubTopicCreateArgs) -> anyhow::Result<()> {
     };
     check_name(&args.name)?;
     let mut log = Log::open(&args.place)?;
-    let (name, partitions) = (&args.name, args.partitions);
+    let (name, partitions) = (&args.name, counted(u64::from(args.partitions), "partition"));
     if args.add_cluster.is_empty() {
         log.create_topic(name, &options)?;
-        let noun = if partitions == 1 {
-            "partition"
-        } else {
-            "partitions"
-        };
-        return terminal::print(&format!("topic {name} has {partitions} {noun}"));
+        return terminal::print(&format!("topic {name} has {partitions}"));
     }
     log.create_placed_topic(name, &options, &args.add_cluster)?;
     let clusters: Vec<&str> = args
@@ -63,7 +58,7 @@ fn create(args: &PubsubTopicCreateArgs) -> anyhow::Result<()> {
         .collect();
     let clusters = clusters.join(", ");
     terminal::print(&format!(
-        "topic {name} has {partitions} partitions, in turn on this server and on {clusters}"
+        "topic {name} has {partitions}, in turn on this server and on {clusters}"
     ))
 }
 

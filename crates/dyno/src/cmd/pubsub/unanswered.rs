@@ -6,8 +6,9 @@ use std::time::Duration;
 use anyhow::Context;
 use dyno_suite::Stop;
 
-/// The exit code of a command that was interrupted, as after a second Ctrl-C.
-const INTERRUPTED: i32 = 130;
+use crate::exit::Exit;
+use crate::interrupt;
+
 /// Time between two checks for a request to stop.
 const TICK: Duration = Duration::from_millis(50);
 /// How long a command may take to finish what it has begun: to send the lines that it has read, to
@@ -30,7 +31,9 @@ pub fn end_when_stopped(stop: &Stop) -> anyhow::Result<()> {
             eprintln!(
                 "dyno: stopped before it was done; what was not acknowledged may have been done all the same"
             );
-            std::process::exit(INTERRUPTED);
+            // The signal is noted before the stop is asked for, so it is there.
+            let ended = interrupt::signal().map_or(Exit::Failure, Exit::Stopped);
+            std::process::exit(ended.code());
         })
         .context("cannot start a thread")?;
     Ok(())

@@ -18,7 +18,7 @@ use crate::progress::Spinner;
 use crate::terminal;
 
 pub fn run(args: &TpccCheckArgs) -> anyhow::Result<Exit> {
-    let db = databases::open(&args.on)?;
+    let db = databases::open(&args.on, &args.guarantees)?;
     let (tables, population) = load::ready(&*db)?;
     let mut violations = conditions(&*db, &tables, &population.scale)?;
     let mut wrong: Vec<String> = violations.drain(..).map(|v| v.to_string()).collect();

@@ -20,7 +20,7 @@ use crate::terminal;
 const TICK: Duration = Duration::from_millis(100);
 
 pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let db = databases::open_or_create(&args.on)?;
+    let db = databases::open_or_create(&args.on, &args.guarantees)?;
     let population = Population {
         scale: Scale::specified(args.warehouses),
         seed: args.seed,

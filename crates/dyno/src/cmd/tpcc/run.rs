@@ -22,7 +22,7 @@ use crate::terminal;
 const FIXED_MS: i64 = 1_767_312_000_000;
 
 pub fn run(args: &TpccRunArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let db = databases::open_with(&args.on, database_options()?)?;
+    let db = databases::open_with(&args.on, &args.guarantees, database_options()?)?;
     let (tables, population) = load::ready(&*db)?;
     let before = conditions(&*db, &tables, &population.scale)?;
     // A database that breaks a condition before the run would break it after the run too, and the

@@ -13,7 +13,7 @@ pub fn run(args: &TxnBackupArgs) -> anyhow::Result<Exit> {
     let on = &args.on.on;
     let options = DatabaseOptions {
         create: false,
-        ..databases::options(&args.on)?
+        ..databases::options(&args.on, &args.guarantees)?
     };
     dyno_txn_open::backup(on, &options, &args.to)
         .with_context(|| format!("cannot back up {on}"))?;

@@ -20,9 +20,9 @@ const ROWS: u32 = 20;
 
 pub fn run(args: &TxnShellArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let db = if args.create {
-        databases::open_or_create(&args.on)?
+        databases::open_or_create(&args.on, &args.guarantees)?
     } else {
-        databases::open(&args.on)?
+        databases::open(&args.on, &args.guarantees)?
     };
     let prompt = stdin().is_terminal();
     let mut open = None;
@@ -71,6 +71,11 @@ fn command<'a>(db: &'a dyn Database, open: &mut Open<'a>, line: &str) -> Result<
     match words[..] {
         [] => Ok(String::new()),
         ["create", table] => db.create_table(&TableDef::hash(table, 0)).map(|_| done),
+        ["create", table, "range", ref splits @ ..] if !splits.is_empty() => {
+            let splits = splits.iter().map(|split| bytes_of(split));
+            let def = TableDef::range(table, splits.collect::<Result<_>>()?);
+            db.create_table(&def).map(|_| done)
+        }
         ["tables"] => {
             let names = db.tables()?.into_iter().map(|table| table.def.name);
             Ok(names.collect::<Vec<_>>().join("\n"))
@@ -135,7 +140,10 @@ fn act(transaction: &mut dyn Operations, words: &[&str]) -> Result<String> {
 
 /// The operands of each command, for messages about too few or too many.
 const USES: [(&str, &str); 10] = [
-    ("create", "needs TABLE, and nothing else"),
+    (
+        "create",
+        "needs TABLE, and takes `range` with a SPLIT or more",
+    ),
     ("tables", "takes nothing else"),
     ("get", "needs TABLE KEY, and nothing else"),
     ("put", "needs TABLE KEY VALUE"),
@@ -255,5 +263,22 @@ mod tests {
         assert!(say(&db, &mut open, "put accounts ada").contains("put needs TABLE KEY VALUE"));
         assert!(say(&db, &mut open, "get accounts").contains("get needs TABLE KEY"));
         assert!(say(&db, &mut open, "begin now").contains("begin takes nothing else"));
+    }
+
+    #[test]
+    fn a_table_is_split_at_the_keys_that_are_named() {
+        let db = Model::new();
+        let mut open = None;
+        assert_eq!(say(&db, &mut open, "create words range g \\x70"), "done");
+        for (key, range) in [("f", 0), ("g", 1), ("p", 2)] {
+            let said = say(&db, &mut open, &format!("explain words {key}"));
+            assert!(said.contains(&format!("range {range} of 3")), "{said}");
+        }
+        let descending = say(&db, &mut open, "create others range p g");
+        assert!(descending.contains("splits do not ascend"), "{descending}");
+        for wrong in ["create others range", "create others sideways g"] {
+            let said = say(&db, &mut open, wrong);
+            assert!(said.contains("create needs TABLE"), "{wrong}: {said}");
+        }
     }
 }

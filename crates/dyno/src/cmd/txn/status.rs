@@ -3,13 +3,13 @@
 use dyno_report::counted;
 use serde_json::json;
 
-use crate::args::TxnStatusArgs;
+use crate::args::{GuaranteeArgs, TxnStatusArgs};
 use crate::databases;
 use crate::exit::Exit;
 use crate::terminal;
 
 pub fn run(args: &TxnStatusArgs) -> anyhow::Result<Exit> {
-    let db = databases::open(&args.on)?;
+    let db = databases::open(&args.on, &GuaranteeArgs::default())?;
     let what = db.describe()?;
     let tables = db.tables()?;
     let stats = db.stats()?;

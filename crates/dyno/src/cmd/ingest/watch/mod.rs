@@ -43,7 +43,7 @@ const BATCH_BYTES: u64 = 64 << 20;
 const BATCH_WAIT: Duration = Duration::from_secs(1);
 
 /// Where what arrives comes from.
-enum From<'a> {
+enum Source<'a> {
     Folder(&'a Path),
     Live(Broker),
     Topic(&'a str),
@@ -51,13 +51,13 @@ enum From<'a> {
 
 pub fn run(args: &WatchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     logging::start(args.log);
-    let from = from(args)?;
-    refuse_options(args, &from)?;
+    let source = source(args)?;
+    refuse_options(args, &source)?;
     let options = Options {
         workers: args.threads.unwrap_or_else(all_threads),
-        max_bad: match from {
+        max_bad: match source {
             // The end of a batch is arbitrary, so a share of bad rows in it means nothing.
-            From::Topic(_) => 1.0,
+            Source::Topic(_) => 1.0,
             _ => args.max_bad,
         },
         memory: usize::try_from(args.memory).context("--memory")?,
@@ -73,10 +73,10 @@ pub fn run(args: &WatchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     if let Some(endpoint) = &endpoint {
         info!("metrics at http://{}/metrics", endpoint.address());
     }
-    let (summary, exit) = match from {
-        From::Folder(folder) => folder_into(args, folder, &place, metrics, stop)?,
-        From::Live(broker) => live_into(args, broker, &place, metrics, &registry, stop)?,
-        From::Topic(topic) => topic_into(args, topic, &place, metrics, stop)?,
+    let (summary, exit) = match source {
+        Source::Folder(folder) => folder_into(args, folder, &place, metrics, stop)?,
+        Source::Live(broker) => live_into(args, broker, &place, metrics, &registry, stop)?,
+        Source::Topic(topic) => topic_into(args, topic, &place, metrics, stop)?,
     };
     if args.json {
         terminal::print(&serde_json::to_string_pretty(&summary)?)?;
@@ -95,16 +95,16 @@ fn log_begin(args: &WatchArgs) {
     info!("watching {} into {}", args.source, args.into.display());
 }
 
-fn from(args: &WatchArgs) -> anyhow::Result<From<'_>> {
+fn source(args: &WatchArgs) -> anyhow::Result<Source<'_>> {
     if let Some(topic) = args.source.strip_prefix("pubsub://") {
         if topic.is_empty() || topic.contains('/') {
             bail!("{:?} names no topic: write pubsub://TOPIC", args.source);
         }
-        return Ok(From::Topic(topic));
+        return Ok(Source::Topic(topic));
     }
     if args.source.contains("://") {
         // The parser of addresses shows no password that was written into one.
-        return Ok(From::Live(args.source.parse()?));
+        return Ok(Source::Live(args.source.parse()?));
     }
     let folder = Path::new(&args.source);
     if !folder.is_dir() {
@@ -113,12 +113,12 @@ fn from(args: &WatchArgs) -> anyhow::Result<From<'_>> {
             args.source
         );
     }
-    Ok(From::Folder(folder))
+    Ok(Source::Folder(folder))
 }
 
 /// Refuses options that only another source understands, because ignoring them silently would
 /// mislead the user.
-fn refuse_options(args: &WatchArgs, from: &From<'_>) -> anyhow::Result<()> {
+fn refuse_options(args: &WatchArgs, source: &Source<'_>) -> anyhow::Result<()> {
     let (folder, live, stream) = (&args.folder, &args.live, &args.stream);
     let of_folder = [
         ("--settle", folder.settle.is_some()),
@@ -139,10 +139,10 @@ fn refuse_options(args: &WatchArgs, from: &From<'_>) -> anyhow::Result<()> {
     ];
     // Topics and live feeds come over TLS both.
     let of_network = [("--tls-ca", stream.place.tls_ca.is_some())];
-    let others: &[&[(&str, bool)]] = match from {
-        From::Folder(_) => &[&of_live, &of_topic, &of_network],
-        From::Live(_) => &[&of_folder, &of_topic],
-        From::Topic(_) => &[&of_folder, &of_live],
+    let others: &[&[(&str, bool)]] = match source {
+        Source::Folder(_) => &[&of_live, &of_topic, &of_network],
+        Source::Live(_) => &[&of_folder, &of_topic],
+        Source::Topic(_) => &[&of_folder, &of_live],
     };
     match others.concat().iter().find(|(_, given)| *given) {
         Some((option, _)) => bail!("{option} is for another source than {}", args.source),
