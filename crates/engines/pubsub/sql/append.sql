@@ -1,5 +1,5 @@
--- Appending: one function per partition with static statements, so that their plans stay cached, and
--- the slow ways that it falls back on.
+-- Appending: one function per partition with static statements, so that their plans stay cached,
+-- and the slow ways that it falls back on.
 
 -- Why the counter's row was not there: says it as an error.
 CREATE OR REPLACE FUNCTION pubsub.refuse_append(topic int, part int, expected_epoch bigint) RETURNS void
@@ -15,7 +15,8 @@ BEGIN
         USING ERRCODE = 'DP004';
 END $$;
 
--- The offset of a producer's record that is in the log already; -1 when it lies more than 2000 rows back.
+-- The offset of a producer's record that is in the log already; -1 when it lies more than 2000 rows
+-- back.
 CREATE OR REPLACE FUNCTION pubsub.offset_of_sequence(
     topic int, part int, producer bigint, wanted bigint, upper_offset bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
@@ -39,7 +40,8 @@ BEGIN
     RETURN -1;
 END $$;
 
--- Refuses an id that no producer was given: new_producer will give it to another one some day. Negative ids stand for names.
+-- Refuses an id that no producer was given: new_producer will give it to another one some day.
+-- Negative ids stand for names.
 CREATE OR REPLACE FUNCTION pubsub.refuse_stranger(producer bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -49,16 +51,18 @@ BEGIN
     END IF;
 END $$;
 
--- Whether a sequence is the first one of an epoch that comes after the last record's. A sequence has the producer's epoch
--- above its lowest 48 bits. A producer that raises its epoch counts from 0 again, and what it had sent before is refused
--- from then on: only producers of Kafka's protocol do that, all others stay in epoch 0.
+-- Whether a sequence is the first one of an epoch that comes after the last record's. A sequence
+-- has the producer's epoch above its lowest 48 bits. A producer that raises its epoch counts from 0
+-- again, and what it had sent before is refused from then on: only producers of Kafka's protocol do
+-- that, all others stay in epoch 0.
 CREATE OR REPLACE FUNCTION pubsub.begins_epoch(first bigint, last_known bigint) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
 $$ SELECT first & ((1::bigint << 48) - 1) = 0 AND first >> 48 > coalesce(last_known, -1) >> 48 $$;
 
--- Advances the sequences of several producers, or none of them. NULL: all advanced. Else, by producer:
--- the offset of the first record of a duplicate (-1: no longer known), NULL for what would have been new.
--- The caller holds the partition's row, so no other session moves these sequences.
+-- Advances the sequences of several producers, or none of them. NULL: all advanced. Else, by
+-- producer: the offset of the first record of a duplicate (-1: no longer known), NULL for what
+-- would have been new. The caller holds the partition's row, so no other session moves these
+-- sequences.
 CREATE OR REPLACE FUNCTION pubsub.advance_producers(
     topic int, part int, base bigint,
     ids bigint[], firsts bigint[], lasts bigint[], relatives bigint[]) RETURNS bigint[]
@@ -104,8 +108,9 @@ BEGIN
 END $$;
 
 -- The function that appends to one partition. Its arrays describe producers' runs (the first five),
--- rows, and within rows whose records they hold: run_values[run_from[i]:run_to[i]] is the row's list. Bodies
--- come joined and are cut here: an array of them would be copied twice more on its way to the table.
+-- rows, and within rows whose records they hold: run_values[run_from[i]:run_to[i]] is the row's
+-- list. Bodies come joined and are cut here: an array of them would be copied twice more on its way
+-- to the table.
 CREATE OR REPLACE FUNCTION pubsub.make_append(topic int, part int) RETURNS void
 LANGUAGE plpgsql AS $make$
 DECLARE
@@ -160,8 +165,9 @@ BEGIN
            run_values[run_from[i] : run_to[i]], row_flags[i], crcs[i], body_ends[i] - coalesce(body_ends[i - 1], 0),
            substr(bodies, coalesce(body_ends[i - 1], 0) + 1, body_ends[i] - coalesce(body_ends[i - 1], 0))
       FROM generate_series(1, cardinality(counts)) AS i;
-    -- Only when somebody waits: commits that notify go one after the other. Whoever listens and does not read
-    -- must not fill the server's queue; those that are not told look for themselves after a while.
+    -- Only when a consumer waits, because commits that notify go one after the other. A session
+    -- that listens and does not read must not fill the server's queue; consumers that are not told
+    -- look for themselves after a while.
     IF awaited_at = base_offset AND pg_notification_queue_usage() < 0.5 THEN
         NOTIFY pubsub_{t}_{p};
     END IF;

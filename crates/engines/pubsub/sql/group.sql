@@ -1,5 +1,5 @@
--- Groups of consumers: which member owns which partition, and how far it has been read. All in plpgsql, which keeps its
--- plans: functions of SQL are planned at every call.
+-- Groups of consumers: which member owns which partition, and how far it has been read. All in
+-- plpgsql, which keeps its plans: functions of SQL are planned at every call.
 
 CREATE OR REPLACE FUNCTION pubsub.group_named(topic text, group_name text) RETURNS pubsub.groups
 LANGUAGE plpgsql STABLE AS $$
@@ -15,8 +15,8 @@ BEGIN
     RETURN found_group;
 END $$;
 
--- Hands a partition to a member, or with NULL takes it from its owner. Records that the former owner could have been
--- given and did not commit are delivered again: they are counted here, once.
+-- Hands a partition to a member, or with NULL takes it from its owner. Records that the former
+-- owner could have been given and did not commit are delivered again: they are counted here, once.
 CREATE OR REPLACE FUNCTION pubsub.hand_over(grp int, part int, new_owner text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -29,8 +29,8 @@ BEGIN
        AND p.topic_id = g.topic_id AND p.partition = part;
 END $$;
 
--- A function that changes several cursors locks all of them first, in the order in which commits do. Otherwise the
--- two could wait for each other.
+-- A function that changes several cursors locks all of them first, in the order in which commits
+-- do. Otherwise the two could wait for each other.
 CREATE OR REPLACE FUNCTION pubsub.lock_assignments(grp int) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -59,8 +59,9 @@ BEGIN
        AND (SELECT coalesce(max(l.has) - min(l.has), 0) < 2 FROM loads AS l));
 END $$;
 
--- Where a group begins to read a partition. One that was added after the group was made may not reach as far as the group's
--- start: then it is read from its end, which comes to the start in time.
+-- Where a group begins to read a partition. One that was added after the group was made may not
+-- reach as far as the group's start: then it is read from its end, which comes to the start in
+-- time.
 CREATE OR REPLACE FUNCTION pubsub.first_cursor(topic pubsub.topics, place pubsub.partitions, start text) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -70,9 +71,9 @@ BEGIN
     RETURN pubsub.offset_of_start(topic.name, place.partition, start);
 END $$;
 
--- Shares the partitions among the members whose leases hold. A member that owns more than a fair share is told by
--- "wanted" what to give up. It keeps that until it releases it, or for two more leases. The caller holds the group's
--- row.
+-- Shares the partitions among the members whose leases hold. A member that owns more than a fair
+-- share is told by "wanted" what to give up. It keeps that until it releases it, or for two more
+-- leases. The caller holds the group's row.
 CREATE OR REPLACE FUNCTION pubsub.rebalance(grp int) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -80,8 +81,8 @@ DECLARE
     giver record;
     taker text;
     all_partitions int;
-    -- Every second share of a topic fills up from the last member on, so that what is left over on one
-    -- cluster does not always go to whom it goes to on the others.
+    -- Every second share of a topic fills up from the last member on, so that what is left over on
+    -- one cluster does not always go to the member that gets it on the others.
     turn CONSTANT int := (SELECT CASE WHEN coalesce(t.share, 0) % 2 = 0 THEN 1 ELSE -1 END
                             FROM pubsub.groups AS g JOIN pubsub.topics AS t USING (topic_id) WHERE g.group_id = grp);
 BEGIN
@@ -140,8 +141,8 @@ BEGIN
       FROM pubsub.assignments AS a WHERE a.group_id = grp AND a.member = member_name ORDER BY a.partition;
 END $$;
 
--- Enters a group, which is made when there is none, and returns its number. A member that joins again is a
--- new one: what it owned gets a new generation, so that its former self cannot commit.
+-- Enters a group, which is made when there is none, and returns its number. A member that joins
+-- again is a new one: what it owned gets a new generation, so that its former self cannot commit.
 CREATE OR REPLACE FUNCTION pubsub.join_group(
     topic text, group_name text, member_name text, lease_ms bigint DEFAULT 10000,
     start text DEFAULT 'earliest', when_lost text DEFAULT 'skip') RETURNS int
@@ -153,28 +154,32 @@ BEGIN
     IF lease_ms IS NULL OR lease_ms < 100 OR lease_ms > 86400000 THEN
         RAISE EXCEPTION 'a lease of % ms is not within 100 and 86400000', lease_ms USING ERRCODE = 'DP011';
     END IF;
+    PERFORM pubsub.check_name('group', group_name);
+    IF member_name IS NULL OR length(member_name) NOT BETWEEN 1 AND 200 THEN
+        RAISE EXCEPTION '% cannot be the name of a member: it is 1 to 200 characters', quote_nullable(member_name)
+            USING ERRCODE = 'DP011';
+    END IF;
+    IF when_lost IS NULL OR when_lost NOT IN ('skip', 'fail') THEN
+        RAISE EXCEPTION 'when_lost % is not one of skip, fail', quote_nullable(when_lost) USING ERRCODE = 'DP011';
+    END IF;
     PERFORM pubsub.check_start(join_group.start);
     IF NOT EXISTS (SELECT FROM pubsub.groups AS g WHERE g.topic_id = target.topic_id AND g.name = group_name) THEN
         PERFORM pubsub.refuse_group_of_kafka(group_name);
-        -- A place that a partition does not reach is refused before there is a group that stands there for ever.
+        -- A place that a partition does not reach is refused before there is a group that stands
+        -- there for ever.
         PERFORM pubsub.offset_of_start(topic, p.partition, join_group.start)
            FROM pubsub.partitions AS p WHERE p.topic_id = target.topic_id;
     END IF;
-    BEGIN
-        INSERT INTO pubsub.groups (topic_id, name, start, when_lost)
-            VALUES (target.topic_id, group_name, join_group.start, join_group.when_lost)
-            ON CONFLICT (topic_id, name) DO NOTHING;
-        SELECT group_id INTO grp FROM pubsub.groups AS g
-         WHERE g.topic_id = target.topic_id AND g.name = group_name FOR UPDATE;
-        INSERT INTO pubsub.members AS m (group_id, member, lease_until, lease_ms)
-            VALUES (grp, member_name, clock_timestamp() + join_group.lease_ms * interval '1 millisecond',
-                    join_group.lease_ms)
-            ON CONFLICT (group_id, member) DO UPDATE
-               SET lease_until = excluded.lease_until, lease_ms = excluded.lease_ms;
-    EXCEPTION WHEN check_violation OR not_null_violation THEN
-        RAISE EXCEPTION 'member % cannot join group % of topic %: %', quote_nullable(member_name),
-            quote_nullable(group_name), quote_literal(topic), SQLERRM USING ERRCODE = 'DP011';
-    END;
+    INSERT INTO pubsub.groups (topic_id, name, start, when_lost)
+        VALUES (target.topic_id, group_name, join_group.start, join_group.when_lost)
+        ON CONFLICT (topic_id, name) DO NOTHING;
+    SELECT group_id INTO grp FROM pubsub.groups AS g
+     WHERE g.topic_id = target.topic_id AND g.name = group_name FOR UPDATE;
+    INSERT INTO pubsub.members AS m (group_id, member, lease_until, lease_ms)
+        VALUES (grp, member_name, clock_timestamp() + join_group.lease_ms * interval '1 millisecond',
+                join_group.lease_ms)
+        ON CONFLICT (group_id, member) DO UPDATE
+           SET lease_until = excluded.lease_until, lease_ms = excluded.lease_ms;
     PERFORM pubsub.lock_assignments(grp);
     PERFORM pubsub.hand_over(grp, a.partition, member_name)
        FROM pubsub.assignments AS a WHERE a.group_id = grp AND a.member = member_name;
@@ -182,8 +187,8 @@ BEGIN
     RETURN grp;
 END $$;
 
--- Renews the lease, gives partitions back, and returns what the member owns. A member whose lease lapsed is
--- told so: it has to join again, and to forget what it had.
+-- Renews the lease, gives partitions back, and returns what the member owns. A member whose lease
+-- lapsed is told so: it has to join again, and to forget what it had.
 CREATE OR REPLACE FUNCTION pubsub.group_heartbeat(
     grp int, member_name text, released int[] DEFAULT '{}')
 RETURNS TABLE (partition int, generation bigint, committed bigint, wanted boolean)
@@ -196,8 +201,8 @@ BEGIN
     UPDATE pubsub.members AS m SET lease_until = clock_timestamp() + m.lease_ms * interval '1 millisecond'
      WHERE m.group_id = grp AND m.member = member_name AND m.lease_until >= clock_timestamp();
     IF NOT FOUND THEN
-        RAISE EXCEPTION '% is no member of group %: its lease lapsed, or it never joined', quote_nullable(member_name), grp
-            USING ERRCODE = 'DP009';
+        RAISE EXCEPTION '% is not a member of group %: its lease lapsed, or it never joined',
+            quote_nullable(member_name), grp USING ERRCODE = 'DP009';
     END IF;
     IF cardinality(released) > 0 THEN
         PERFORM pubsub.lock_assignments(grp);
@@ -216,10 +221,11 @@ BEGIN
     PERFORM pubsub.rebalance(grp);
 END $$;
 
--- Stores how far partitions were read (NULL: as it is; never back: of two commits that overtake each other the further one
--- counts, and reset_group is the way back), and how far records may be handed out (NULL: as it
--- is; lower than before when a member says that it handed out less). Returns the partitions that were
--- refused: not the member's at that generation any more, or committed beyond the claim.
+-- Stores how far partitions were read (NULL: as it is; never back: of two commits that overtake
+-- each other the further one counts, and reset_group is the way back), and how far records may be
+-- handed out (NULL: as it is; lower than before when a member says that it handed out less).
+-- Returns the partitions that were refused: not the member's at that generation any more, or
+-- committed beyond the claim.
 CREATE OR REPLACE FUNCTION pubsub.group_commit(
     grp int, member_name text, parts int[], generations bigint[], committed_to bigint[], claims bigint[])
 RETURNS int[]
@@ -249,8 +255,8 @@ BEGIN
     RETURN refused;
 END $$;
 
--- A reader found that retention took the records where it wanted to go on. Moves it to the first record
--- that is there and counts what it lost, or refuses, as the group was made.
+-- A reader found that retention took the records where it wanted to go on. Moves it to the first
+-- record that is there and counts what it lost, or refuses, as the group was made.
 CREATE OR REPLACE FUNCTION pubsub.group_skip_lost(grp int, member_name text, part int, at_generation bigint)
 RETURNS bigint
 LANGUAGE plpgsql AS $$

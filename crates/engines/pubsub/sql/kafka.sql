@@ -1,7 +1,8 @@
 -- Groups of Kafka's clients: which broker coordinates a group, and how far it has read.
 
--- Enters a broker, and returns its number. Those that ended a day ago are forgotten, and so are groups of a day ago
--- that never stored an offset: a client that only asks for a group's coordinator makes the group.
+-- Enters a broker, and returns its number. Those that ended a day ago are forgotten, and so are
+-- groups of a day ago that never stored an offset: a client that only asks for a group's
+-- coordinator makes the group.
 CREATE OR REPLACE FUNCTION pubsub.kafka_enter(host text, port int, broker_address text, lease_ms bigint) RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -38,8 +39,9 @@ BEGIN
     UPDATE pubsub.kafka_nodes AS n SET lease_until = clock_timestamp() - interval '1 millisecond' WHERE n.node_id = node;
 END $$;
 
--- A name belongs to groups of Kafka's clients or to groups of the functions in group.sql, whose members do not know of
--- each other. Whoever makes a group locks its name, so that two sessions do not make one of each.
+-- A name belongs to groups of Kafka's clients or to groups of the functions in group.sql, whose
+-- members do not know of each other. A session that makes a group locks its name, so that two
+-- sessions do not make one of each.
 CREATE OR REPLACE FUNCTION pubsub.lock_group_name(group_name text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -88,8 +90,9 @@ BEGIN
     RETURN asking;
 END $$;
 
--- Refuses a broker that does not coordinate a group any more. The lock keeps others from taking the group over until the
--- caller's transaction ends, so that nothing is stored behind the back of a successor.
+-- Refuses a broker that does not coordinate a group any more. The lock keeps others from taking the
+-- group over until the caller's transaction ends, so that nothing is stored behind the back of a
+-- successor.
 CREATE OR REPLACE FUNCTION pubsub.check_kafka_coordinator(group_name text, node int) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -101,7 +104,8 @@ BEGIN
     END IF;
 END $$;
 
--- Stores how far a group has read. The last commit counts, also when it goes back: members decide that.
+-- Stores how far a group has read. The last commit counts, also when it goes back: members decide
+-- that.
 CREATE OR REPLACE FUNCTION pubsub.kafka_commit(
     group_name text, node int, topics int[], parts int[], committed_to bigint[], metadata bytea[]) RETURNS void
 LANGUAGE plpgsql AS $$

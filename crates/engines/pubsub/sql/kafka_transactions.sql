@@ -1,8 +1,9 @@
--- Transactions of Kafka's producers. What a producer sends is kept aside until it commits. Then it is appended, and the
--- offsets of its groups are stored, in one transaction of PostgreSQL. So the log never has a record that may still be taken back,
--- and every reader reads what is committed. Functions return an error of Kafka's protocol, or 0:
--- 45 a sequence that does not follow, 47 and 90 a producer that a later one has replaced, 48 no transaction is under
--- way, 49 another producer has the name, 18 more than a transaction may hold, 3 there is no such partition.
+-- Transactions of Kafka's producers. What a producer sends is kept aside until it commits. Then it
+-- is appended, and the offsets of its groups are stored, in one transaction of PostgreSQL. So the
+-- log never has a record that may still be taken back, and every reader reads what is committed.
+-- Functions return an error of Kafka's protocol, or 0: 45 a sequence that does not follow, 47 and
+-- 90 a producer that a later one has replaced, 48 no transaction is under way, 49 another producer
+-- has the name, 18 more than a transaction may hold, 3 there is no such partition.
 
 -- Throws away what a producer has sent since its last commit.
 CREATE OR REPLACE FUNCTION pubsub.kafka_forget_staged(producer bigint) RETURNS void
@@ -16,8 +17,8 @@ LANGUAGE sql IMMUTABLE AS $$
                 WHEN known.producer_epoch <> epoch THEN 90 ELSE 0 END
 $$;
 
--- Ends what is under way and gives the producer a new epoch, so that a process which still uses the old one is refused. After
--- the last epoch it gets a new id.
+-- Ends what is under way and gives the producer a new epoch, so that a process which still uses the
+-- old one is refused. After the last epoch it gets a new id.
 CREATE OR REPLACE FUNCTION pubsub.kafka_next_epoch(
     transactional text, OUT producer_id bigint, OUT producer_epoch int)
 LANGUAGE plpgsql AS $$
@@ -32,7 +33,8 @@ BEGIN
     RETURNING t.producer_id, t.producer_epoch INTO kafka_next_epoch.producer_id, kafka_next_epoch.producer_epoch;
 END $$;
 
--- A producer begins, or begins anew. One that knows its id and epoch raises the epoch after an error.
+-- A producer begins, or begins anew. One that knows its id and epoch raises the epoch after an
+-- error.
 CREATE OR REPLACE FUNCTION pubsub.kafka_init_producer(
     transactional text, timeout_ms bigint, had_id bigint, had_epoch int,
     OUT error int, OUT producer_id bigint, OUT producer_epoch int)
@@ -47,7 +49,8 @@ BEGIN
             ON CONFLICT (transactional_id) DO NOTHING;
     END IF;
     SELECT * INTO STRICT known FROM pubsub.kafka_transactions AS t WHERE t.transactional_id = transactional FOR UPDATE;
-    -- The epoch before the present one: the answer to the last attempt got lost, unless records came since.
+    -- The epoch before the present one: the answer to the last attempt got lost, unless records
+    -- came since.
     IF had_id = known.producer_id AND had_epoch = known.producer_epoch - 1 AND known.begun_at IS NULL
         AND known.committed IS NULL THEN
         producer_id := known.producer_id;
@@ -62,14 +65,16 @@ BEGIN
      WHERE t.transactional_id = transactional;
     SELECT n.producer_id, n.producer_epoch INTO kafka_init_producer.producer_id, kafka_init_producer.producer_epoch
       FROM pubsub.kafka_next_epoch(transactional) AS n;
-    -- A process that knows no epoch takes the name over from its predecessor, which may still ask with the epoch before. An
-    -- abort of nothing is noted, so that its question is not taken for one whose answer got lost.
+    -- A process that knows no epoch takes the name over from its predecessor, which may still ask
+    -- with the epoch before. An abort of nothing is noted, so that its question is not taken for
+    -- one whose answer got lost.
     IF had_id < 0 THEN
         UPDATE pubsub.kafka_transactions AS t SET committed = false WHERE t.transactional_id = transactional;
     END IF;
 END $$;
 
--- A transaction begins with the first partition or group that it names, and goes on with further ones.
+-- A transaction begins with the first partition or group that it names, and goes on with further
+-- ones.
 CREATE OR REPLACE FUNCTION pubsub.kafka_begin(transactional text, producer bigint, epoch int) RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -93,8 +98,8 @@ BEGIN
     RETURN 0;
 END $$;
 
--- Why nothing may be kept aside for this producer now; 0 if it may. Several things may be kept at once, but the transaction
--- does not end meanwhile, because its end takes the same row for itself.
+-- Why nothing may be kept aside for this producer now; 0 if it may. Several things may be kept at
+-- once, but the transaction does not end meanwhile, because its end takes the same row for itself.
 CREATE OR REPLACE FUNCTION pubsub.kafka_may_stage(transactional text, producer bigint, epoch int) RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -176,7 +181,8 @@ DECLARE
     staged pubsub.kafka_staged;
     base bigint;
 BEGIN
-    -- In the order in which brokers lock partitions, so that nobody waits for each other.
+    -- In the order in which brokers lock partitions, so that they and this session never wait for
+    -- each other.
     FOR staged IN SELECT * FROM pubsub.kafka_staged AS s WHERE s.producer_id = producer
                    ORDER BY s.topic_id, s.partition, s.first_sequence LOOP
         EXECUTE format('SELECT base_offset FROM pubsub.append_%s_%s(0, ARRAY[$1], ARRAY[$2], ARRAY[$3], ARRAY[0]::bigint[], '
@@ -235,8 +241,8 @@ BEGIN
     RETURN 0;
 END $$;
 
--- Ends transactions that take longer than their producers said, and forgets producers that were not seen for a week. Returns
--- how many transactions it ended.
+-- Ends transactions that take longer than their producers said, and forgets producers that were not
+-- seen for a week. Returns how many transactions it ended.
 CREATE OR REPLACE FUNCTION pubsub.kafka_expire_transactions() RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -15,7 +15,8 @@ END $$;
 CREATE OR REPLACE FUNCTION pubsub.leave_group(topic text, group_name text, member_name text) RETURNS void
 LANGUAGE sql AS $$ SELECT pubsub.group_leave((pubsub.group_named(topic, group_name)).group_id, member_name) $$;
 
--- Where a batch ends that begins at an offset: after so many records, or with the row that fills the bytes.
+-- Where a batch ends that begins at an offset: after so many records, or with the row that fills
+-- the bytes.
 CREATE OR REPLACE FUNCTION pubsub.batch_end(topic int, part int, from_offset bigint, records int, most_bytes bigint)
 RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
@@ -35,8 +36,8 @@ BEGIN
     RETURN least(upto, from_offset + records);
 END $$;
 
--- The next records of one owned partition, which are then claimed. None while somebody shares partitions anew:
--- to wait for that while holding other cursors could be for ever.
+-- The next records of one owned partition, which are then claimed. None while another session
+-- shares partitions anew: to wait for that while holding other cursors could be for ever.
 CREATE OR REPLACE FUNCTION pubsub.poll_partition(
     topic text, grp int, member_name text, part int, at_generation bigint, records int)
 RETURNS TABLE (message_offset bigint, "time" timestamptz, key bytea, headers jsonb, value bytea)
@@ -63,8 +64,9 @@ BEGIN
                    FROM pubsub.messages(topic, part, from_offset, upto) AS m;
 END $$;
 
--- The next records of a member's partitions, at most 4 MiB of rows of each. Renews the lease. A partition that
--- another member wants gets no more records, and is given up as soon as what it gave is committed.
+-- The next records of a member's partitions, at most 4 MiB of rows of each. Renews the lease. A
+-- partition that another member wants gets no more records, and is given up as soon as what it gave
+-- is committed.
 CREATE OR REPLACE FUNCTION pubsub.poll(topic text, group_name text, member_name text, max_records int DEFAULT 500)
 RETURNS TABLE (partition int, generation bigint, message_offset bigint, "time" timestamptz,
                key bytea, headers jsonb, value bytea)
@@ -78,7 +80,8 @@ BEGIN
     IF max_records IS NULL OR max_records < 1 OR max_records > 100000 THEN
         RAISE EXCEPTION 'max_records % is not within 1 and 100000', max_records USING ERRCODE = 'DP011';
     END IF;
-    -- The group's row is locked until the caller commits: who does not get it renews its lease alone.
+    -- The group's row is locked until the caller commits: a member that does not get it renews only
+    -- its lease.
     PERFORM FROM pubsub.groups AS g WHERE g.group_id = grp FOR UPDATE SKIP LOCKED;
     IF FOUND THEN
         PERFORM pubsub.heartbeat(topic, group_name, member_name);
@@ -86,7 +89,7 @@ BEGIN
         UPDATE pubsub.members AS m SET lease_until = clock_timestamp() + m.lease_ms * interval '1 millisecond'
          WHERE m.group_id = grp AND m.member = member_name AND m.lease_until >= clock_timestamp();
         IF NOT FOUND THEN
-            RAISE EXCEPTION '% is no member of group %: its lease lapsed, or it never joined',
+            RAISE EXCEPTION '% is not a member of group %: its lease lapsed, or it never joined',
                 quote_nullable(member_name), quote_literal(group_name) USING ERRCODE = 'DP009';
         END IF;
     END IF;
@@ -116,8 +119,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Stores that everything before an offset is done with. Refused when the partition is not the member's at
--- this generation any more, or when the offset was not handed out.
+-- Stores that everything before an offset is done with. Refused when the partition is not the
+-- member's at this generation any more, or when the offset was not handed out.
 CREATE OR REPLACE FUNCTION pubsub.commit(
     topic text, group_name text, member_name text, part int, at_generation bigint, upto bigint) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -131,9 +134,10 @@ BEGIN
     END IF;
 END $$;
 
--- Asks to be told of the next records of a member's partitions, on the session's channels, and returns whether to wait
--- for that: a notification comes when the caller's transaction has ended and something is appended. False: something is
--- there already, or nothing is the member's. Poll again after some seconds all the same, which also renews the lease.
+-- Asks to be told of the next records of a member's partitions, on the session's channels, and
+-- returns whether to wait for that: a notification comes when the caller's transaction has ended
+-- and something is appended. False: something is there already, or nothing is the member's. Poll
+-- again after some seconds all the same, which also renews the lease.
 CREATE OR REPLACE FUNCTION pubsub.await_group(topic text, group_name text, member_name text) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE

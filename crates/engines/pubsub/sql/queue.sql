@@ -1,5 +1,6 @@
--- Queues: each message is done by one worker. A narrow table has what changes (when it is visible, who
--- claimed it, how often it was tried), so that claiming does not write the payload again.
+-- Queues: each message is done by one worker. A narrow table has what changes (when it is visible,
+-- which worker claimed it, how often it was tried), so that claiming does not write the payload
+-- again.
 
 CREATE OR REPLACE FUNCTION pubsub.queue_named(queue text) RETURNS pubsub.queues
 LANGUAGE plpgsql STABLE AS $$
@@ -13,12 +14,13 @@ BEGIN
     RETURN found_queue;
 END $$;
 
--- The functions of one queue, with static statements. Claims are numbers: an acknowledgement with the number of
--- a claim that ran out is refused.
+-- The functions of one queue, with static statements. Claims are numbers: an acknowledgement with
+-- the number of a claim that ran out is refused.
 --
--- Their plans are made once in a session and stay ({plans}). Left to itself PostgreSQL would make one for each call, which
--- costs more than carrying it out: a plan for any limit looks dear beside one for a limit of 1. And whatever size the tables
--- have when the plan is made, it must be good when they are large, which only those by index are.
+-- Their plans are made once in a session and stay ({plans}). Left to itself PostgreSQL would make
+-- one for each call, which costs more than carrying it out: a plan for any limit looks dear beside
+-- one for a limit of 1. And whatever size the tables have when the plan is made, it must be good
+-- when they are large, which only those by index are.
 CREATE OR REPLACE FUNCTION pubsub.make_queue_functions(queue int) RETURNS void
 LANGUAGE plpgsql AS $make$
 DECLARE
@@ -29,8 +31,8 @@ LANGUAGE plpgsql AS $queue$
 DECLARE
     sent bigint;
 BEGIN
-    -- One message a transaction is what most programs send. Two plain statements cost it a quarter less than
-    -- the one for many, whose plan has more to set up.
+    -- One message a transaction is what most programs send. Two plain statements cost it a quarter
+    -- less than the one for many, whose plan has more to set up.
     IF cardinality(payloads) = 1 THEN
         sent := nextval('pubsub.queue_{q}_ids');
         INSERT INTO pubsub.queue_{q} (message_id, headers, payload) VALUES (sent, message_headers[1], payloads[1]);
@@ -60,13 +62,15 @@ BEGIN
     RETURN sent;
 END $queue$;
 
--- Messages that were tried too often go to the dead letters; the others come back as a claim. Both are found by one
--- walk from the oldest visible message: a search for those that were tried too often would read all that wait.
+-- Messages that were tried too often go to the dead letters; the others come back as a claim. Both
+-- are found by one walk from the oldest visible message: a search for those that were tried too
+-- often would read all that wait.
 --
--- The index keeps the places of messages that are done until it is vacuumed, and a walk from its beginning would pass all of
--- them. So a session notes how far the front was at its last claim, in a setting of its own, and begins a little before it.
--- Once a second, or where nothing is found, it begins at the beginning: a transaction that took long to send a message, or
--- that was rolled back after it claimed one, leaves it behind the front.
+-- The index keeps the places of messages that are done until it is vacuumed, and a walk from its
+-- beginning would pass all of them. So a session notes how far the front was at its last claim, in
+-- a setting of its own, and begins a little before it. Once a second, or where nothing is found, it
+-- begins at the beginning: a transaction that took long to send a message, or that was rolled back
+-- after it claimed one, leaves it behind the front.
 CREATE OR REPLACE FUNCTION pubsub.queue_claim_{q}(most int, claim_ms bigint)
 RETURNS TABLE (message_id bigint, claim bigint, attempts int, sent_at timestamptz, headers jsonb, payload bytea)
 LANGUAGE plpgsql {plans} AS $queue$
@@ -140,8 +144,8 @@ BEGIN
       FROM messages AS m JOIN states AS s USING (message_id);
 END $queue$;
 
--- Buries the messages that were claimed too often by workers that did not come back. Otherwise the next claim does, which
--- is too late for those who look at the dead letters or delete messages.
+-- Buries the messages that were claimed too often by workers that did not come back. Otherwise the
+-- next claim does, which is too late for those who look at the dead letters or delete messages.
 CREATE OR REPLACE FUNCTION pubsub.queue_bury_tried_{q}() RETURNS void
 LANGUAGE plpgsql {plans} AS $queue$
 BEGIN
@@ -177,7 +181,8 @@ BEGIN
     RETURN refused;
 END $queue$;
 
--- Visible again after so many milliseconds: a worker gives up (why: the reason) or wants more time (NULL).
+-- Visible again after so many milliseconds: a worker gives up (why: the reason) or wants more time
+-- (NULL).
 CREATE OR REPLACE FUNCTION pubsub.queue_move_{q}(ids bigint[], claims bigint[], after_ms bigint, why text)
 RETURNS bigint[]
 LANGUAGE plpgsql {plans} AS $queue$
@@ -196,7 +201,8 @@ BEGIN
     )
     SELECT coalesce(array_agg(g.id ORDER BY g.id), '{}') INTO refused FROM given AS g
      WHERE g.id NOT IN (SELECT m.message_id FROM moved AS m);
-    -- What was given back for the last time is dead now, and not when a worker next asks for something.
+    -- What was given back for the last time is dead now, and not when a worker next asks for
+    -- something.
     IF why IS NOT NULL THEN
         PERFORM pubsub.queue_bury_{q}(array_agg(s.message_id), NULL) FROM pubsub.queue_{q}_state AS s
           WHERE s.message_id = ANY (ids) AND s.claim IS NULL
@@ -230,8 +236,8 @@ $template$;
         'SET enable_hashjoin = off SET enable_mergejoin = off';
 BEGIN
     EXECUTE replace(replace(template, '{q}', queue::text), '{plans}', plans);
-    -- A stock of numbers in each session would not follow the order in which messages are sent, by which the oldest one is
-    -- found. Queues of earlier versions have such stocks.
+    -- A stock of numbers in each session would not follow the order in which messages are sent, by
+    -- which the oldest one is found. Queues of earlier versions have such stocks.
     EXECUTE format('ALTER SEQUENCE pubsub.queue_%s_ids CACHE 1', queue);
 END $make$;
 
@@ -241,15 +247,21 @@ RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
     made int;
+    wrong text;
 BEGIN
     PERFORM pubsub.check_name('queue', queue);
-    BEGIN
-        INSERT INTO pubsub.queues (name, visibility_ms, max_attempts, keep_done)
-        VALUES (create_queue.queue, create_queue.visibility_ms, create_queue.max_attempts, create_queue.keep_done)
-        ON CONFLICT (name) DO NOTHING RETURNING queue_id INTO made;
-    EXCEPTION WHEN check_violation OR not_null_violation THEN
-        RAISE EXCEPTION 'queue % cannot be made: %', quote_nullable(queue), SQLERRM USING ERRCODE = 'DP011';
-    END;
+    wrong := CASE
+        WHEN coalesce(visibility_ms, 0) <= 0
+            THEN format('visibility_ms is %s, and must be above 0', coalesce(visibility_ms::text, 'null'))
+        WHEN coalesce(max_attempts, 0) <= 0
+            THEN format('max_attempts is %s, and must be above 0', coalesce(max_attempts::text, 'null'))
+        WHEN keep_done IS NULL THEN 'keep_done is null, and must be true or false' END;
+    IF wrong IS NOT NULL THEN
+        RAISE EXCEPTION '%', wrong USING ERRCODE = 'DP011';
+    END IF;
+    INSERT INTO pubsub.queues (name, visibility_ms, max_attempts, keep_done)
+    VALUES (create_queue.queue, create_queue.visibility_ms, create_queue.max_attempts, create_queue.keep_done)
+    ON CONFLICT (name) DO NOTHING RETURNING queue_id INTO made;
     IF made IS NULL THEN
         RAISE EXCEPTION 'there is a queue % already', quote_literal(queue) USING ERRCODE = 'DP010';
     END IF;

@@ -14,8 +14,12 @@ LANGUAGE plpgsql AS $$
 DECLARE
     sent bigint[];
 BEGIN
-    IF payloads IS NULL OR array_position(payloads, NULL) IS NOT NULL OR delay_ms IS NULL OR delay_ms < 0 THEN
-        RAISE EXCEPTION 'a payload is null, or the delay of % ms is none', delay_ms USING ERRCODE = 'DP011';
+    IF payloads IS NULL OR array_position(payloads, NULL) IS NOT NULL THEN
+        RAISE EXCEPTION 'a payload is null' USING ERRCODE = 'DP011';
+    END IF;
+    IF delay_ms IS NULL OR delay_ms < 0 THEN
+        RAISE EXCEPTION 'delay_ms is %, and must be 0 or more', coalesce(delay_ms::text, 'null')
+            USING ERRCODE = 'DP011';
     END IF;
     IF cardinality(headers) > cardinality(payloads) THEN
         RAISE EXCEPTION 'there are % headers for % payloads', cardinality(headers), cardinality(payloads)
@@ -29,7 +33,8 @@ BEGIN
     RETURN sent;
 END $$;
 
--- The oldest messages that are visible, which are then hidden for a while (NULL: as long as the queue says).
+-- The oldest messages that are visible, which are then hidden for a while (NULL: as long as the
+-- queue says).
 CREATE OR REPLACE FUNCTION pubsub.queue_claim(queue text, most int DEFAULT 1, claim_ms bigint DEFAULT NULL)
 RETURNS TABLE (message_id bigint, claim bigint, attempts int, sent_at timestamptz, headers jsonb, payload bytea)
 LANGUAGE plpgsql AS $$
@@ -56,7 +61,8 @@ BEGIN
     END IF;
 END $$;
 
--- Acknowledges messages. Returns those whose claim had run out: another worker has them now, or will.
+-- Acknowledges messages. Returns those whose claim had run out: another worker has them now, or
+-- will.
 CREATE OR REPLACE FUNCTION pubsub.queue_ack(queue text, ids bigint[], claims bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -95,13 +101,25 @@ BEGIN
     RETURN refused;
 END $$;
 
+-- The dead letters, the oldest first. What was claimed too often, by workers that did not come
+-- back, died when its last claim ran out, though its row is moved by the next claim. It is shown
+-- from where it is and not moved first, so that a session which may only read can call this
+-- function.
 CREATE OR REPLACE FUNCTION pubsub.queue_dead(queue text)
 RETURNS TABLE (message_id bigint, sent_at timestamptz, headers jsonb, payload bytea, attempts int, reason text,
                died_at timestamptz)
 LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    target CONSTANT pubsub.queues := pubsub.queue_named(queue);
 BEGIN
-    RETURN QUERY EXECUTE format('SELECT * FROM pubsub.queue_%s_dead ORDER BY message_id',
-        (pubsub.queue_named(queue)).queue_id);
+    RETURN QUERY EXECUTE format('SELECT d.message_id, d.sent_at, d.headers, d.payload, d.attempts, '
+        'd.reason, d.died_at FROM pubsub.queue_%1$s_dead AS d UNION ALL '
+        'SELECT m.message_id, m.sent_at, m.headers, m.payload, s.attempts, '
+        'coalesce(s.reason, ''no worker acknowledged it''), s.visible_at '
+        'FROM pubsub.queue_%1$s_state AS s JOIN pubsub.queue_%1$s AS m USING (message_id) '
+        'WHERE s.visible_at <= statement_timestamp() AND s.attempts >= $1 ORDER BY message_id',
+        target.queue_id)
+        USING target.max_attempts;
 END $$;
 
 -- What is done, if the queue keeps it, the oldest first.
@@ -127,8 +145,8 @@ BEGIN
     RETURN forgotten;
 END $$;
 
--- Deletes the messages that no worker has claimed, those that are delayed too. Returns how many. What is claimed stays its
--- worker's, and is there again if that one does not acknowledge it.
+-- Deletes the messages that no worker has claimed, those that are delayed too. Returns how many.
+-- What is claimed stays its worker's, and is there again if that one does not acknowledge it.
 CREATE OR REPLACE FUNCTION pubsub.queue_purge(queue text) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -177,7 +195,8 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
     id CONSTANT int := (pubsub.queue_named(queue)).queue_id;
 BEGIN
-    -- What was claimed too often, by workers that did not come back, is dead, though its row is moved by the next claim.
+    -- What was claimed too often, by workers that did not come back, is dead, though its row is
+    -- moved by the next claim.
     EXECUTE format('SELECT count(*) FILTER (WHERE visible_at <= statement_timestamp() AND attempts < $1), '
         'count(*) FILTER (WHERE visible_at > statement_timestamp() AND claim IS NULL), '
         'count(*) FILTER (WHERE visible_at > statement_timestamp() AND claim IS NOT NULL), '

@@ -15,8 +15,8 @@ BEGIN
     RETURN found_partition;
 END $$;
 
--- Rows of a partition from the one that holds an offset on. A row begins at most 65535 records before
--- the offset that it holds, which bounds the look back.
+-- Rows of a partition from the one that holds an offset on. A row begins at most 65535 records
+-- before the offset that it holds, which bounds the look back.
 CREATE OR REPLACE FUNCTION pubsub.messages(topic text, part int, from_offset bigint, to_offset bigint)
 RETURNS TABLE (message_offset bigint, "time" timestamptz, appended_at timestamptz,
                key bytea, headers jsonb, value bytea)
@@ -35,8 +35,8 @@ BEGIN
     USING greatest(from_offset, place.first_offset), to_offset;
 END $$;
 
--- The offset of the first row that was appended at this time or later; the end of the log when there is none.
--- appended_at grows with the offset, so that a search by halves finds it.
+-- The offset of the first row that was appended at this time or later; the end of the log when
+-- there is none. appended_at grows with the offset, so that a search by halves finds it.
 CREATE OR REPLACE FUNCTION pubsub.offset_at(topic text, part int, moment timestamptz) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -68,7 +68,7 @@ CREATE OR REPLACE FUNCTION pubsub.check_start(start text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     IF start IS NULL OR start !~ '^(earliest|latest|offset:[0-9]{1,18}|time:-?[0-9]{1,17})$' THEN
-        RAISE EXCEPTION 'start % is none of earliest, latest, offset:N, time:MICROSECONDS',
+        RAISE EXCEPTION 'start % is not one of earliest, latest, offset:N, time:MICROSECONDS',
             coalesce(quote_literal(start), 'null') USING ERRCODE = 'DP011';
     END IF;
 END $$;
@@ -90,17 +90,23 @@ BEGIN
             timestamptz 'epoch' + substring(start FROM 6)::bigint * interval '1 microsecond');
     END IF;
     at := substring(start FROM 8)::bigint;
-    IF at > place.next_offset THEN
+    IF at <= place.next_offset THEN
+        RETURN at;
+    END IF;
+    -- Numbers above this one are times after the year 1972, in microseconds. No log is that long.
+    IF at > 100000000000000 THEN
         RAISE EXCEPTION 'offset % is beyond the end of partition % of topic %, which is at %', at, part,
             quote_literal(topic), place.next_offset
             USING ERRCODE = 'DP006', HINT = format('A time in microseconds is written time:%s.', at);
     END IF;
-    RETURN at;
+    RAISE EXCEPTION 'offset % is beyond the end of partition % of topic %, which is at %', at, part,
+        quote_literal(topic), place.next_offset USING ERRCODE = 'DP006';
 END $$;
 
--- Whether to wait for more than an offset, having said LISTEN pubsub_TOPIC_PARTITION before: the append that begins
--- there will notify. False: more is there already. A crash of the server may forget it, together with all that wait. An
--- offset beyond the end is refused: no append begins there before others end there.
+-- Whether to wait for more than an offset, having said LISTEN pubsub_TOPIC_PARTITION before: the
+-- append that begins there will notify. False: more is there already. A crash of the server may
+-- forget it, together with all that wait. An offset beyond the end is refused: no append begins
+-- there before others end there.
 CREATE OR REPLACE FUNCTION pubsub.await(topic int, part int, at bigint) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,8 +1,8 @@
 -- Sending from any driver. The client that batches by itself calls append_T_P.
 
--- Packs values into rows that fill a page and appends them to one partition. With a producer's id and
--- the sequence of the first value a repetition appends nothing and returns the same offset. A plan made for each
--- call would copy all bodies into itself as constants.
+-- Packs values into rows that fill a page and appends them to one partition. With a producer's id
+-- and the sequence of the first value a repetition appends nothing and returns the same offset. A
+-- plan made for each call would copy all bodies into itself as constants.
 CREATE OR REPLACE FUNCTION pubsub.append_values(
     topic pubsub.topics, part int, vals bytea[], keys bytea[], headers jsonb[],
     producer bigint, first_sequence bigint) RETURNS bigint
@@ -77,8 +77,8 @@ BEGIN
         target, partition, ARRAY[value], ARRAY[key], ARRAY[headers], NULL, NULL);
 END $$;
 
--- Sends many records in one transaction; one row of the result per partition that got some. Without a
--- key and a partition all of them go to one partition, so that rows are full.
+-- Sends many records in one transaction; one row of the result per partition that got some. Without
+-- a key and a partition all of them go to one partition, so that rows are full.
 CREATE OR REPLACE FUNCTION pubsub.send_batch(
     topic text, vals bytea[], keys bytea[] DEFAULT NULL, headers jsonb[] DEFAULT NULL, part int DEFAULT NULL,
     producer bigint DEFAULT NULL, first_sequence bigint DEFAULT NULL)
@@ -92,6 +92,11 @@ BEGIN
     IF (producer IS NULL) <> (first_sequence IS NULL) OR (producer IS NOT NULL AND part IS NULL) THEN
         RAISE EXCEPTION 'a producer needs a sequence and a partition: sequences count per partition'
             USING ERRCODE = 'DP011';
+    END IF;
+    -- Negative ids stand for names. Producers with names call the functions of partitions, and what
+    -- is sent here under the id of one would take its sequences.
+    IF producer <= 0 THEN
+        RAISE EXCEPTION 'producer % is not an id that new_producer gave', producer USING ERRCODE = 'DP011';
     END IF;
     FOR partition, mine_values, mine_keys, mine_headers IN
         SELECT coalesce(part, pubsub.partition_of_key(target, v.key), keyless) AS chosen,

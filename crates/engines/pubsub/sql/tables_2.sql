@@ -1,5 +1,5 @@
--- Version 2: the partitions of a topic may lie on several servers, its clusters; and readers without anything to read can ask to
--- be told of the next append.
+-- Version 2: the partitions of a topic may lie on several servers, its clusters; and readers
+-- without anything to read can ask to be told of the next append.
 
 -- What a cluster is known by, whatever its address.
 CREATE TABLE pubsub.identity (id uuid NOT NULL DEFAULT gen_random_uuid());
@@ -12,8 +12,8 @@ CREATE TABLE pubsub.clusters (
     dsn text NOT NULL
 );
 
--- NULL: all partitions are here. 0: this is the topic's home, which knows where the others are. From 1 on: this
--- is the share of another cluster's topic, whose home is named by its identity.
+-- NULL: all partitions are here. 0: this is the topic's home, which knows where the others are.
+-- From 1 on: this is the share of another cluster's topic, whose home is named by its identity.
 ALTER TABLE pubsub.topics ADD COLUMN share int CHECK (share >= 0), ADD COLUMN home uuid,
     ADD CHECK ((home IS NOT NULL) = (coalesce(share, 0) > 0));
 
@@ -25,5 +25,5 @@ CREATE TABLE pubsub.placements (
     PRIMARY KEY (topic_id, partition)
 );
 
--- The offset at which somebody waits for a record; the append that begins there notifies.
+-- The offset at which a consumer waits for a record; the append that begins there notifies.
 ALTER TABLE pubsub.partitions ADD COLUMN awaited bigint NOT NULL DEFAULT -1;

@@ -1,15 +1,15 @@
 -- Version 6: queues keep what is done in place, and producers of Kafka's clients have transactions.
 
--- A queue that keeps what is done leaves the payload where it is, and notes beside it that it is done. Moving it
--- wrote each payload, and the log of it, a second time.
+-- A queue that keeps what is done leaves the payload where it is, and notes beside it that it is
+-- done. Moving it wrote each payload, and the log of it, a second time.
 DO $migrate$
 DECLARE
     q int;
 BEGIN
     FOR q IN SELECT queue_id FROM pubsub.queues LOOP
         EXECUTE replace($queue$
-            -- Workers that run meanwhile note what they have done here, with its payload. What they noted after the copy
-            -- would be lost with the columns, so they wait from before it.
+            -- Workers that run meanwhile note what they have done here, with its payload. What they
+            -- noted after the copy would be lost with the columns, so they wait from before it.
             LOCK TABLE pubsub.queue_{q}_done IN ACCESS EXCLUSIVE MODE;
             INSERT INTO pubsub.queue_{q} (message_id, sent_at, headers, payload)
             SELECT message_id, sent_at, headers, payload FROM pubsub.queue_{q}_done;
@@ -32,9 +32,9 @@ CREATE TABLE pubsub.kafka_transactions (
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.1,
         autovacuum_vacuum_cost_delay = 0);
 
--- What producers have sent in transactions that are under way, as rows of the log. None of it is promised to anybody, so it
--- is not worth a second write to the server's log. A crash empties all three tables at once, and a transaction whose row
--- in kafka_open is gone has lost something.
+-- What producers have sent in transactions that are under way, as rows of the log. None of it is
+-- promised to any client, so it is not worth a second write to the server's log. A crash empties
+-- all three tables at once, and a transaction whose row in kafka_open is gone has lost something.
 CREATE UNLOGGED TABLE pubsub.kafka_open (
     producer_id bigint PRIMARY KEY
 );

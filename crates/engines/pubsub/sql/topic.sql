@@ -32,7 +32,8 @@ DECLARE
 BEGIN
     wrong := CASE
         WHEN partitions NOT BETWEEN 1 AND 1000 THEN format('%s partitions are not within 1 and 1000', partitions)
-        WHEN compression NOT IN ('none', 'lz4', 'zstd') THEN format('compression %L is none of none, lz4, zstd', compression)
+        WHEN compression NOT IN ('none', 'lz4', 'zstd')
+            THEN format('compression %L is not one of none, lz4, zstd', compression)
         WHEN retention_ms <= 0 THEN format('retention_ms is %s, and must be above 0', retention_ms)
         WHEN retention_bytes <= 0 THEN format('retention_bytes is %s, and must be above 0', retention_bytes)
         WHEN range_records < 100 THEN format('range_records is %s, and must be 100 at least', range_records) END;
@@ -96,9 +97,11 @@ DECLARE
 BEGIN
     PERFORM pubsub.check_name('topic', topic_name);
     PERFORM pubsub.check_settings(partitions, compression, retention_ms, retention_bytes, range_records);
-    -- Not among the settings that can be changed: keys would move, and with them the order of their records.
+    -- Not among the settings that can be changed: keys would move, and with them the order of their
+    -- records.
     IF partitioner NOT IN ('fnv1a', 'murmur2') THEN
-        RAISE EXCEPTION 'partitioner % is none of fnv1a, murmur2', quote_literal(partitioner) USING ERRCODE = 'DP011';
+        RAISE EXCEPTION 'partitioner % is not one of fnv1a, murmur2', quote_literal(partitioner)
+            USING ERRCODE = 'DP011';
     END IF;
     BEGIN
         INSERT INTO pubsub.topics
@@ -169,14 +172,15 @@ BEGIN
         RAISE EXCEPTION 'topic % cannot be changed: %', quote_literal(topic_name), SQLERRM USING ERRCODE = 'DP011';
     END;
     IF has.partitions > had.partitions THEN
-        -- A group that another session is making at this moment refers to the topic, so this waits for it, and a group that
-        -- is made later waits for this.
+        -- A group that another session is making at this moment refers to the topic, so this waits
+        -- for it, and a group that is made later waits for this.
         PERFORM FROM pubsub.topics AS t WHERE t.topic_id = had.topic_id FOR UPDATE;
         FOR part IN had.partitions .. has.partitions - 1 LOOP
             PERFORM pubsub.make_partition(had.topic_id, part);
-            -- Groups that exist read a new partition from its first record, whatever their start was: all that it gets
-            -- is sent after they were made. Left to the next heartbeat, a group that began at the end would skip what is
-            -- sent until then, and retention would not know that the group needs it.
+            -- Groups that exist read a new partition from its first record, whatever their start
+            -- was: all that it gets is sent after they were made. Left to the next heartbeat, a
+            -- group that began at the end would skip what is sent until then, and retention would
+            -- not know that the group needs it.
             INSERT INTO pubsub.assignments (group_id, partition, committed, claimed_to)
             SELECT g.group_id, part, 0, 0 FROM pubsub.groups AS g WHERE g.topic_id = had.topic_id;
         END LOOP;
@@ -184,8 +188,9 @@ BEGIN
     END IF;
 END $$;
 
--- Drops some of a topic's tables, and says whether nothing is left of it. Each call is a transaction of its own where the
--- topic is large, because a table and its indexes are several locks each. The topic can be dropped further after any of them.
+-- Drops some of a topic's tables, and says whether nothing is left of it. Each call is a
+-- transaction of its own where the topic is large, because a table and its indexes are several
+-- locks each. The topic can be dropped further after any of them.
 CREATE OR REPLACE FUNCTION pubsub.drop_topic_step(topic_name text, most int DEFAULT 20) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -201,7 +206,8 @@ BEGIN
         IF has > room AND room < most THEN
             RETURN false;
         END IF;
-        -- The counter first, as appends take it: a producer that waits for it finds it gone, or the log shorter.
+        -- The counter first, as appends take it: a producer that waits for it finds it gone, or the
+        -- log shorter.
         PERFORM FROM pubsub.partitions AS p WHERE p.topic_id = gone.topic_id AND p.partition = part FOR UPDATE;
         FOR first IN SELECT r.first_offset FROM pubsub.ranges AS r
                       WHERE r.topic_id = gone.topic_id AND r.partition = part ORDER BY 1 LIMIT most LOOP
@@ -227,8 +233,8 @@ BEGIN
     RETURN true;
 END $$;
 
--- Drops a topic, in the caller's transaction. One that is too large for that is refused with the way to do it, before the
--- server runs out of locks.
+-- Drops a topic, in the caller's transaction. One that is too large for that is refused with the
+-- way to do it, before the server runs out of locks.
 CREATE OR REPLACE FUNCTION pubsub.drop_topic(topic_name text) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -237,7 +243,8 @@ DECLARE
         * (current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint);
     needed bigint;
 BEGIN
-    -- A range is a table, an index, a TOAST table with its index, and a function; a partition has three objects more.
+    -- A range is a table, an index, a TOAST table with its index, and a function; a partition has
+    -- three objects more.
     SELECT 5 * (SELECT count(*) FROM pubsub.ranges AS r WHERE r.topic_id = gone.topic_id) + 3 * gone.partitions INTO needed;
     IF needed > room * 3 / 4 THEN
         RAISE EXCEPTION 'topic % needs % locks to be dropped in one transaction, and the server has room for %',
@@ -248,7 +255,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Drops a topic of any size, in transactions of its own: CALL it outside of one. When it is interrupted, call it again.
+-- Drops a topic of any size, in transactions of its own: CALL it outside of one. When it is
+-- interrupted, call it again.
 CREATE OR REPLACE PROCEDURE pubsub.drop_topic_in_steps(topic_name text)
 LANGUAGE plpgsql AS $$
 BEGIN

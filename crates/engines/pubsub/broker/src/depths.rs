@@ -32,7 +32,8 @@ const GROUPS: &str = "\
       LEFT JOIN pubsub.assignments AS a ON a.group_id = g.group_id \
       LEFT JOIN pubsub.partitions AS p ON p.topic_id = g.topic_id AND p.partition = a.partition \
      GROUP BY t.name, g.name ORDER BY lag DESC, t.name, g.name LIMIT $1";
-const QUEUES: &str = "SELECT name, queue_id FROM pubsub.queues ORDER BY name LIMIT $1";
+const QUEUES: &str =
+    "SELECT name, queue_id, max_attempts FROM pubsub.queues ORDER BY name LIMIT $1";
 
 /// A kind of series: its name, its meaning, and its labels.
 struct Kind {
@@ -54,7 +55,7 @@ const KINDS: [Kind; 4] = [
     },
     Kind {
         name: "dyno_pubsub_queue_messages",
-        help: "Messages of a queue that are not acknowledged, counted up to 100000.",
+        help: "Messages of a queue that are neither acknowledged nor dead, counted up to 100000.",
         labels: &["queue"],
     },
     Kind {
@@ -135,17 +136,28 @@ fn look(connection: &mut Connection) -> Result<Vec<Series>> {
     }
     for queue in client.query(QUEUES, &[&most]).map_err(failed())? {
         let (name, id): (String, i32) = (queue.get(0), queue.get(1));
-        for (kind, table) in [
-            (2, format!("queue_{id}_state")),
-            (3, format!("queue_{id}_dead")),
-        ] {
-            let count = format!(
-                "SELECT count(*) FROM (SELECT FROM pubsub.{table} LIMIT {MOST_COUNTED}) AS counted"
-            );
-            // A queue that was dropped meanwhile has no tables, and no series.
-            if let Ok(row) = client.query_one(&count, &[]) {
-                found.push((kind, vec![name.clone()], row.get(0)));
-            }
+        let max_attempts: i32 = queue.get(2);
+        // A message whose last worker did not come back is dead, although only the next claim moves
+        // it. An idle queue has no next claim, and its dead letters must be seen all the same. The
+        // limit bounds the rows that are read, and not only those that are found.
+        let unacknowledged = format!(
+            "SELECT count(*) FILTER (WHERE NOT is_dead), count(*) FILTER (WHERE is_dead) \
+               FROM (SELECT visible_at <= statement_timestamp() AND attempts >= $1 AS is_dead \
+                       FROM pubsub.queue_{id}_state LIMIT {MOST_COUNTED}) AS counted"
+        );
+        // A queue that was dropped meanwhile has no tables, and no series.
+        let Ok(row) = client.query_one(&unacknowledged, &[&max_attempts]) else {
+            continue;
+        };
+        let not_moved: i64 = row.get(1);
+        found.push((2, vec![name.clone()], row.get(0)));
+        let moved = format!(
+            "SELECT count(*) \
+               FROM (SELECT FROM pubsub.queue_{id}_dead LIMIT {MOST_COUNTED}) AS counted"
+        );
+        if let Ok(row) = client.query_one(&moved, &[]) {
+            let dead = not_moved + row.get::<_, i64>(0);
+            found.push((3, vec![name], dead.min(MOST_COUNTED)));
         }
     }
     Ok(found)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dyno_pubsub::record::{Batch as Rows, Codec, Run};
+use dyno_pubsub::record::{self, Codec, Run};
 use dyno_pubsub::wire::RowHead;
 use dyno_pubsub::{Code, Error, Result};
 
@@ -11,7 +11,7 @@ use crate::memory::Charge;
 
 /// One append, and where its outcome is reported.
 pub struct Append {
-    pub rows: Rows,
+    pub rows: record::Batch,
     /// One run of consecutive sequences for each producer, by producer.
     pub runs: Vec<RunOf>,
     pub acks: Vec<Waiting>,
@@ -47,7 +47,7 @@ impl Append {
     pub fn from_batches(mut batches: Vec<Batch>, codec: Codec, charge: Charge) -> Append {
         batches.sort_by_key(|batch| batch.producer_id);
         let mut append = Append {
-            rows: Rows::new(),
+            rows: record::Batch::new(),
             runs: Vec::new(),
             acks: Vec::with_capacity(batches.len()),
             charge: Some(charge),

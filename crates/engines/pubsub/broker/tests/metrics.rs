@@ -14,9 +14,16 @@ fn topics_groups_and_queues_are_shown_with_what_they_hold_and_times_in_seconds()
     let mut sql = served.connection();
     let made = "SELECT pubsub.create_queue('mail'); SELECT pubsub.queue_send('mail', 'a'), \
                 pubsub.queue_send('mail', 'b'); SELECT pubsub.join_group('orders', 'g', 'm', 10000, 'earliest')";
+    // Its worker does not come back, and no other one claims anything after it.
+    let abandoned = "SELECT pubsub.create_queue('idle', max_attempts => 1); \
+                     SELECT pubsub.queue_send('idle', 'a'), pubsub.queue_send('idle', 'b'); \
+                     SELECT pubsub.queue_claim('idle', 1, 1)";
     sql.client()
         .batch_execute(made)
         .expect("a queue and a group");
+    sql.client()
+        .batch_execute(abandoned)
+        .expect("a queue with a dead letter");
     let broker = served.broker("s", 2);
     let client = client(&broker);
     let id = new_producer(&client);
@@ -33,6 +40,8 @@ fn topics_groups_and_queues_are_shown_with_what_they_hold_and_times_in_seconds()
         "dyno_pubsub_topic_records{topic=\"orders\"} 3",
         "dyno_pubsub_queue_messages{queue=\"mail\"} 2",
         "dyno_pubsub_queue_dead_messages{queue=\"mail\"} 0",
+        "dyno_pubsub_queue_messages{queue=\"idle\"} 1",
+        "dyno_pubsub_queue_dead_messages{queue=\"idle\"} 1",
         "dyno_pubsub_open_connections 1",
         "dyno_pubsub_unadmitted_connections 0",
         "dyno_pubsub_refused_connections_total 0",

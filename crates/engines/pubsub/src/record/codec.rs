@@ -104,7 +104,7 @@ pub fn decompress(codec: Codec, body: Bytes) -> Result<Bytes> {
         let (bytes, name) = (body.len(), codec.name());
         Error::new(
             Code::Damaged,
-            format_args!("{bytes} bytes are no {name} body: {reason}"),
+            format_args!("{bytes} bytes are not a body of {name}: {reason}"),
         )
     };
     let length = body

@@ -103,7 +103,7 @@ impl Batch {
     /// Appends the records of an uncompressed body and returns how many they are.
     ///
     /// # Errors
-    /// `damaged` when the bytes are no records, `bad-argument` when the producer was in this batch
+    /// `damaged` when the bytes are not records, `bad-argument` when the producer was in this batch
     /// before with other sequences. The batch must not be used then.
     pub fn push(&mut self, run: Run, body: &[u8]) -> Result<i64> {
         let before = self.records;

@@ -221,6 +221,42 @@ fn what_was_claimed_too_often_is_a_dead_letter_for_all_commands() {
     assert_eq!(queue.stats().unwrap().dead, 0);
 }
 
+/// Such a session cannot move them to the other dead letters first, as a claim does.
+#[test]
+fn a_session_that_only_reads_sees_dead_letters_that_no_claim_has_moved() {
+    let server = Server::shared();
+    let options = QueueOptions {
+        max_attempts: 1,
+        ..QueueOptions::default()
+    };
+    let (name, mut queue) = queue(&server, &options);
+    queue.send(&[b"lost", b"waits"], NOW).unwrap();
+    let lost = queue.claim(1, Some(Duration::from_millis(1))).unwrap();
+    assert_eq!(payloads(&lost), [b"lost"]);
+    thread::sleep(Duration::from_millis(20));
+    assert_eq!(queue.stats().unwrap().dead, 1);
+    let mut reader = server.connect();
+    let only_reads = "SET default_transaction_read_only = on";
+    reader.client().batch_execute(only_reads).unwrap();
+    let mut dead = || {
+        let query = "SELECT message_id, payload, attempts, reason, died_at <= statement_timestamp() \
+                       FROM pubsub.queue_dead($1)";
+        let row = reader.client().query_one(query, &[&name]).unwrap();
+        assert!(row.get::<_, bool>(4));
+        let what: (i64, Vec<u8>) = (row.get(0), row.get(1));
+        let why: (i32, String) = (row.get(2), row.get(3));
+        (what, why)
+    };
+    let expected = (
+        (lost[0].message_id, b"lost".to_vec()),
+        (1, "no worker acknowledged it".to_owned()),
+    );
+    assert_eq!(dead(), expected);
+    // A claim moves it, and it is the same dead letter.
+    assert_eq!(payloads(&queue.claim(10, None).unwrap()), [b"waits"]);
+    assert_eq!(dead(), expected);
+}
+
 /// Sessions once had numbers in stock, so that the least number was not that of the oldest message.
 #[test]
 fn the_oldest_message_is_found_whichever_session_sent_it() {

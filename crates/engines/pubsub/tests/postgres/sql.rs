@@ -172,11 +172,11 @@ fn what_is_wrong_with_a_name_or_a_setting_is_said_in_words() {
         ),
         (
             "SELECT pubsub.create_topic('words', compression => 'gzip')",
-            "is none of none, lz4, zstd",
+            "is not one of none, lz4, zstd",
         ),
         (
             "SELECT pubsub.create_topic('words', partitioner => 'crc32')",
-            "partitioner 'crc32' is none of fnv1a, murmur2",
+            "partitioner 'crc32' is not one of fnv1a, murmur2",
         ),
         (
             "SELECT pubsub.create_queue('a b')",
@@ -188,6 +188,78 @@ fn what_is_wrong_with_a_name_or_a_setting_is_said_in_words() {
         assert_eq!(error.code().code(), "DP011", "{statement}");
         assert!(error.message().contains(said), "{statement}: {error}");
     }
+}
+
+#[test]
+fn what_is_wrong_with_a_group_a_member_or_a_queue_is_said_in_words() {
+    let server = Server::shared();
+    let (_, topic) = server.topic(&TopicOptions::default());
+    let mut connection = server.connect();
+    let long = "x".repeat(201);
+    let join = |arguments: &str| format!("join_group('{topic}', {arguments})");
+    for (call, said) in [
+        (
+            join("'a b', 'm'"),
+            "'a b' cannot be the name of a group: it is 1 to 100 of the characters",
+        ),
+        (
+            join("'g', ''"),
+            "'' cannot be the name of a member: it is 1 to 200 characters",
+        ),
+        (
+            join("'g', NULL"),
+            "NULL cannot be the name of a member: it is 1 to 200 characters",
+        ),
+        (
+            join(&format!("'g', '{long}'")),
+            "x' cannot be the name of a member: it is 1 to 200 characters",
+        ),
+        (
+            join("'g', 'm', when_lost => 'stop'"),
+            "when_lost 'stop' is not one of skip, fail",
+        ),
+        (
+            "create_queue('q', visibility_ms => 0)".to_owned(),
+            "visibility_ms is 0, and must be above 0",
+        ),
+        (
+            "create_queue('q', max_attempts => NULL)".to_owned(),
+            "max_attempts is null, and must be above 0",
+        ),
+        (
+            "create_queue('q', keep_done => NULL)".to_owned(),
+            "keep_done is null, and must be true or false",
+        ),
+        (
+            "queue_send('q', 'x', delay_ms => -5)".to_owned(),
+            "delay_ms is -5, and must be 0 or more",
+        ),
+        ("queue_send('q', NULL)".to_owned(), "a payload is null"),
+    ] {
+        let statement = format!("SELECT pubsub.{call}");
+        let error = connection.client().execute(&statement, &[]).unwrap_err();
+        let error = error.as_db_error().unwrap();
+        assert_eq!(error.code().code(), "DP011", "{statement}");
+        assert!(error.message().contains(said), "{statement}: {error}");
+    }
+}
+
+#[test]
+fn an_offset_beyond_the_end_is_taken_for_a_time_only_where_it_can_be_one() {
+    let server = Server::shared();
+    let (_, topic) = server.topic(&TopicOptions::default());
+    let mut connection = server.connect();
+    let mut hint = |offset: i64| {
+        let statement = format!("SELECT pubsub.offset_of_start('{topic}', 0, 'offset:{offset}')");
+        let error = connection.client().execute(&statement, &[]).unwrap_err();
+        let error = error.as_db_error().unwrap();
+        assert_eq!(error.code().code(), "DP006", "{error}");
+        error.hint().map(str::to_owned)
+    };
+    assert_eq!(hint(100), None);
+    let time = hint(1_700_000_000_000_000);
+    let written = "A time in microseconds is written time:1700000000000000.";
+    assert_eq!(time.as_deref(), Some(written));
 }
 
 #[test]
@@ -301,6 +373,8 @@ fn sql_has_our_error_codes() {
             format!("SELECT pubsub.send('{name}', 'x', headers => '{{\"n\": [[\"a\"]]}}')"),
         ),
         ("DP011", unknown_producer(&name, 0)),
+        // Negative ids stand for the names of producers.
+        ("DP011", unknown_producer(&name, -5)),
         ("DP011", unknown_producer(&name, 999_999)),
         ("DP012", "SELECT pubsub.queue_claim('none')".to_owned()),
     ] {

@@ -47,7 +47,7 @@ pub(super) fn settings() -> Vec<Advice> {
         advice(
             "log_min_messages",
             "log",
-            "errors of statements go to who sent them; a client in a loop must not fill the disk with them",
+            "errors of statements go to the client that sent them; one in a loop must not fill the disk with them",
         ),
         advice(
             "TimeZone",

@@ -15,8 +15,9 @@ impl Group {
         };
         let all = self.members.values().all(|member| member.joining.is_some());
         if now >= until {
-            // Who has not come by now is out; its next request says so. A member with a lasting
-            // name stays until its session has run out: its process may be under way again.
+            // A member that has not joined by now is removed, and the answer to its next request
+            // says so. A member with a lasting name stays until its session has run out, because
+            // its process may be under way again.
             self.retain_members(|member| member.joining.is_some() || member.instance.is_some());
             self.begin(now);
         } else if now >= not_before && all && self.expected.is_empty() {

@@ -17,7 +17,7 @@ use crate::error::{Code, Error, Result, Retry};
 /// The batches of one partition that were popped and not settled, and the state of their delivery.
 #[derive(Default)]
 pub struct Flight {
-    pub batches: VecDeque<Flying>,
+    pub batches: VecDeque<BatchInFlight>,
     /// `None` until the broker has given a producer id.
     pub identity: Option<Identity>,
     /// How many requests have no answer yet.
@@ -31,7 +31,7 @@ pub struct Flight {
 }
 
 /// One batch of a flight.
-pub struct Flying {
+pub struct BatchInFlight {
     pub sealed: SealedBatch,
     pub body: Bytes,
     pub crc: u32,
@@ -50,7 +50,7 @@ pub type Ended = (SealedBatch, Result<i64>);
 impl Flight {
     pub fn add(&mut self, mut sealed: SealedBatch) {
         let body = Bytes::from(std::mem::take(&mut sealed.body));
-        self.batches.push_back(Flying {
+        self.batches.push_back(BatchInFlight {
             crc: dyno_checksum::crc32c(&body),
             sealed,
             body,
@@ -133,7 +133,7 @@ impl Flight {
     }
 }
 
-impl Flying {
+impl BatchInFlight {
     /// The batch as it was popped, with its body.
     fn whole(self) -> SealedBatch {
         let mut sealed = self.sealed;
