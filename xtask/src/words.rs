@@ -89,13 +89,14 @@ const COLUMNS: usize = 100;
 /// Forms that name no actor, or deny a noun instead of the verb.
 ///
 /// Written in halves, so that this file does not find itself.
-const BANNED: [&str; 6] = [
+const BANNED: [&str; 7] = [
     concat!("no", "body"),
     concat!("some", "body"),
     concat!("who", "ever"),
     concat!("is ", "no"),
     concat!("is ", "none"),
     concat!("are ", "none"),
+    concat!("are ", "no"),
 ];
 
 /// What is counted in one crate.
@@ -188,9 +189,9 @@ pub fn table(tree: &Tree) -> String {
     out + &format!("{:<38} {all}\n", "all")
 }
 
-/// What is out of bounds in the crates of [`EDITED`].
+/// What is out of bounds in the crates of [`EDITED`], and banned forms in suites and SQL.
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings = banned_elsewhere(tree);
     for (name, counts) in by_crate(tree) {
         // A crate that was never gone through would fail at once, so the bounds hold only where
         // they were once reached.
@@ -225,6 +226,29 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The banned forms in texts that are not Rust: suites, whose analyses stand in reports, and SQL,
+/// which has comments and messages too.
+fn banned_elsewhere(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.files.iter().filter(|f| is_suite_or_sql(&f.path)) {
+        for (at, line) in file.text.lines().enumerate() {
+            for form in BANNED.iter().filter(|form| has_words(line, form)) {
+                let text = format!("says \"{form}\": name the actor, or deny the verb");
+                findings.push(Finding::breach(&file.path, at + 1, text));
+            }
+        }
+    }
+    findings
+}
+
+/// Folders below `suites` hold what documents print, which is quoted as it is.
+fn is_suite_or_sql(path: &str) -> bool {
+    let suite = path.strip_prefix("suites/");
+    let is_suite = suite.is_some_and(|name| name.ends_with(".toml") && !name.contains('/'));
+    let is_test = path.contains("/tests/");
+    is_suite || (path.starts_with("crates/") && path.ends_with(".sql") && !is_test)
 }
 
 fn by_crate(tree: &Tree) -> BTreeMap<&str, Counts> {
@@ -297,6 +321,23 @@ mod tests {
             banned: 1,
         };
         assert_eq!(by_crate(&tree)["crates/x"], expected);
+    }
+
+    #[test]
+    fn suites_and_sql_have_none_of_the_forms() {
+        let said = "-- There are no rows.\n-- These are no rows, and nobody reads them.\n";
+        let tree = Tree::from_files(&[
+            ("suites/a.toml", "analysis = \"it is no measure\"\n"),
+            ("suites/figures/a.toml", "text = \"it is no measure\"\n"),
+            ("crates/x/sql/a.sql", said),
+            ("crates/x/tests/a.sql", said),
+        ]);
+        let found: Vec<(String, usize)> = check(&tree)
+            .into_iter()
+            .map(|finding| (finding.path, finding.line))
+            .collect();
+        let sql = ("crates/x/sql/a.sql".to_owned(), 2);
+        assert_eq!(found, [("suites/a.toml".to_owned(), 1), sql.clone(), sql]);
     }
 
     #[test]

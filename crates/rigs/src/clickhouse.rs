@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use dyno_ingest::contract::{COLUMNS, MODE, bands};
+use dyno_ingest::contract::{COLUMNS, MODE, TEXT_COLUMNS, bands};
 use dyno_ingest::load::{Input, LoadReport, Options, Outcome, Progress};
 use dyno_ingest_clickhouse::private_server::{Config, Ports, PrivateServer};
 use dyno_ingest_clickhouse::{Servers, Settings};
@@ -20,15 +20,6 @@ use crate::{Params, RigError};
 
 /// The server's own client, which is the peer.
 const PEER: &str = "clickhouse-client";
-
-const STRINGS: [&str; 6] = [
-    "reporter",
-    "reporter_grid",
-    "callsign",
-    "grid",
-    "mode",
-    "version",
-];
 
 /// The table that both loaders fill.
 const TABLE: &str = "wspr.bronze";
@@ -252,7 +243,7 @@ fn sums(server: &PrivateServer, table: &str, columns: &[String]) -> Result<Answe
         .iter()
         .zip(columns)
         .map(|(name, column)| {
-            let value = if STRINGS.contains(name) {
+            let value = if TEXT_COLUMNS.contains(name) {
                 let text = format!("toStringCutToZero(CAST({column} AS String))");
                 format!("reinterpretAsUInt32(reverse(unhex(substring(hex(MD5({text})), 1, 8))))")
             } else {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dyno_ingest_ask::{AskError, Endpoint, Message, Request as Asking, Role};
+use dyno_ingest_ask::{AskError, Endpoint, Message, Role};
 use dyno_measure::{
     Call, Clock, DriveOptions, Latencies, LoadOutcome, MeasureError, Schedule, SystemClock, Until,
     drive,
@@ -230,7 +230,7 @@ fn converse(
     into: &Mutex<Talked>,
 ) -> Result<(), String> {
     let messages = [Message::new(Role::User, params.prompt.as_str())];
-    let streamed = params.endpoint.stream(&Asking {
+    let streamed = params.endpoint.stream(&dyno_ingest_ask::Request {
         messages: &messages,
         most_tokens: params.tokens,
         ignore_end: true,

@@ -61,7 +61,7 @@ const MADE: [&str; 7] = [
     ".git",
 ];
 /// Endings of the files whose text rules read.
-const READ: [&str; 6] = ["rs", "toml", "md", "sh", "yml", "py"];
+const READ: [&str; 7] = ["rs", "toml", "md", "sh", "yml", "py", "sql"];
 /// Folders whose files are read whatever their names end in: programs without an ending, and units.
 const TEXT_FOLDERS: [&str; 3] = ["scripts", ".ci", "systemd"];
 

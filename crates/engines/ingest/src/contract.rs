@@ -21,6 +21,16 @@ pub const COLUMNS: [&str; 17] = [
     "column_count",
 ];
 
+/// Names of the columns that hold text; the others hold numbers.
+pub const TEXT_COLUMNS: [&str; 6] = [
+    "reporter",
+    "reporter_grid",
+    "callsign",
+    "grid",
+    "mode",
+    "version",
+];
+
 /// Fields of a row of a WSPR archive.
 pub const FIELDS: usize = 15;
 

@@ -1,4 +1,5 @@
-//! Parameters that follow the machine: `cores`, `cores/2` and `1..cores` in the sizes of a suite.
+//! Parameters that follow the machine: `cores`, `cores/2`, `cores/4` and `1..cores` in the sizes of
+//! a suite.
 
 use toml::Value;
 
@@ -7,12 +8,14 @@ use crate::definition::Definition;
 /// Begins a text that stands for a sweep from one up to a number of cores.
 const FROM_ONE: &str = "1..";
 
-/// The number that a text stands for: all of the machine's cores, or half of them, for workloads
-/// that have as many clients as servers and spin on both sides.
+/// The number that a text stands for: all of the machine's cores; half of them, for workloads that
+/// have as many clients as servers and spin on both sides; or a quarter, for two servers beside
+/// their clients.
 fn number_of(text: &str, cores: i64) -> Option<i64> {
     match text {
         "cores" => Some(cores),
         "cores/2" => Some((cores / 2).max(1)),
+        "cores/4" => Some((cores / 4).max(1)),
         _ => None,
     }
 }
@@ -92,6 +95,9 @@ mod tests {
         check("[1, 2, \"cores\"]", 1, "[1, 2]");
         check("\"cores/2\"", 1, "1");
         check("\"1..cores/2\"", 20, "[1, 2, 4, 8, 10]");
+        check("\"cores/4\"", 24, "6");
+        check("\"1..cores/4\"", 2, "[1]");
+        check("\"1..cores/4\"", 24, "[1, 2, 4, 6]");
         check("\"all cores\"", 24, "\"all cores\"");
         check("[4, 1]", 24, "[4, 1]");
     }

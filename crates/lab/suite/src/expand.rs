@@ -217,7 +217,7 @@ impl<'a> Expander<'a> {
         let fail = |reason: String| self.suite.error_at(name, reason);
         let values = self.scope.apply(&sweep.values).map_err(fail)?;
         let Value::Array(values) = &values else {
-            return Err(fail(format!("sweep values are no list: {values}")));
+            return Err(fail(format!("sweep values are not a list: {values}")));
         };
         if values.is_empty() || values.len() > 100 {
             return Err(fail(format!(

@@ -142,7 +142,11 @@ pub(super) fn read(folder: &Path, class: &str) -> Result<Corpus, RigError> {
     }
     let bytes = fs::read(&path).map_err(|e| RigError::io(&path, e))?;
     if bytes.is_empty() || bytes.len() % PAGE_BYTES != 0 {
-        let text = format!("{}: {} bytes are no pages", path.display(), bytes.len());
+        let text = format!(
+            "{}: {} bytes are not whole pages",
+            path.display(),
+            bytes.len()
+        );
         return Err(PagesError::Wrong(text).into());
     }
     let known = Class::ALL.into_iter().find(|known| known.name() == class);

@@ -26,10 +26,12 @@ pub(super) fn from_flow(flow: &Flow, measured: &Measured) -> BTreeMap<String, f6
     let write_s = seconds(start_ns, flowed.writes.ended_ns);
     let read_s = seconds(reads_start_ns, flowed.read.last_ns);
     let messages = flowed.messages as f64;
+    let reads = flowed.read.messages as f64 / read_s;
     let figures = [
         ("throughput", messages / write_s),
-        ("reads", flowed.read.messages as f64 / read_s),
+        ("reads", reads),
         ("io-rate", messages * flow.payload as f64 / write_s),
+        ("read-io-rate", reads * flow.payload as f64),
         ("backlog-max", flowed.backlog.max() as f64),
         ("empty-polls", flowed.read.empty as f64),
         ("client-cpu-us", used.client_cpu_s * 1e6 / messages),
@@ -108,6 +110,77 @@ fn end_to_end(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pubsub::disk_watch::DiskWatch;
+    use crate::pubsub::readers::Read;
+    use crate::pubsub::server::Used;
+    use dyno_measure::{LoadOutcome, Recorder, Schedule};
+
+    /// Two groups that read what was written in 2 s, and took a second longer.
+    fn flowed(messages: u64) -> Flowed {
+        let latencies = || Latencies::new().expect("a histogram");
+        let none = Used {
+            server_cpu_s: None,
+            client_cpu_s: 0.0,
+            wal_bytes: 0.0,
+        };
+        Flowed {
+            messages,
+            writes: LoadOutcome {
+                schedule: Schedule::ClosedLoop,
+                recorder: Recorder::new(0, 1_000_000_000).expect("histograms"),
+                started_ns: 0,
+                ended_ns: 2_000_000_000,
+                done: messages,
+                failed: 0,
+                first_error: None,
+                skipped: 0,
+                unsent: 0,
+            },
+            written_digest: 0,
+            read: Read {
+                messages: 2 * messages,
+                digest: 0,
+                disordered: 0,
+                polls: latencies(),
+                empty: 0,
+                end_to_end: latencies(),
+                since_ns: 0,
+                last_ns: 3_000_000_000,
+            },
+            backlog: Backlog::default(),
+            disk: DiskWatch::default(),
+            written_at: Vec::new(),
+            used_before: none,
+        }
+    }
+
+    #[test]
+    fn bytes_written_and_read_a_second_are_those_of_the_payload() {
+        let flow = Flow {
+            writers: 1,
+            readers: 1,
+            groups: 2,
+            batch: 1,
+            messages: 600,
+            lasts: None,
+            payload: 100,
+            rate: None,
+            before: 0,
+            window: 1,
+            ordered: true,
+            report: None,
+        };
+        let flowed = flowed(flow.messages);
+        let measured = Measured {
+            used: flowed.used_before,
+            flowed,
+            server: String::new(),
+        };
+        let metrics = from_flow(&flow, &measured);
+        assert_eq!(metrics["reads"], 400.0);
+        assert_eq!(metrics["io-rate"], 30_000.0);
+        assert_eq!(metrics["read-io-rate"], 40_000.0);
+    }
 
     #[test]
     fn a_processor_that_is_busy_is_the_bottleneck() {

@@ -13,7 +13,7 @@ use crate::error::AskError;
 const MOST_LINE_BYTES: u64 = 1 << 20;
 /// The longest text of an answer, that of [`MOST_EVENTS`] tokens at four bytes each.
 const MOST_TEXT_BYTES: usize = 4 << 20;
-/// More events are no answer to a request that bounds its tokens.
+/// More events cannot be the answer to a request that bounds its tokens.
 const MOST_EVENTS: usize = 1 << 20;
 
 /// An answer, with the moment each piece of it came.

@@ -32,7 +32,7 @@ fn a_server_that_we_did_not_write_is_understood() {
     let completion = endpoint.complete(&request).expect("an answer");
     assert!(completion.cut);
     assert_eq!(completion.usage.completion_tokens, 12);
-    // The same weights, the same words; bytes that are no UTF-8 aside, which a stream may cut
+    // The same weights, the same words; bytes that are not UTF-8 aside, which a stream may cut
     // elsewhere.
     assert_eq!(completion.text.chars().next(), streamed.text.chars().next());
     // Noise is not a statement, or one that cannot be run; either is said.

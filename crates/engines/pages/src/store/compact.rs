@@ -9,6 +9,7 @@ use crate::PAGE_BYTES;
 use crate::arena::classes::{Class, SPAN_BYTES};
 use crate::arena::slots::Target;
 use crate::error::StoreError;
+use crate::heap;
 use crate::index::entry::{Entry, Stored, UNIT_BYTES};
 use crate::index::lock::{LOCKED, Mark};
 
@@ -50,8 +51,9 @@ impl Store {
             bytes += self.slots.trim_open(class, most_spans, give_back)?;
         }
         done.given_back_bytes = bytes as u64;
-        if let Some(shared) = &self.shared {
-            shared.shrink();
+        // The allocator would keep what the maps gave it.
+        if self.shared.as_ref().is_some_and(|shared| shared.shrink()) {
+            heap::give_back();
         }
         // The backing file is trimmed here and not in each free, because one call for a run of
         // pages costs the file system as much as one for a single page.

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as MapEntry;
+use std::hash::Hash;
 
 use parking_lot::{Mutex, MutexGuard};
 use twox_hash::XxHash3_128;
@@ -187,20 +188,17 @@ impl Shared {
         (contents * CONTENT_BYTES + all * SLOT_BYTES) as u64
     }
 
-    /// Gives back the memory of maps that were larger once.
-    pub fn shrink(&self) {
+    /// Gives the allocator back the memory of maps that were larger once. Returns whether there was
+    /// such a map.
+    pub fn shrink(&self) -> bool {
+        let mut shrank = false;
         for shard in &self.by_content {
-            let mut slots = grasp(shard);
-            if slots.len() < slots.capacity() / SPARSE {
-                slots.shrink_to_fit();
-            }
+            shrank |= shrink_sparse(&mut grasp(shard));
         }
         for shard in &self.by_slot {
-            let mut slots = grasp(shard);
-            if slots.len() < slots.capacity() / SPARSE {
-                slots.shrink_to_fit();
-            }
+            shrank |= shrink_sparse(&mut grasp(shard));
         }
+        shrank
     }
 
     fn content(&self, content: u64) -> MutexGuard<'_, HashMap<u64, SharedSlot>> {
@@ -212,7 +210,40 @@ impl Shared {
     }
 }
 
+/// Shrinks a map that uses few of its buckets, and returns whether it did.
+fn shrink_sparse<K: Eq + Hash, V>(slots: &mut HashMap<K, V>) -> bool {
+    let is_sparse = slots.len() < slots.capacity() / SPARSE;
+    if is_sparse {
+        slots.shrink_to_fit();
+    }
+    is_sparse
+}
+
 /// Counts and maps are consistent between any two of these sections, whichever thread panicked.
 fn grasp<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PAGE_BYTES;
+
+    #[test]
+    fn maps_that_were_larger_once_are_shrunk_and_those_in_use_are_not() {
+        let shared = Shared::new();
+        assert!(!shared.shrink());
+        let places = 0..10_000;
+        for place in places.clone() {
+            shared.add(u64::from(place), Stored::Raw { place, sum: 0 });
+        }
+        assert!(!shared.shrink());
+        let full = shared.overhead_bytes();
+        for place in places {
+            assert!(shared.leave(place as usize * PAGE_BYTES));
+        }
+        assert!(shared.shrink());
+        assert!(shared.overhead_bytes() < full / 10);
+        assert!(!shared.shrink());
+    }
 }

@@ -34,7 +34,7 @@
 //!    last record; the oracle begins above the largest [`Partition::newest_timestamp`] of all
 //!    partitions; a timestamp taken then is the floor for [`Partition::finish_recovery`].
 //!    Partitions recover on their own; what was undecided they ask each other.
-//! 3. Hand in, one at a time: messages ([`Partition::handle`], with who sent them), that the log is
+//! 3. Hand in, one at a time: messages ([`Partition::handle`], with their senders), that the log is
 //!    durable up to a record ([`Partition::durable`]), and time ([`Partition::tick`], once
 //!    [`Partition::wake_at`] has passed). `now` is monotonic nanoseconds. Messages that came
 //!    together may be shown to [`Partition::prefetch`] first, which makes them faster.

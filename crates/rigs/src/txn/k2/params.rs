@@ -16,6 +16,7 @@ pub(super) struct K2Params {
     pub durability: Durability,
     /// The server's cores, as `--cores` takes them; `None` for one thread that is not pinned.
     pub cores: Option<String>,
+    /// At least one for each thread of the servers: a new database of fewer is refused.
     pub partitions: u64,
     /// Server processes that share the database; with several there is an oracle beside them.
     pub servers: usize,
@@ -133,14 +134,17 @@ impl K2Params {
                 return Err(params.wrong("form", reason));
             }
         };
+        let servers = params.count_or("servers", 1)?;
+        let server_cores = params.count_or("server-cores", 1)?;
+        let partitions = params.count_or("partitions", 1)?;
         let parsed = K2Params {
             system,
             transport: Transport::read(params)?,
             durability,
             cores: params.text_or_none("cores")?.map(str::to_owned),
-            partitions: params.count_or("partitions", 1)?,
-            servers: size(params.count_or("servers", 1)?),
-            server_cores: size(params.count_or("server-cores", 1)?),
+            partitions: partitions.max(servers.saturating_mul(server_cores)),
+            servers: size(servers),
+            server_cores: size(server_cores),
             form,
             clients: size(params.count("clients")?),
             depth: size(params.count("depth")?),
@@ -166,9 +170,9 @@ impl K2Params {
             ("writes", self.writes, 0, 100),
             ("reads", self.reads, 0, 100),
             ("value", self.value_bytes, super::draw::VALUE_LEAST, 1 << 20),
-            ("partitions", size(self.partitions), 1, 1_024),
             ("servers", self.servers, 1, 64),
             ("server-cores", self.server_cores, 1, 256),
+            ("partitions", size(self.partitions), 1, 1_024),
         ];
         for (name, value, least, most) in bounds {
             if !(least..=most).contains(&value) {
@@ -267,6 +271,20 @@ pub(super) mod tests {
             values.insert(name.to_owned(), value);
             let error = K2Params::read(&mut Params::new(&values), None).expect_err(name);
             assert!(error.to_string().contains(name), "{name}: {error}");
+        }
+    }
+
+    /// A sweep of the servers' cores keeps one number of partitions, which a machine of many cores
+    /// may exceed.
+    #[test]
+    fn servers_of_many_cores_have_a_partition_for_each_thread() {
+        for (cores, expected) in [(1, 8), (4, 8), (16, 32)] {
+            let mut values = values("all", 0);
+            for (name, value) in [("partitions", 8), ("servers", 2), ("server-cores", cores)] {
+                values.insert(name.to_owned(), json!(value));
+            }
+            let parsed = K2Params::read(&mut Params::new(&values), None).expect("it makes sense");
+            assert_eq!(parsed.partitions, expected, "{cores} cores");
         }
     }
 

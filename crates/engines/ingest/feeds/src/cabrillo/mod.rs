@@ -86,7 +86,7 @@ const FIELDS: &[Field] = &[
     Field::new(
         "raw_encoding",
         Kind::Word,
-        "utf-8, or latin-1 where the bytes are no UTF-8",
+        "utf-8, or latin-1 where the bytes are not UTF-8",
     ),
     Field::new("raw", Kind::Text, "the line"),
 ];

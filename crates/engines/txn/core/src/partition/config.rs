@@ -65,14 +65,21 @@ pub trait Timestamps {
 
 /// Counts since the partition was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct Counters {
+    /// Transactions committed by one log record of this partition alone, without votes.
     pub committed_inline: u64,
+    /// Transactions that this partition committed as their record holder.
     pub committed_across: u64,
+    /// Transactions aborted as their record holder, and one-shots that ended with an error.
     pub aborted: u64,
+    /// Operations that gave way to a younger transaction's access, or to an owner with precedence.
     pub conflicts: u64,
+    /// How often work waited for another transaction's intent.
     pub waits: u64,
+    /// Pushes sent to record holders by work that had waited long enough.
     pub pushes: u64,
+    /// Runs of one-shots given up because of an intent, or of rows that other partitions hold.
     pub reruns: u64,
+    /// Rows that scans visited, deleted ones included.
     pub scanned: u64,
 }
