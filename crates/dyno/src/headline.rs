@@ -1,11 +1,8 @@
 //! The headline of a report as standard output shows it.
 
-use dyno_report::{Headline, Report};
+use dyno_report::{Headline, NOTHING, Report};
 
 use crate::terminal;
-
-/// Stands in a cell of a headline that has nothing to say.
-const NOTHING: &str = "–";
 
 /// The headline of `report`: a table, or lines for each case on a terminal that is narrower than
 /// the table.
@@ -18,16 +15,18 @@ pub fn text(report: &Report) -> String {
 
 /// The headline for a terminal of so many columns; `None` if a program reads it.
 fn shown(headline: &Headline, columns: Option<usize>) -> String {
-    let lines = headline.to_lines();
-    // The summary and an empty line come before the table, and the notes after it. Those are
-    // sentences, which a terminal may break, but a broken row of a table cannot be read.
-    let table = lines.iter().skip(2).take(1 + headline.rows.len());
-    let width = table.map(|line| line.chars().count()).max();
+    // A terminal may break the summary and the notes, which are sentences, but a broken row of a
+    // table cannot be read.
+    let width = headline
+        .table()
+        .iter()
+        .map(|line| line.chars().count())
+        .max();
     match columns {
         Some(columns) if width > Some(columns) => {
             terminal::wrapped_to(&by_case(headline), columns.min(terminal::WIDEST))
         }
-        _ => lines.join("\n"),
+        _ => headline.to_lines().join("\n"),
     }
 }
 

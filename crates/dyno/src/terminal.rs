@@ -88,7 +88,8 @@ pub fn columns_of_stdout() -> Option<usize> {
     Table::new().width().map(usize::from)
 }
 
-/// The columns of the terminal, at most [`WIDEST`], which is also for where there is no terminal.
+/// The columns of the terminal, at most [`WIDEST`]; that many as well without a terminal, or on one
+/// too narrow for text.
 fn width() -> usize {
     let width = columns_of_stdout().filter(|width| *width >= 40);
     width.map_or(WIDEST, |width| width.min(WIDEST))

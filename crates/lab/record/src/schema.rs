@@ -164,6 +164,9 @@ pub const MEASURED_MIN_S: f64 = 20.0;
 /// other says why it did not.
 pub const KEPT_SCHEDULE: &str = "kept its schedule";
 
+/// The share of the machine's time that a hypervisor may take away; more spoils a measurement.
+pub const STEAL_MAX: f64 = 0.01;
+
 /// What kind of work a case measures, which decides what its rate must show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -11,7 +11,7 @@ use crate::model::{
 use crate::units::{counted, quantity, ratio_range, ratio_text, share_text, verdict_word};
 
 /// Stands in a cell that has nothing to say.
-const NOTHING: &str = "–";
+pub const NOTHING: &str = "–";
 
 /// What the end of a run prints, and what stands first in the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -41,8 +41,16 @@ pub struct HeadlineRow {
 }
 
 impl Headline {
-    /// The summary and the rows with columns aligned, for a terminal without a table widget.
+    /// The summary, the table and the notes, for a program, or a terminal as wide as the table.
     pub fn to_lines(&self) -> Vec<String> {
+        let mut lines = vec![self.summary.clone(), String::new()];
+        lines.extend(self.table());
+        lines.extend(self.notes.iter().cloned());
+        lines
+    }
+
+    /// The names of the columns and the rows, with columns aligned.
+    pub fn table(&self) -> Vec<String> {
         let width = |column: usize| {
             let cells = self
                 .rows
@@ -61,14 +69,9 @@ impl Headline {
                 .map(|(cell, width)| format!("{cell:<width$}"));
             padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
         };
-        let mut lines = vec![self.summary.clone(), String::new(), line(&self.columns)];
-        lines.extend(
-            self.rows
-                .iter()
-                .map(|row| line(&row.cells.each_ref().map(|c| &**c))),
-        );
-        lines.extend(self.notes.iter().cloned());
-        lines
+        let rows = self.rows.iter();
+        let rows = rows.map(|row| line(&row.cells.each_ref().map(|cell| &**cell)));
+        std::iter::once(line(&self.columns)).chain(rows).collect()
     }
 }
 

@@ -31,7 +31,7 @@ pub use claims::{BrokenClaim, CheckedClaim, ClaimedRecords, renewed};
 pub use compare::{Answer, Change, CompareRules, Comparison, compare, nothing_to_compare};
 pub use error::ReportError;
 pub use foreign::{ForeignError, read_foreign};
-pub use headline::{Headline, HeadlineRow, headline};
+pub use headline::{Headline, HeadlineRow, NOTHING, headline};
 pub use history::{
     History, HistoryFilter, HistoryPoint, HistorySeries, OtavaTable, SeriesChange, history_line,
 };

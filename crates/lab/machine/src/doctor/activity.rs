@@ -1,13 +1,12 @@
 //! Who else is at work.
 
-use dyno_record::MachineCheck;
+use dyno_record::{MachineCheck, STEAL_MAX};
 
 use super::{Trouble, judged, unknown};
 use crate::facts::cpu;
 use crate::root::Root;
 use crate::usage::CpuTicks;
 
-const STEAL_MAX: f64 = 0.01;
 const BUSY_MAX: f64 = 0.10;
 
 const STEAL: Trouble = Trouble {

@@ -105,9 +105,8 @@ const DRAIN_WAIT: Duration = Duration::from_secs(1);
 /// CPU, faults and switches cover the child and every descendant that was waited for. Peak memory
 /// is the highest of: the sum over its process tree at each look (after 1, 2, 4... ms, later every
 /// 50 ms, or less often where a look is slow), each process's own high-water mark at that look, and
-/// the kernel's figure at the end
-/// where that can be trusted: a child inherits the peak of the process that started it, so a figure
-/// not above ours is not used.
+/// the kernel's figure at the end where that can be trusted: a child inherits the peak of the
+/// process that started it, so a figure not above ours is not used.
 ///
 /// # Errors
 /// When the child cannot be started, watched or killed. A child that fails is not an error here:

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dyno_record::{
     Arm, Better, CasePlan, Ceiling, Claim, CodecFigure, Condition, Count, Figures, Heading,
-    KEPT_SCHEDULE, LatencyFigure, Load, Outcome, QuotedFigure, Role, Sample, Size,
+    KEPT_SCHEDULE, LatencyFigure, Load, Outcome, QuotedFigure, Role, STEAL_MAX, Sample, Size,
 };
 use dyno_stats::Verdict;
 
@@ -21,10 +21,6 @@ const THREADS: [&str; 4] = ["threads", "workers", "cores", "jobs"];
 
 /// The name of the limit that says what reading the clock costs.
 const TIMER_LIMIT: &str = "timer-cost";
-
-/// The share of stolen time above which `dyno doctor` says that it spoils a measurement
-/// (`crates/lab/machine/src/doctor/activity.rs`).
-const STEAL_MAX: f64 = 0.01;
 
 /// The figures of `report` as the linter wants them; `samples` add durations, facts and answers.
 pub fn figures_of(report: &Report, samples: &[Sample]) -> Figures {

@@ -167,10 +167,9 @@ impl Outbox {
         state.small.clear();
         state.bytes = 0;
         drop(state);
-        drop(socket);
         // Dropping the bytes may run code, such as giving memory of a share back, which may call
-        // this outbox: so they are dropped without the lock.
-        drop(parts);
+        // this outbox: so they are dropped without the lock, and so is the socket, which may close.
+        drop((parts, socket));
         self.filled.notify_all();
         self.drained.notify_all();
     }
@@ -310,10 +309,7 @@ mod tests {
             }
             outbox.push(HEAD, std::slice::from_ref(&small)).unwrap();
             pushed += HEADER_BYTES + small.len();
-            assert!(
-                pushed < 64 << 20,
-                "a socket that nobody reads takes everything"
-            );
+            assert!(pushed < 64 << 20, "a socket that is not read takes all");
             match taken.recv_timeout(Duration::from_millis(20)) {
                 Ok(left) => break left,
                 Err(_) => continue,

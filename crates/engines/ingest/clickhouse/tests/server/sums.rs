@@ -1,23 +1,14 @@
 //! The order-independent checksum of FORMAT.md, once by the server's SQL and once from the text.
 
-use dyno_ingest::contract::{COLUMNS, bands};
+use dyno_ingest::contract::{COLUMNS, TEXT_COLUMNS, bands};
 use md5::{Digest, Md5};
-
-const STRINGS: [&str; 6] = [
-    "reporter",
-    "reporter_grid",
-    "callsign",
-    "grid",
-    "mode",
-    "version",
-];
 
 /// SQL that answers with the rows of a table and the sum of each column.
 pub fn query(table: &str) -> String {
     let sums: Vec<String> = COLUMNS
         .iter()
         .map(|name| {
-            let value = if STRINGS.contains(name) {
+            let value = if TEXT_COLUMNS.contains(name) {
                 let text = format!("toStringCutToZero(CAST({name} AS String))");
                 format!("reinterpretAsUInt32(reverse(unhex(substring(hex(MD5({text})), 1, 8))))")
             } else {
