@@ -1,5 +1,5 @@
 """Feeds of spots that are read line by line, as every system must load them, and the checksum of
-their rows (FORMAT.md). DuckDB reads neither ZIP archives nor a message within a message by itself,
+their rows (docs/formats/checksums.md). DuckDB reads neither ZIP archives nor a message within a message by itself,
 so this has what a user would write: Python's own unpacking, and one SELECT for each feed."""
 
 import os

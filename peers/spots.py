@@ -1,4 +1,5 @@
-"""The spots table as every system must make it, and its checksum. FORMAT.md defines both."""
+"""The spots table as every system must make it, and its checksum. Both are defined in
+docs/formats: spots-table.md and checksums.md."""
 
 import hashlib
 import os

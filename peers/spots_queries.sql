@@ -1,6 +1,6 @@
 -- What users of the WSPR archive ask, as the suite `wspr-queries` runs it: the same text on every system.
 -- A query begins at its name; its answer has at most a thousand rows, compared in no order, floats by
--- four decimals (FORMAT.md).
+-- four decimals (docs/formats/checksums.md).
 
 -- name: band-hour
 SELECT band, extract(hour FROM timestamp) AS hour, count(*) AS spots, avg(snr) AS snr

@@ -1,4 +1,4 @@
-"""TPC-H tables as every system must write them, and the checksum of what it wrote (FORMAT.md).
+"""TPC-H tables as every system must write them, and the checksum of what it wrote (docs/formats/checksums.md).
 
 Files are read back by pyarrow, after the clock has stopped.
 """

@@ -1,5 +1,5 @@
-"""The training set of `dyno ingest features` in the SQL of DuckDB, and its checksum. FORMAT.md
-defines the checksum; the columns are in docs/formats/training-set.md."""
+"""The training set of `dyno ingest features` in the SQL of DuckDB, and its checksum.
+docs/formats/checksums.md defines the checksum; the columns are in docs/formats/training-set.md."""
 
 import math
 

@@ -59,7 +59,7 @@ fn end(mut error: clap::Error, command: &Command) -> ! {
     }
     let exit = match terminal::print(&released(&styled, terminal::colours_stdout())) {
         Ok(()) => Exit::Done,
-        Err(error) => Exit::of_error(&error),
+        Err(error) => Exit::from_error(&error),
     };
     process::exit(exit.code());
 }

@@ -21,7 +21,7 @@ pub enum Exit {
 
 impl Exit {
     /// Prints an error and returns its exit code.
-    pub fn of_error(error: &anyhow::Error) -> Exit {
+    pub fn from_error(error: &anyhow::Error) -> Exit {
         // The reader of a pipe has seen enough, which is not a failure of ours.
         if terminal::is_broken_pipe(error) {
             return Exit::Done;

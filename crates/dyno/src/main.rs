@@ -36,7 +36,7 @@ use exit::Exit;
 fn main() -> ExitCode {
     let exit = match run(command_line::parse()) {
         Ok(exit) => exit,
-        Err(error) => Exit::of_error(&error),
+        Err(error) => Exit::from_error(&error),
     };
     // A command that a signal stopped did not fail: a script that stops it must be able to tell the
     // two apart.

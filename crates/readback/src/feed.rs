@@ -1,5 +1,5 @@
-//! Computes the order-independent checksum of the rows of a feed (FORMAT.md) by a Parquet reader
-//! that is not ours.
+//! Computes the order-independent checksum of the rows of a feed (docs/formats/checksums.md) by a
+//! Parquet reader that is not ours.
 
 use std::fs::File;
 use std::path::Path;

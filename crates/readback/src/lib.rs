@@ -24,7 +24,8 @@ pub use training_set::training_set;
 pub struct Sum {
     /// The number of rows.
     pub count: u64,
-    /// The checksum of the rows (FORMAT.md), which depends on their order in a training set alone.
+    /// The checksum of the rows (docs/formats/checksums.md), which depends on their order in a
+    /// training set alone.
     pub checksum: String,
 }
 

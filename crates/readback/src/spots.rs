@@ -1,5 +1,5 @@
-//! Computes the order-independent checksum of a spots table (FORMAT.md) by a Parquet reader that is
-//! not ours, so that a load is checked by code that it does not share.
+//! Computes the order-independent checksum of a spots table (docs/formats/checksums.md) by a
+//! Parquet reader that is not ours, so that a load is checked by code that it does not share.
 
 use std::collections::HashMap;
 use std::fs::File;

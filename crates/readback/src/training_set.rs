@@ -1,5 +1,5 @@
-//! Computes the checksum of a training set (FORMAT.md). It depends on the order of the rows,
-//! because a set is in the order of time.
+//! Computes the checksum of a training set (docs/formats/checksums.md). It depends on the order of
+//! the rows, because a set is in the order of time.
 
 use std::fs::File;
 use std::path::Path;

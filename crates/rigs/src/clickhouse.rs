@@ -227,8 +227,8 @@ fn computed() -> Vec<String> {
     COLUMNS.map(column).into()
 }
 
-/// Rows and checksum (FORMAT.md) of a table with the contract's columns on a server, by that
-/// server's own functions.
+/// Rows and checksum (docs/formats/checksums.md) of a table with the contract's columns on a
+/// server, by that server's own functions.
 ///
 /// # Errors
 /// When the server does not answer, or with something else.

@@ -160,7 +160,8 @@ fn spots_query(name: &str) -> Option<&'static str> {
         .map(|(_, sql)| sql.trim())
 }
 
-/// A row of the answer as FORMAT.md defines it, its columns in the order of their names.
+/// A row of the answer as docs/formats/checksums.md defines it, its columns in the order of their
+/// names.
 fn line(row: &BTreeMap<String, Value>) -> String {
     let fields: Vec<String> = row
         .values()
@@ -181,7 +182,7 @@ fn line(row: &BTreeMap<String, Value>) -> String {
     fields.join("|")
 }
 
-/// MD5 of the answer's rows, as FORMAT.md defines it.
+/// MD5 of the answer's rows, as docs/formats/checksums.md defines it.
 fn rows_checksum(rows: &[String]) -> String {
     hex(&Md5::digest(rows.join(";")))
 }

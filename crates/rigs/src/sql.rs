@@ -58,7 +58,8 @@ pub(crate) fn printed<T: DeserializeOwned>(mut command: Command) -> Result<T, Ri
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// Count and order-independent checksum of a spots table (FORMAT.md), by a reader that is not ours.
+/// Count and order-independent checksum of a spots table (docs/formats/checksums.md), by a reader
+/// that is not ours.
 ///
 /// # Errors
 /// When the SQL engine is missing, or cannot read the table.
@@ -68,8 +69,8 @@ pub fn table_checksum(table: &Path) -> Result<Answer, RigError> {
     printed(command)
 }
 
-/// Count and order-independent checksum of a feed's rows in a table (FORMAT.md), by a reader that
-/// is not ours.
+/// Count and order-independent checksum of a feed's rows in a table (docs/formats/checksums.md), by
+/// a reader that is not ours.
 pub(crate) fn feed_checksum(table: &Path, feed: &str) -> Result<Answer, RigError> {
     let mut command = sql_engine()?;
     command.args(["readback", "feed"]).arg(table);

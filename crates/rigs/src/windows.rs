@@ -30,7 +30,7 @@ impl Windows {
     /// Operations of a load by its snapshots. Those that ended after `measured`, and the last
     /// stretch when it was cut short, belong to no window: clients that are done wait there for the
     /// others, and the rate is not that of the service.
-    pub fn of_load(load: &LoadOutcome, measured: Option<Duration>) -> Windows {
+    pub fn from_load(load: &LoadOutcome, measured: Option<Duration>) -> Windows {
         let whole_ns = load.ended_ns.saturating_sub(load.started_ns);
         let until_ns = measured.map_or(whole_ns, |it| whole_ns.min(it.as_nanos() as u64));
         let intervals = load.recorder.intervals();
@@ -126,8 +126,8 @@ mod tests {
             skipped: 0,
             unsent: 0,
         };
-        let asked = Windows::of_load(&load, Some(Duration::from_secs(2)));
+        let asked = Windows::from_load(&load, Some(Duration::from_secs(2)));
         assert_eq!(asked.rates(1.0), [2.0, 0.0, 0.0, 2.0]);
-        assert_eq!(Windows::of_load(&load, None).rates(1.0).len(), 4);
+        assert_eq!(Windows::from_load(&load, None).rates(1.0).len(), 4);
     }
 }

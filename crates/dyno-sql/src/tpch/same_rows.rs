@@ -55,7 +55,7 @@ fn expected(generator: &Generator, table: Table, threads: usize) -> Result<Sums>
             .map(|part| {
                 scope.spawn(move || {
                     let units = generator.part(table, part, parts)?;
-                    Sums::of_generator(generator, table, units)
+                    Sums::from_generator(generator, table, units)
                 })
             })
             .collect();

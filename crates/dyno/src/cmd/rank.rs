@@ -13,12 +13,10 @@ pub fn run(args: &RankArgs) -> anyhow::Result<Exit> {
         records.push((dir.display().to_string(), build_stored(&stored)));
     }
     let ranking = rank(&records, &args.baseline).map_err(anyhow::Error::msg)?;
-    terminal::print(&if args.json {
-        serde_json::to_string_pretty(&ranking)?
-    } else if terminal::is_stdout() {
-        ranking.to_markdown().replace("**", "")
+    if args.json {
+        terminal::print(&serde_json::to_string_pretty(&ranking)?)?;
     } else {
-        ranking.to_markdown()
-    })?;
+        terminal::print_markdown(&ranking.to_markdown())?;
+    }
     Ok(Exit::Done)
 }

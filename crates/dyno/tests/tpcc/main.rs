@@ -36,7 +36,7 @@ fn opened(target: &Target) -> Box<dyn Database> {
 }
 
 fn loaded(target: &Target) {
-    loaded_as(target, Layout::of_target(target));
+    loaded_as(target, Layout::for_target(target));
 }
 
 fn loaded_as(target: &Target, layout: Layout) {

@@ -60,7 +60,7 @@ impl StoredRow {
                 return Err(Error::new(Code::Damaged, text));
             }
         }
-        decompress(Codec::of_flags(self.flags)?, self.body.clone()).map_err(|e| {
+        decompress(Codec::from_flags(self.flags)?, self.body.clone()).map_err(|e| {
             Error::new(
                 Code::Damaged,
                 format_args!("the row at offset {at}: {}", e.text()),

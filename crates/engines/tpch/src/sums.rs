@@ -73,7 +73,7 @@ impl Sums {
     ///
     /// # Errors
     /// The table does not have these units.
-    pub fn of_generator(generator: &Generator, table: Table, units: Range<u64>) -> Result<Sums> {
+    pub fn from_generator(generator: &Generator, table: Table, units: Range<u64>) -> Result<Sums> {
         let pool = TextPool::shared();
         let mut sums = Sums::new(table, generator.scale());
         let mut batch = Batch::new(table);
@@ -314,7 +314,7 @@ mod tests {
 
     fn sums_of(table: Table, units: Range<u64>) -> Sums {
         let generator = Generator::new(Scale::new(0.004).expect("in range"));
-        Sums::of_generator(&generator, table, units).expect("units of the table")
+        Sums::from_generator(&generator, table, units).expect("units of the table")
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! beside them ([`Withdrawal`]) says that the figures must not be used any more. A `FIGURES.toml`
 //! ([`Figures`]) holds the figures of a report, ours or another author's, for the linter. A history
 //! has one line for each run ([`HistoryLine`]), with dated notes ([`Note`]) beside it. Only this
-//! crate reads and writes these files; FORMAT.md at the top of the tree describes them for others.
+//! crate reads and writes these files; the pages under docs/formats describe them for others.
 
 mod error;
 mod experiment;

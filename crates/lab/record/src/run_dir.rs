@@ -158,9 +158,11 @@ impl RunDir {
         let (samples, torn) = parse_samples(&path, &bytes)?;
         let mut warnings: Vec<Warning> = torn.into_iter().collect();
         if run.finished_at.is_none() {
+            // The name alone, so that a report reads the same wherever its record lies.
+            let name = dir.file_name().unwrap_or(dir.as_os_str());
             let text = format!(
                 "{}: the run did not finish: it goes on, or it was cut short",
-                dir.display()
+                name.to_string_lossy()
             );
             warnings.push(Warning(text));
         }

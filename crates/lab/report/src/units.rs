@@ -3,9 +3,9 @@
 use dyno_record::{Better, CasePlan};
 
 /// The unit and direction of a metric of `case`. The ranking metric has those of the case; the rest
-/// follow FORMAT.md: `time`, `cpu` and `latency-*` in seconds, sizes in bytes, rates a second. Of a
-/// name that it does not know less is better; [`has_direction`] tells counts, of which that is not
-/// true.
+/// follow docs/formats/run.md: `time`, `cpu` and `latency-*` in seconds, sizes in bytes, rates a
+/// second. Of a name that it does not know less is better; [`has_direction`] tells counts, of which
+/// that is not true.
 pub(crate) fn unit_of(case: &CasePlan, metric: &str) -> (String, Better) {
     if metric == case.metric {
         return (case.unit.clone(), case.better);

@@ -72,7 +72,7 @@ pub struct Summary {
 impl Summary {
     /// How a continued run stands before it goes on. What failed before the interruption is in the
     /// record as well, and its exit code tells of the whole record.
-    fn of_done(cases: &[CasePlan], samples: &[Sample]) -> Summary {
+    fn from_done(cases: &[CasePlan], samples: &[Sample]) -> Summary {
         let failures = samples.iter().filter_map(|sample| {
             let case = cases.iter().find(|case| case.name == sample.case)?;
             failure_of(case, sample)
@@ -115,7 +115,7 @@ pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
     }
     let preparer = Preparer::new(&data_root, &planned, &systems);
     let total = planned.samples();
-    let summary = Summary::of_done(&planned.plan.cases, &done);
+    let summary = Summary::from_done(&planned.plan.cases, &done);
     let mut runner = Runner {
         systems,
         executor,

@@ -1,5 +1,5 @@
 //! How two ends that speak over a socket find out that they are on one host, and move to a ring.
-//! The verbs from [`FIRST_RESERVED`] on belong to this crate (FORMAT.md, "Rings").
+//! The verbs from [`FIRST_RESERVED`] on belong to this crate (docs/formats/rings.md).
 //!
 //! The server sends, over the connection that exists, the name of an abstract Unix socket and a
 //! nonce. Such a socket can be reached only within one host (and one network namespace), so a

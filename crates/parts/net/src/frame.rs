@@ -253,8 +253,8 @@ mod tests {
         decoder.next_frame()
     }
 
-    /// Computed by hand from the table in FORMAT.md; the checksum by the definition of CRC32C, bit
-    /// by bit.
+    /// Computed by hand from the table in docs/formats/frames.md; the checksum by the definition of
+    /// CRC32C, bit by bit.
     #[test]
     fn the_bytes_are_those_of_the_specification() {
         let bytes = frame(b"abc");

@@ -1,8 +1,8 @@
 //! Requests and answers in frames, over shared-memory rings, Unix sockets, TCP and TLS.
 //!
 //! What it is: one frame of a 16-byte header and a body ([`Decoder`], [`encode`]; the layout is in
-//! FORMAT.md), the sockets that carry it ([`Address`], [`Listener`], [`Stream`]), and two ways to
-//! use them, which speak the same bytes:
+//! docs/formats/frames.md), the sockets that carry it ([`Address`], [`Listener`], [`Stream`]), and
+//! two ways to use them, which speak the same bytes:
 //!
 //! - *Threaded*: blocking calls, and threads for each connection. A [`Caller`] has many requests
 //!   under way on one connection, and a [`Server`] may wait while it handles one. It suits services

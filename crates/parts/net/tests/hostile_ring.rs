@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use dyno_net::ring::{LayoutError, RingEnd, RingError};
 use proptest::prelude::*;
 
-/// Where the positions lie, from FORMAT.md.
+/// Where the positions lie, from docs/formats/rings.md.
 const TO_MAKER: u64 = 4096;
 const TO_OPENER: u64 = 6144;
 const HEAD: u64 = 128;

@@ -1,5 +1,5 @@
 //! Reads written files of TPC-H tables by readers that are not ours, and returns the rows of each
-//! table and a sum that does not depend on their order (FORMAT.md).
+//! table and a sum that does not depend on their order (docs/formats/checksums.md).
 
 mod orc;
 mod parquet;

@@ -151,5 +151,5 @@ pub(super) fn read(folder: &Path, class: &str) -> Result<Corpus, RigError> {
     }
     let known = Class::ALL.into_iter().find(|known| known.name() == class);
     // A mixture has no class of its own; nothing that reads the corpus looks at this one.
-    Ok(Corpus::of_bytes(known.unwrap_or(Class::Heap), bytes))
+    Ok(Corpus::from_bytes(known.unwrap_or(Class::Heap), bytes))
 }

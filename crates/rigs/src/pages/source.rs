@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn pages_beyond_the_corpus_are_distinct() {
-        let corpus = Corpus::of_bytes(Class::Heap, vec![7; 3 * PAGE_BYTES]);
+        let corpus = Corpus::from_bytes(Class::Heap, vec![7; 3 * PAGE_BYTES]);
         let source = Source::new(corpus, 100, false);
         let mut page = [0; PAGE_BYTES];
         let pages: HashSet<Page> = (3..100)

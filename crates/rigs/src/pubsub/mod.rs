@@ -140,7 +140,7 @@ fn reply(params: &FlowParams, request: &Request) -> Result<Reply, RigError> {
         histogram: Some(server::write_log(&request.scratch, &flowed)?),
         ..Reply::default()
     };
-    Windows::of_load(&flowed.writes, flow.lasts).tell(&mut reply, flow.batch as f64);
+    Windows::from_load(&flowed.writes, flow.lasts).tell(&mut reply, flow.batch as f64);
     Ok(reply)
 }
 

@@ -3,6 +3,7 @@
 //!
 //! `intended_ns u64 | writer u32 | sequence u64 | filler`, little-endian.
 
+use dyno_random::Random;
 use twox_hash::XxHash3_128;
 
 /// Bytes of the three fields before the filler.
@@ -23,15 +24,8 @@ pub(super) fn fill(message: &mut [u8], stamp: Stamp) {
     message[..8].copy_from_slice(&stamp.intended_ns.to_le_bytes());
     message[8..12].copy_from_slice(&stamp.writer.to_le_bytes());
     message[12..HEADER].copy_from_slice(&stamp.sequence.to_le_bytes());
-    let mut state = (u64::from(stamp.writer) << 40 ^ stamp.sequence) | 1;
-    for word in message[HEADER..].chunks_mut(8) {
-        // SplitMix64 (Steele, Lea and Flood 2014).
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z ^= z >> 27;
-        word.copy_from_slice(&z.to_le_bytes()[..word.len()]);
-    }
+    let seed = u64::from(stamp.writer) << 40 ^ stamp.sequence;
+    Random::new(seed).fill(&mut message[HEADER..]);
 }
 
 /// Reads the stamp of a message; `None` if it is too short to be one of ours.

@@ -126,7 +126,7 @@ impl Engine {
         // stops, then the process that holds the server's log.
         Ok(Engine {
             db: open(&target, &how)?,
-            layout: Layout::of_target(&target),
+            layout: Layout::for_target(&target),
             says,
             _server: server,
             _persist: persist,

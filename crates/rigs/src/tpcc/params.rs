@@ -69,7 +69,7 @@ pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<TpccPa
             scale: population.scale,
             mix,
             by_last_name: 60,
-            skew: Skew::of_run(SEED, Skew::of_load(population.seed)),
+            skew: Skew::for_run(SEED, Skew::for_load(population.seed)),
         },
         form,
         clients,

@@ -1,42 +1,36 @@
 //! Random numbers as the specification draws them: uniform, and skewed by `NURand` (clause 2.1.6).
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): any stream of it starts at any number at once,
-/// so every part of the population can be made alone.
+/// A stream of SplitMix64, any of which starts at any number at once, so every part of the
+/// population can be made alone.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct Random(dyno_random::Random);
 
 impl Random {
     /// The stream that a seed determines.
     pub fn new(seed: u64) -> Random {
-        Random(seed)
+        Random(dyno_random::Random::new(seed))
     }
 
     /// A separate stream for one part; `path` identifies it, as (table, warehouse, district).
     pub fn stream(seed: u64, path: &[u64]) -> Random {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         for step in path {
             // The multiplication spreads the numbers of parts, so the streams of parts with similar
             // numbers are unrelated.
-            random = Random(random.bits() ^ step.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            random = Random::new(random.bits() ^ step.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         }
         random
     }
 
     /// Advances the state and returns 64 bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
-    /// Uniform in `low..=high`. The bias of the multiplication (Lemire 2019, without its rejection)
-    /// is below 2^-40 for every range here.
+    /// Uniform in `low..=high`.
     pub fn within(&mut self, low: u32, high: u32) -> u32 {
         debug_assert!(low <= high);
-        let span = u128::from(high - low) + 1;
-        low + ((u128::from(self.bits()) * span) >> 64) as u32
+        low + self.0.index((high - low) as usize + 1) as u32
     }
 
     /// True in `percent` of a hundred times.
@@ -51,10 +45,7 @@ impl Random {
 
     /// Shuffles in place (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            let other = self.within(0, last as u32) as usize;
-            items.swap(last, other);
-        }
+        self.0.shuffle(items);
     }
 }
 
@@ -68,7 +59,7 @@ pub struct Skew {
 
 impl Skew {
     /// The constants that the population is drawn with.
-    pub fn of_load(seed: u64) -> Skew {
+    pub fn for_load(seed: u64) -> Skew {
         let mut random = Random::stream(seed, &[0xC0]);
         Skew {
             last_name: random.within(0, 255),
@@ -79,7 +70,7 @@ impl Skew {
 
     /// The constants of a run. By clause 2.1.6.1 the one of last names differs from that of the
     /// load by 65 to 119, and by neither 96 nor 112.
-    pub fn of_run(seed: u64, load: Skew) -> Skew {
+    pub fn for_run(seed: u64, load: Skew) -> Skew {
         let mut random = Random::stream(seed, &[0xC1]);
         let allowed: Vec<u32> = (0..=255u32)
             .filter(|c| {
@@ -138,7 +129,7 @@ mod tests {
     #[test]
     fn skewed_numbers_stay_in_range_and_are_skewed() {
         let mut random = Random::new(2);
-        let skew = Skew::of_load(9);
+        let skew = Skew::for_load(9);
         let mut seen = vec![0u32; 3_001];
         for _ in 0..300_000 {
             seen[skew.customer(&mut random, 3_000) as usize] += 1;
@@ -153,8 +144,8 @@ mod tests {
     #[test]
     fn the_constant_of_a_run_keeps_its_distance() {
         for seed in 0..500 {
-            let load = Skew::of_load(seed);
-            let run = Skew::of_run(seed ^ 77, load);
+            let load = Skew::for_load(seed);
+            let run = Skew::for_run(seed ^ 77, load);
             let delta = run.last_name.abs_diff(load.last_name);
             assert!((65..=119).contains(&delta) && delta != 96 && delta != 112);
         }

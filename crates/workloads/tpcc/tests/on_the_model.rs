@@ -43,7 +43,7 @@ fn plan(scale: Scale, form: Form, clients: u32, until: u64) -> Plan {
             scale,
             mix: Mix::Full,
             by_last_name: 60,
-            skew: Skew::of_run(SEED, Skew::of_load(SEED)),
+            skew: Skew::for_run(SEED, Skew::for_load(SEED)),
         },
         form,
         clients,

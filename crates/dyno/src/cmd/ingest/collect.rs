@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dyno_ingest_collect::{Broker, Collector, Metrics, Settings};
-use dyno_serve::{Endpoint, Registry, Settings as Serving, tls};
+use dyno_serve::{Endpoint, Registry, Settings as EndpointSettings, tls};
 use dyno_suite::Stop;
 use serde_json::json;
 use tracing::info;
@@ -33,7 +33,7 @@ pub fn run(args: &CollectArgs, stop: &Stop) -> anyhow::Result<Exit> {
     // cannot connect, instead of none.
     let endpoint = args
         .metrics
-        .map(|at| Endpoint::start(at, registry.clone(), Serving::default()))
+        .map(|at| Endpoint::start(at, registry.clone(), EndpointSettings::default()))
         .transpose()?;
     let client = args.client.clone();
     let collector = Collector::new(

@@ -18,7 +18,7 @@ use crate::terminal;
 const ATTEMPT: Duration = Duration::from_secs(600);
 
 pub fn run(args: &FetchArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let period = Period::parse(args.feed, &args.period, Day::of_ms(now_ms()))?;
+    let period = Period::parse(args.feed, &args.period, Day::from_ms(now_ms()))?;
     let mut from = args
         .mirror
         .clone()

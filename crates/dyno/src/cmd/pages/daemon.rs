@@ -133,7 +133,7 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         note: memory.note,
         store,
         connection: match options.front {
-            Front::Fuse => Some(Connection::of_held(holder.get(CONNECTION)?.file)),
+            Front::Fuse => Some(Connection::from_held(holder.get(CONNECTION)?.file)),
             Front::Ublk => None,
         },
         file,
@@ -185,7 +185,7 @@ fn begin(
 ) -> anyhow::Result<Served> {
     match options.front {
         Front::Fuse => {
-            let connection = Connection::of_held(holder.get(CONNECTION)?.file);
+            let connection = Connection::from_held(holder.get(CONNECTION)?.file);
             // The kernel greets a connection once. If an earlier daemon has died, that greeting is
             // over, and this daemon must not wait for another.
             let how = if again { Start::Resumed } else { Start::Fresh };

@@ -61,7 +61,7 @@ impl Front {
         }
     }
 
-    pub fn of_word(word: &str) -> anyhow::Result<Front> {
+    pub fn from_word(word: &str) -> anyhow::Result<Front> {
         match word {
             "ublk" => Ok(Front::Ublk),
             "fuse" => Ok(Front::Fuse),
@@ -88,7 +88,7 @@ pub fn note(store_dir: &StoreDir, device: &Path) -> anyhow::Result<()> {
 /// Whether the noted device still belongs to this store. If another program detached it, its name
 /// may stand for another file by now.
 fn is_ours(store_dir: &StoreDir, device: &Path) -> bool {
-    let backing = LoopDevice::of_path(device.to_path_buf()).backing_file();
+    let backing = LoopDevice::from_path(device.to_path_buf()).backing_file();
     let stands = match Device::number_of(device) {
         Some(_) => device.exists(),
         None => backing.is_some(),
@@ -215,7 +215,7 @@ pub fn end(store_dir: &StoreDir, wait: Duration) -> anyhow::Result<()> {
             refuse_used(&device)?;
             match Device::number_of(&device) {
                 Some(number) => delete(number)?,
-                None => LoopDevice::of_path(device.clone()).detach()?,
+                None => LoopDevice::from_path(device.clone()).detach()?,
             }
             // A process that opened it between the check and now keeps the device and its pages.
             // Then it is named, and the command fails instead of removing the store below it.

@@ -1,5 +1,6 @@
 //! The options with which a device was made. The holder keeps them as a note beside the memory, so
-//! that a later daemon serves the same device in the same way. FORMAT.md has the names.
+//! that a later daemon serves the same device in the same way. docs/formats/holder.md has the
+//! names.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -102,7 +103,7 @@ impl DeviceOptions {
             value.with_context(|| format!("the holder's note has no {name}"))
         };
         Ok(DeviceOptions {
-            front: Front::of_word(text("front")?)?,
+            front: Front::from_word(text("front")?)?,
             swap: note["swap"] == true,
             null: note["null"] == true,
             queues: number("queues")?.try_into()?,

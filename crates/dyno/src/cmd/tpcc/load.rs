@@ -27,7 +27,7 @@ pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
     };
     let began = Instant::now();
     let progress = Progress::default();
-    let layout = Layout::of_target(&args.on.on);
+    let layout = Layout::for_target(&args.on.on);
     let bar = WorkBar::new(load::rows_of(&population.scale, layout), "rows");
     let loaded = thread::scope(|scope| {
         let loading = scope.spawn(|| load::load(&*db, layout, population, args.threads, &progress));

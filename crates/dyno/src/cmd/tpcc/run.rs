@@ -67,7 +67,7 @@ fn plan(args: &TpccRunArgs, scale: Scale, loaded_with: u64, run: u64) -> Plan {
                 MixArg::NewOrderPayment => Mix::NewOrderPayment,
             },
             by_last_name: args.by_last_name,
-            skew: Skew::of_run(args.seed, Skew::of_load(loaded_with)),
+            skew: Skew::for_run(args.seed, Skew::for_load(loaded_with)),
         },
         form: match args.form {
             FormArg::OneShot => Form::OneShot,

@@ -33,7 +33,7 @@ pub(crate) fn start(reply: impl Fn(&str) -> Reply + Send + 'static) -> (Address,
         }
     });
     let address: Address = text.parse().unwrap();
-    let clients = Client::of_all(&address, &Password::default()).unwrap();
+    let clients = Client::for_all_servers(&address, &Password::default()).unwrap();
     (address, Arc::new(clients.into_iter().next().unwrap()))
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct Client {
 
 impl Client {
     /// Makes clients for all servers of `address`. Nothing is sent yet.
-    pub fn of_all(address: &Address, password: &Password) -> Result<Vec<Client>> {
+    pub fn for_all_servers(address: &Address, password: &Password) -> Result<Vec<Client>> {
         // No redirect is followed, because the credentials are for this server only.
         let agent = dyno_http::agent(&dyno_http::Settings {
             connect: CONNECT,
@@ -276,7 +276,7 @@ mod tests {
     fn nothing_shows_the_password() {
         let address: Address = "clickhouse://me@h/a.b".parse().expect("an address");
         let password = Password::new("hidden".to_owned());
-        let clients = Client::of_all(&address, &password).expect("clients");
+        let clients = Client::for_all_servers(&address, &password).expect("clients");
         assert!(!format!("{clients:?} {password:?}").contains("hidden"));
     }
 

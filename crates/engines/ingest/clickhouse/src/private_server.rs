@@ -120,7 +120,8 @@ impl PrivateServer {
     /// # Errors
     /// Those of the server, and [`Error::Unreachable`].
     pub fn ask(&self, sql: &str) -> Result<String> {
-        let clients = Client::of_all(&self.address("default.none")?, &Password::default())?;
+        let clients =
+            Client::for_all_servers(&self.address("default.none")?, &Password::default())?;
         let client = clients.first().ok_or_else(|| Error::Address {
             reason: "it names no server".to_owned(),
         })?;

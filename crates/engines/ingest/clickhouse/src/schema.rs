@@ -79,7 +79,7 @@ enum Also {
 
 impl Contract {
     /// The contract for spots of WSPR.
-    pub fn of_spots() -> Contract {
+    pub fn for_spots() -> Contract {
         let required = |(name, kind): (&&'static str, &str)| RequiredColumn {
             name,
             kind: kind.to_owned(),
@@ -102,7 +102,7 @@ impl Contract {
     /// The contract for another feed. Its archives are days, hours, logs or whole histories, whose
     /// rows may lie anywhere in time. Each is a partition, so that it can be swapped without
     /// touching another.
-    pub fn of_rows(format: &RowFormat) -> Contract {
+    pub fn from_format(format: &RowFormat) -> Contract {
         let layout = format.layout;
         let (mut columns, mut order) = (Vec::new(), vec![String::new(); layout.order.len()]);
         columns.push(RequiredColumn {

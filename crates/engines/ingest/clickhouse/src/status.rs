@@ -24,7 +24,7 @@ pub struct Status {
 /// [`Error::Unreachable`], [`Error::Credentials`], [`Error::Permission`], [`Error::Schema`] when
 /// nothing was loaded there, [`Error::Ledger`].
 pub fn status(address: &Address, password: &Password) -> Result<Status> {
-    let clients = Client::of_all(address, password)?;
+    let clients = Client::for_all_servers(address, password)?;
     let home = Arc::new(clients.into_iter().next().ok_or_else(|| Error::Address {
         reason: "it names no server".to_owned(),
     })?);

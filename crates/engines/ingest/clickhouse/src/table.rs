@@ -102,7 +102,7 @@ impl ServerTable {
     /// when the table is another one, [`Error::Locked`] while another load lives,
     /// [`Error::Ledger`].
     pub fn open(address: &Address, settings: &Settings) -> Result<ServerTable> {
-        ServerTable::open_as(&Contract::of_spots(), address, settings)
+        ServerTable::open_as(&Contract::for_spots(), address, settings)
     }
 
     fn open_as(contract: &Contract, address: &Address, settings: &Settings) -> Result<ServerTable> {
@@ -110,7 +110,7 @@ impl ServerTable {
             limit: settings.patience,
             stops: vec![settings.stop.clone()],
         };
-        let clients: Vec<Arc<Client>> = Client::of_all(address, &settings.password)?
+        let clients: Vec<Arc<Client>> = Client::for_all_servers(address, &settings.password)?
             .into_iter()
             .map(Arc::new)
             .collect();
@@ -393,13 +393,13 @@ impl Servers {
 impl Location for Servers {
     fn spots(&self) -> Opening<'_, Columns> {
         let row_bytes = self.settings.row_bytes(&self.address);
-        self.opening(row_bytes, Contract::of_spots(), |_| Spots::default())
+        self.opening(row_bytes, Contract::for_spots(), |_| Spots::default())
     }
 
     fn rows(&self, _feed: &'static str, format: &'static RowFormat) -> Opening<'_, Rows> {
         let copies = self.settings.copies(&self.address);
         let encoder = move |archive: &str| FeedRows::new(format.layout, archive);
-        self.opening(copies, Contract::of_rows(format), encoder)
+        self.opening(copies, Contract::from_format(format), encoder)
     }
 }
 

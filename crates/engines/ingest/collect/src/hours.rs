@@ -238,7 +238,7 @@ impl Hours {
     }
 
     fn path_of(&self, hour: i64) -> PathBuf {
-        let day = Day::of_ms(hour * HOUR_MS);
+        let day = Day::from_ms(hour * HOUR_MS);
         let of_day = hour - day.start_ms() / HOUR_MS;
         self.folder.join(format!("pskr-{day}T{of_day:02}{OPEN}"))
     }

@@ -32,7 +32,7 @@ impl Day {
     }
 
     /// The UTC day that contains a moment.
-    pub fn of_ms(moment_ms: i64) -> Day {
+    pub fn from_ms(moment_ms: i64) -> Day {
         Day(moment_ms.div_euclid(DAY_MS))
     }
 
@@ -88,6 +88,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(Day::of_ms(-1).to_string(), "1969-12-31");
+        assert_eq!(Day::from_ms(-1).to_string(), "1969-12-31");
     }
 }

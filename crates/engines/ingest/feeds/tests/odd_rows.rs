@@ -1,5 +1,5 @@
 //! Odd lines of the feeds: each is a row, or is in quarantine with its reason, or is of a kind that
-//! FORMAT.md leaves out; and no line is anything else.
+//! docs/formats/feeds.md leaves out; and no line is anything else.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -46,7 +46,7 @@ pub enum Outcome {
 /// A row of the table, as the 17-column contract defines it.
 #[allow(
     missing_docs,
-    reason = "the contract's column names, defined once in FORMAT.md"
+    reason = "the contract's column names, defined once in docs/formats/spots-table.md"
 )]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpectedRow {

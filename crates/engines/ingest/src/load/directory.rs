@@ -65,7 +65,7 @@ impl<R: RowGroups, F: Fn(Types) -> R> Directory<F> {
     /// [`Error::Io`].
     pub fn open(table: &Path, row_groups: F) -> Result<Self> {
         let writer = TableWriter::open(table)?;
-        let types = Types::of_table(writer.manifest());
+        let types = Types::from_manifest(writer.manifest());
         let encoder = row_groups(types);
         let iceberg = Iceberg::open(&writer, encoder.feed(), &encoder.fields())?;
         Ok(Directory {

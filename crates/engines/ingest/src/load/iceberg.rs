@@ -23,7 +23,7 @@ pub enum Types {
 
 impl Types {
     /// The types of the files of a table with this manifest.
-    pub(super) fn of_table(manifest: &Manifest) -> Types {
+    pub(super) fn from_manifest(manifest: &Manifest) -> Types {
         match manifest.catalog {
             None => Types::Own,
             Some(Catalog::Iceberg) => Types::Iceberg,

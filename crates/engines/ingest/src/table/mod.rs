@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A file that no manifest names does not exist for a reader: it is what a killed load left, and
-//! the next writer removes it. FORMAT.md describes the same for other programs.
+//! the next writer removes it. docs/formats/spots-table.md describes the same for other programs.
 
 mod lock;
 mod manifest;

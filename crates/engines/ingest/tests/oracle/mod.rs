@@ -1,5 +1,5 @@
 //! The slow, obvious parser of spot lines: what the fast one must agree with. It shares nothing
-//! with it, allocates freely, and says each rule of FORMAT.md once, in order.
+//! with it, allocates freely, and says each rule of docs/formats/spot-archives.md once, in order.
 //!
 //! 1. A line ends at a line feed or at the end of the input. One carriage return before that is not
 //!    part of it. A line with nothing in it is blank: skipped and counted.

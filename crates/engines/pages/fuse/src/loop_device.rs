@@ -116,7 +116,7 @@ impl LoopDevice {
     }
 
     /// A device that was made before, by its path. Whether it exists is not checked.
-    pub fn of_path(path: PathBuf) -> Self {
+    pub fn from_path(path: PathBuf) -> Self {
         Self { path }
     }
 

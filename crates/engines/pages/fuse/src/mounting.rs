@@ -18,7 +18,7 @@ pub struct Connection {
 
 impl Connection {
     /// The connection that a holder kept for a daemon that died.
-    pub fn of_held(file: OwnedFd) -> Self {
+    pub fn from_held(file: OwnedFd) -> Self {
         Self { file: file.into() }
     }
 

@@ -5,7 +5,7 @@
 //! a note of a few bytes; [`Client`], which puts them there and gets them back. A daemon puts the
 //! file in memory of its page store there (and its end of a device, such as `/dev/fuse`). If the
 //! daemon is killed, the next one finds everything that was replied to. The layout of a message is
-//! in FORMAT.md.
+//! in docs/formats/holder.md.
 //!
 //! What it is not: a supervisor. A program that wants a dead daemon started again does so itself,
 //! as `dyno pages attach` has its holder do; and when the holder ends, what only it held is gone.

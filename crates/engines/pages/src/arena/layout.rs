@@ -1,4 +1,5 @@
-//! Where the parts of a store lie in its memory. FORMAT.md has the table, of versions 1 to 6.
+//! Where the parts of a store lie in its memory. docs/formats/page-store.md has the table, of
+//! versions 1 to 6.
 
 use dyno_checksum::crc32c;
 

@@ -234,7 +234,7 @@ impl Corpus {
     }
 
     /// A corpus of pages that the caller has. A part of a page at the end is dropped.
-    pub fn of_bytes(class: Class, mut bytes: Vec<u8>) -> Self {
+    pub fn from_bytes(class: Class, mut bytes: Vec<u8>) -> Self {
         bytes.truncate(bytes.len() / PAGE_BYTES * PAGE_BYTES);
         Self {
             class,

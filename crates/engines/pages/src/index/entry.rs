@@ -1,4 +1,4 @@
-//! The bits of an index entry. FORMAT.md has the table.
+//! The bits of an index entry. docs/formats/page-store.md has the table.
 
 /// The longest stored form is a whole page.
 const LEN_BITS: u32 = 13;

@@ -203,7 +203,7 @@ impl Front {
         if dyno_checksum::crc32c(&body) != ask.crc {
             return Err(Error::new(Code::Damaged, "the body's checksum is wrong"));
         }
-        let codec = Codec::of_flags(i16::from(ask.codec))?;
+        let codec = Codec::from_flags(i16::from(ask.codec))?;
         check(codec, body.clone(), ask.count)?;
         // A long frame was charged before it was read, with more than its body. For a short one
         // there may be no room; then nothing more is read from this client until there is.

@@ -55,7 +55,7 @@ impl ErrorCode {
 
     /// What a failed append or read of a partition is to a client. Errors after which the same
     /// request may succeed become those that clients retry by themselves.
-    pub fn of_partition(error: &Error) -> ErrorCode {
+    pub fn for_partition(error: &Error) -> ErrorCode {
         match error.kind() {
             Code::UnknownTopic => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
             Code::Fenced | Code::PlacedElsewhere => ErrorCode::NOT_LEADER_OR_FOLLOWER,
@@ -70,7 +70,7 @@ impl ErrorCode {
     }
 
     /// What a failed request about groups is to a client.
-    pub fn of_group(error: &Error) -> ErrorCode {
+    pub fn for_group(error: &Error) -> ErrorCode {
         match error.kind() {
             Code::WrongGeneration => ErrorCode::NOT_COORDINATOR,
             Code::NameTaken => ErrorCode::INVALID_GROUP_ID,
@@ -81,7 +81,7 @@ impl ErrorCode {
     }
 
     /// What a failed request about topics is to a client.
-    pub fn of_topic(error: &Error) -> ErrorCode {
+    pub fn for_topic(error: &Error) -> ErrorCode {
         match error.kind() {
             Code::UnknownTopic => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
             Code::NameTaken => ErrorCode::TOPIC_ALREADY_EXISTS,

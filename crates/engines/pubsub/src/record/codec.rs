@@ -32,7 +32,7 @@ impl Codec {
     ///
     /// # Errors
     /// `damaged` for flags that no version wrote.
-    pub fn of_flags(flags: i16) -> Result<Codec> {
+    pub fn from_flags(flags: i16) -> Result<Codec> {
         match flags {
             0 => Ok(Codec::None),
             1 => Ok(Codec::Lz4),

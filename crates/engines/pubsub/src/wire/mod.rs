@@ -1,9 +1,9 @@
 //! The bodies of the frames that clients and brokers exchange.
 //!
-//! Frames are those of `dyno_net`; this module defines what their verbs and bodies mean. FORMAT.md
-//! has the layout. All numbers are little-endian. A text or byte string has its length in front, a
-//! list its count. What a peer sends is checked field by field: nothing here panics, or allocates
-//! more than the bytes that are there.
+//! Frames are those of `dyno_net`; this module defines what their verbs and bodies mean.
+//! docs/formats/pubsub-verbs.md has the layout. All numbers are little-endian. A text or byte
+//! string has its length in front, a list its count. What a peer sends is checked field by field:
+//! nothing here panics, or allocates more than the bytes that are there.
 
 mod admin;
 mod client;

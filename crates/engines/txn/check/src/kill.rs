@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_sim::Random;
-use dyno_txn_api::Options as HowToRun;
+use dyno_txn_api::Options as TxnOptions;
 
 use crate::drive::{Drive, Judgement, Plan, Way};
 use crate::history::{History, HistoryError};
@@ -180,11 +180,11 @@ fn plan(options: &Options<'_>) -> Plan {
         } else {
             Plan::default().ways
         },
-        options: HowToRun {
+        options: TxnOptions {
             // A client that lost its server keeps asking for the outcome until the deadline, so
             // each round ends that much later.
             deadline: Duration::from_secs(1),
-            ..HowToRun::default()
+            ..TxnOptions::default()
         },
         ..Plan::default()
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dyno_sim::Random;
 use dyno_txn_api::{
-    Database, Key, Operation, Options as HowToRun, Pipeline, Request, Retry, TableDef, TableId,
+    Database, Key, Operation, Options as TxnOptions, Pipeline, Request, Retry, TableDef, TableId,
     Transact,
 };
 
@@ -93,7 +93,7 @@ pub fn run(options: &Options<'_>) -> Result<Recovered, RecoveryError> {
     let log_bytes = log_bytes(&*db)?;
     // More transactions are in flight when the server is killed. Each of them may have happened or
     // not.
-    let mut pipeline = db.pipeline(WINDOW, &HowToRun::default())?;
+    let mut pipeline = db.pipeline(WINDOW, &TxnOptions::default())?;
     for _ in 0..WINDOW / 2 {
         load.submit(&mut *pipeline)?;
     }
@@ -140,7 +140,7 @@ struct Load {
 
 impl Load {
     fn write(&mut self, db: &dyn Database, options: &Options<'_>) -> Result<(), RecoveryError> {
-        let mut pipeline = db.pipeline(WINDOW, &HowToRun::default())?;
+        let mut pipeline = db.pipeline(WINDOW, &TxnOptions::default())?;
         let mut written = 0;
         while written < options.log_bytes && !options.stop.load(Ordering::Relaxed) {
             while pipeline.outstanding() < WINDOW {

@@ -1,8 +1,8 @@
 //! The messages between clients, partitions and oracles.
 //!
-//! A message is a version byte, a byte for its kind, and its fields (FORMAT.md, "Messages of
-//! transactions"). It travels as the body of a frame of `dyno-net`; between cores of one process it
-//! need not be encoded.
+//! A message is a version byte, a byte for its kind, and its fields (docs/formats/txn-messages.md).
+//! It travels as the body of a frame of `dyno-net`; between cores of one process it need not be
+//! encoded.
 
 use dyno_txn_api::{
     Answer, Change, Code, Committed, Error, Key, Operation, Request, Result, Table, TableDef,
@@ -66,7 +66,7 @@ pub struct PartialAnswer {
 #[derive(Debug, Clone, PartialEq)]
 #[allow(
     missing_docs,
-    reason = "the fields' names say it, and the table in FORMAT.md"
+    reason = "the fields' names say it, and the table in docs/formats/txn-messages.md"
 )]
 pub enum Message {
     /// Client to partition: a transaction in one request. Without a timestamp it is given one

@@ -1,7 +1,7 @@
 //! What a partition writes to its log and into its checkpoints: logical redo.
 //!
-//! A record is a version byte, a byte for its kind, and its fields (FORMAT.md, "Log records of
-//! transactions"). Length and checksum are the log's.
+//! A record is a version byte, a byte for its kind, and its fields
+//! (docs/formats/txn-log-records.md). Length and checksum are the log's.
 
 use dyno_txn_api::{Code, Error, Result, Table, TableId, Timestamp};
 
@@ -35,7 +35,7 @@ pub struct RowVersion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(
     missing_docs,
-    reason = "the fields' names say it, and the table in FORMAT.md"
+    reason = "the fields' names say it, and the table in docs/formats/txn-log-records.md"
 )]
 pub enum Record {
     /// A transaction that wrote to this partition alone was committed.

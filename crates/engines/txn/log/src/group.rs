@@ -1,5 +1,5 @@
-//! The bytes of a group, which is what one write carries: a header and records. FORMAT.md has the
-//! table of fields.
+//! The bytes of a group, which is what one write carries: a header and records.
+//! docs/formats/txn-log.md has the table of fields.
 
 use dyno_io::AlignedBuffer;
 

@@ -13,7 +13,7 @@ pub(crate) const VERSION: u32 = 1;
 const NAME: &str = "manifest";
 const ASIDE: &str = "manifest.partial";
 
-/// The contents of the manifest. FORMAT.md has the table of fields.
+/// The contents of the manifest. docs/formats/txn-log.md has the table of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub identity: u64,

@@ -7,7 +7,7 @@
 //! never made.
 //!
 //! `format` is text: `dyno-txn`, its version, the number of partitions, the durability, and a
-//! checksum (FORMAT.md, "An engine's directory").
+//! checksum (docs/formats/txn-directory.md).
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

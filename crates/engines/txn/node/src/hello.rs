@@ -1,5 +1,5 @@
-//! What a connection says before its first transaction, and the verbs of its frames (FORMAT.md,
-//! "Frames of transactions").
+//! What a connection says before its first transaction, and the verbs of its frames
+//! (docs/formats/txn-frames.md).
 //!
 //! | verb | body | request id |
 //! |---|---|---|

@@ -37,7 +37,7 @@ impl Joiner {
     /// take the first pieces of one and have room for the others only when the checkpoint is over.
     /// The partition had carried the whole record out before the checkpoint began, so its effects
     /// are in the checkpoint and the pieces that are left of it are dropped.
-    pub fn of_log() -> Self {
+    pub fn for_log() -> Self {
         Self {
             midway: true,
             ..Self::default()
@@ -106,7 +106,7 @@ mod tests {
         let all: Vec<Vec<u8>> = cut(&long, 16).collect();
         // The rest with its last piece, the rest of a record that a crash cut short, and nothing.
         for (rest, whole) in [(&all[3..], true), (&all[3..5], true), (&all[..0], false)] {
-            let mut joiner = Joiner::of_log();
+            let mut joiner = Joiner::for_log();
             for piece in rest {
                 assert_eq!(joiner.push(piece), Ok(None));
             }
@@ -119,7 +119,7 @@ mod tests {
             assert_eq!(joiner.push(&all[6]), Ok(Some(&long[..])));
             assert!(joiner.push(&all[6]).is_err(), "a last piece in the middle");
         }
-        let mut joiner = Joiner::of_log();
+        let mut joiner = Joiner::for_log();
         assert_eq!(joiner.push(&all[6]), Ok(None));
         assert!(joiner.push(&all[6]).is_err(), "a second rest");
         let mut joiner = Joiner::default();

@@ -1,6 +1,6 @@
 //! Small text files in an engine's directory: a line with a name and a version, a line for each
-//! field, and a seal, which is the checksum of everything before it (FORMAT.md, "An engine's
-//! directory").
+//! field, and a seal, which is the checksum of everything before it
+//! (docs/formats/txn-directory.md).
 
 use std::fmt::Display;
 use std::fs;

@@ -185,7 +185,7 @@ impl Catalogue {
         // catalogue for good.
         let session = match held.take().filter(Session::is_good) {
             Some(session) => held.insert(session),
-            None => held.insert(Session::open(&pool.dsn, &pool.how)?),
+            None => held.insert(Session::open(&pool.dsn, &pool.settings)?),
         };
         work(session)
     }

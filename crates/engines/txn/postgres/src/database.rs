@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use dyno_postgres::{Dsn, Session as How};
+use dyno_postgres::{Dsn, Session as ConnectionSettings};
 use dyno_txn_api::{
     Code, Committed, Database, Description, Error, Options, Pipeline, Procedures, Request, Result,
     Table, TableDef, TableId, Transaction,
@@ -109,10 +109,10 @@ impl Postgres {
     /// [`Code::Denied`]. No message contains a password.
     pub fn open(dsn: &str, options: PostgresOptions) -> Result<Postgres> {
         let dsn = Dsn::parse(dsn).map_err(|error| crate::meaning::not_connected(&error))?;
-        let mut how = How::named("dyno");
-        how.connect_timeout = Some(options.connect_wait);
-        how.set("default_transaction_isolation", options.isolation.name());
-        let pool = Pool::new(dsn, how, options.connections);
+        let mut settings = ConnectionSettings::named("dyno");
+        settings.connect_timeout = Some(options.connect_wait);
+        settings.set("default_transaction_isolation", options.isolation.name());
+        let pool = Pool::new(dsn, settings, options.connections);
         drop(pool.acquire(Instant::now() + options.connect_wait)?);
         Ok(Postgres(Arc::new(Inner {
             pool,

@@ -11,7 +11,7 @@ use crate::session::Session;
 /// The connections to a database, in use and idle.
 pub struct Pool {
     pub dsn: Dsn,
-    pub how: dyno_postgres::Session,
+    pub settings: dyno_postgres::Session,
     most: usize,
     state: Mutex<State>,
     freed: Condvar,
@@ -30,10 +30,10 @@ pub struct Lease<'a> {
 }
 
 impl Pool {
-    pub fn new(dsn: Dsn, how: dyno_postgres::Session, most: usize) -> Pool {
+    pub fn new(dsn: Dsn, settings: dyno_postgres::Session, most: usize) -> Pool {
         Pool {
             dsn,
-            how,
+            settings,
             most: most.max(1),
             state: Mutex::default(),
             freed: Condvar::new(),
@@ -73,7 +73,7 @@ impl Pool {
             pool: self,
             session: None,
         };
-        lease.session = Some(Session::open(&self.dsn, &self.how)?);
+        lease.session = Some(Session::open(&self.dsn, &self.settings)?);
         Ok(lease)
     }
 

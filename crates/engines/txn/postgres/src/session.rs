@@ -40,13 +40,13 @@ pub struct Session {
 }
 
 impl Session {
-    /// Connects and authenticates. Fails after the connection timeout of `how`.
-    pub fn open(dsn: &Dsn, how: &dyno_postgres::Session) -> Result<Session> {
+    /// Connects and authenticates. Fails after the connection timeout of `settings`.
+    pub fn open(dsn: &Dsn, settings: &dyno_postgres::Session) -> Result<Session> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| Error::new(Code::Unavailable, format!("a runtime: {error}")))?;
-        let connected = runtime.block_on(connect_pipelined(dsn, how));
+        let connected = runtime.block_on(connect_pipelined(dsn, settings));
         let (client, driver) = connected.map_err(|error| not_connected(&error))?;
         // The driver task need not be joined: callers that wait for an answer learn how the
         // connection ended.

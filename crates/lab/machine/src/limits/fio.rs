@@ -78,7 +78,7 @@ fn parse(output: &str, side: &str) -> Result<Tool, String> {
     // fio gives the windows in KiB and the mean in bytes. When the mean lies outside its own
     // windows, the two cannot both be right, and only the mean is kept.
     if windows < 2.0 || spread[0] > mean || spread[2] < mean {
-        return Ok(Tool::of_repetitions("fio", vec![mean]));
+        return Ok(Tool::from_repetitions("fio", vec![mean]));
     }
     Ok(Tool {
         name: "fio",

@@ -91,7 +91,7 @@ fn best_tool(setting: &Setting<'_>, packed: &[u8], bytes: u64) -> Result<Tool, S
                 if best
                     .as_ref()
                     .is_ok_and(|b| median(&b.samples) >= median(&rates)) => {}
-            Ok(rates) => best = Ok(Tool::of_repetitions(name, rates)),
+            Ok(rates) => best = Ok(Tool::from_repetitions(name, rates)),
             Err(reason) if best.is_err() => best = Err(reason),
             Err(_) => {}
         }

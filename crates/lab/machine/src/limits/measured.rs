@@ -13,7 +13,7 @@ pub(crate) struct Tool {
 }
 
 impl Tool {
-    pub fn of_repetitions(name: &'static str, samples: Vec<f64>) -> Self {
+    pub fn from_repetitions(name: &'static str, samples: Vec<f64>) -> Self {
         let n = samples.len() as u32;
         Self { name, samples, n }
     }
@@ -133,7 +133,7 @@ mod tests {
             Better::Higher => Measured::rate(ours.to_vec(), "B/s", "read and summed"),
             Better::Lower => Measured::time_ns(ours.to_vec(), "asked and answered"),
         };
-        let measured = measured.against(Ok(Tool::of_repetitions("tool", tool.to_vec())));
+        let measured = measured.against(Ok(Tool::from_repetitions("tool", tool.to_vec())));
         measured.into_limit("some-limit", "2026-11-21T00:00:00Z".to_owned())
     }
 

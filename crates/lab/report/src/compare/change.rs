@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::drift::{band_between, is_unchanged, values};
 use super::{Answer, CompareRules};
-use crate::model::{NOT_JUDGED, OURS, better_of, doubt};
+use crate::lint::Finding;
+use crate::model::{NOT_JUDGED, OURS, better_of, doubt, error_of, findings};
 
 /// Beyond this an adjusted p-value names no winner.
 const ALPHA: f64 = 0.05;
@@ -55,6 +56,15 @@ pub struct Change {
 /// The verdict on a system that did not change.
 pub(super) const SAME_PROGRAM: &str = "same program";
 
+/// The older run and one of the newer, with what the linter says of each.
+struct Pair<'a> {
+    base: &'a StoredRun,
+    new: &'a StoredRun,
+    all_new: &'a [&'a StoredRun],
+    base_findings: &'a [Finding],
+    new_findings: Vec<Finding>,
+}
+
 /// The changes, and the cases that cannot be compared with the reason.
 pub(super) fn changes(
     base: &StoredRun,
@@ -63,8 +73,16 @@ pub(super) fn changes(
 ) -> (Vec<Change>, Vec<String>) {
     let mut left_out = Vec::new();
     let mut by_run = Vec::new();
+    let base_findings = findings(base);
     for one in new {
-        let mut changes = changes_of_run(base, one, new, &mut left_out);
+        let pair = Pair {
+            base,
+            new: one,
+            all_new: new,
+            base_findings: &base_findings,
+            new_findings: findings(one),
+        };
+        let mut changes = pair.changes(&mut left_out);
         // The correction is for the cases of one run. Over all runs together it would grow with
         // each run that was made to confirm the first, and hide what they confirm.
         correct(&mut changes, rules);
@@ -81,34 +99,6 @@ pub(super) fn changes(
     let mut seen = BTreeSet::new();
     left_out.retain(|line| seen.insert(line.clone()));
     (recurring(by_run), left_out)
-}
-
-fn changes_of_run(
-    base: &StoredRun,
-    new: &StoredRun,
-    all_new: &[&StoredRun],
-    left_out: &mut Vec<String>,
-) -> Vec<Change> {
-    let mut changes = Vec::new();
-    for case in &new.run.plan.cases {
-        // A case whose parameters changed did other work, so its ratio would be a difference of the
-        // work. It is named and not compared.
-        if let Some(reason) = differs(base, case) {
-            left_out.push(format!("{}: {reason}", case.name));
-            continue;
-        }
-        for system in &case.systems {
-            if let Some(reason) = differs_on(base, case, system) {
-                left_out.push(format!("{} on {system}: {reason}", case.name));
-                continue;
-            }
-            match change(base, new, all_new, case, system) {
-                Ok(change) => changes.push(change),
-                Err(reason) => left_out.push(format!("{} on {system}: {reason}", case.name)),
-            }
-        }
-    }
-    changes
 }
 
 /// Why the older run has no case that asked for the same work.
@@ -162,59 +152,101 @@ pub(super) fn lost(base: &StoredRun, new: &[&StoredRun]) -> Vec<String> {
     lost
 }
 
-fn change(
-    base: &StoredRun,
-    new: &StoredRun,
-    all_new: &[&StoredRun],
-    case: &CasePlan,
-    system: &str,
-) -> Result<Change, String> {
-    let (before, after) = (values(base, case, system), values(new, case, system));
-    let median = |values: &[f64], which: &str| {
-        dyno_stats::median(values).map_err(|_| format!("no sample of the {which} run ended well"))
-    };
-    let (base_median, new_median) = (median(&before, "older")?, median(&after, "newer")?);
-    let band = band_between(base, new, all_new, case);
-    let seen = compare_runs(&after, &before, better_of(case.better), band.as_ref())
-        .map_err(|error| error.to_string())?;
-    let same = match case.role(system) {
-        Role::Peer => is_unchanged(base, new, case, system),
-        _ => base.run.program.hash == new.run.program.hash,
-    };
-    let sides = [(&base.samples[..], system), (&new.samples[..], system)];
-    // The order matters. The same program on both sides cannot have changed, whatever its samples
-    // show, and an unsteady rate makes the comparison meaningless even where the ranks call a
-    // winner.
-    let (verdict, reason) = if same {
-        let reason = "so the difference is what the machine did between the runs".to_owned();
-        (SAME_PROGRAM, reason)
-    } else if let Some(found) = doubt(case, sides) {
-        (found.verdict, found.reason)
-    } else if band.is_none() {
+impl Pair<'_> {
+    fn changes(&self, left_out: &mut Vec<String>) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for case in &self.new.run.plan.cases {
+            // A case whose parameters changed did other work, so its ratio would be a difference of
+            // the work. It is named and not compared.
+            if let Some(reason) = differs(self.base, case) {
+                left_out.push(format!("{}: {reason}", case.name));
+                continue;
+            }
+            for system in &case.systems {
+                if let Some(reason) = differs_on(self.base, case, system) {
+                    left_out.push(format!("{} on {system}: {reason}", case.name));
+                    continue;
+                }
+                match self.change(case, system) {
+                    Ok(change) => changes.push(change),
+                    Err(reason) => left_out.push(format!("{} on {system}: {reason}", case.name)),
+                }
+            }
+        }
+        changes
+    }
+
+    fn change(&self, case: &CasePlan, system: &str) -> Result<Change, String> {
+        let (base, new) = (self.base, self.new);
+        let (before, after) = (values(base, case, system), values(new, case, system));
+        let median = |values: &[f64], which: &str| {
+            let median = dyno_stats::median(values);
+            median.map_err(|_| format!("no sample of the {which} run ended well"))
+        };
+        let (base_median, new_median) = (median(&before, "older")?, median(&after, "newer")?);
+        let band = band_between(base, new, self.all_new, case);
+        let seen = compare_runs(&after, &before, better_of(case.better), band.as_ref())
+            .map_err(|error| error.to_string())?;
+        let undecided = self.undecided(case, system, band.is_some());
+        let (verdict, reason) = undecided.unwrap_or((seen.verdict.as_str(), seen.reason));
+        Ok(Change {
+            case: case.name.clone(),
+            system: system.to_owned(),
+            metric: case.metric.clone(),
+            unit: case.unit.clone(),
+            better: case.better,
+            n: seen.n,
+            base: base_median,
+            new: new_median,
+            ratio: seen.ratio,
+            low: seen.interval.low,
+            high: seen.interval.high,
+            band: band.map(|band| band.share()),
+            p_value: seen.p_value,
+            verdict,
+            reason,
+            answer: Answer::NoRegression,
+        })
+    }
+
+    /// Why the samples decide nothing here, whatever they show, with the verdict that says so.
+    fn undecided(
+        &self,
+        case: &CasePlan,
+        system: &str,
+        has_band: bool,
+    ) -> Option<(&'static str, String)> {
+        let (base, new) = (self.base, self.new);
+        let same = match case.role(system) {
+            Role::Peer => is_unchanged(base, new, case, system),
+            _ => base.run.program.hash == new.run.program.hash,
+        };
+        // The order matters. The same program on both sides cannot have changed, whatever its
+        // samples show. A figure that cannot be what it is said to be, and an unsteady rate, make
+        // the comparison meaningless even where the ranks call a winner.
+        if same {
+            let reason = "so the difference is what the machine did between the runs";
+            return Some((SAME_PROGRAM, reason.to_owned()));
+        }
+        let by_run = [
+            ("older", self.base_findings),
+            ("newer", self.new_findings.as_slice()),
+        ];
+        let error = by_run.into_iter().find_map(|(which, findings)| {
+            let error = error_of(findings, &case.name, system)?;
+            Some(format!("in the {which} run, {error}"))
+        });
+        if let Some(reason) = error {
+            return Some((NOT_JUDGED, reason));
+        }
+        let sides = [(&base.samples[..], system), (&new.samples[..], system)];
+        if let Some(found) = doubt(case, sides) {
+            return Some((found.verdict, found.reason));
+        }
         let reason = "nothing that did not change ran in both runs, so the drift between them is \
                       not known";
-        (NOT_JUDGED, reason.to_owned())
-    } else {
-        (seen.verdict.as_str(), seen.reason)
-    };
-    Ok(Change {
-        case: case.name.clone(),
-        system: system.to_owned(),
-        metric: case.metric.clone(),
-        unit: case.unit.clone(),
-        better: case.better,
-        n: seen.n,
-        base: base_median,
-        new: new_median,
-        ratio: seen.ratio,
-        low: seen.interval.low,
-        high: seen.interval.high,
-        band: band.map(|band| band.share()),
-        p_value: seen.p_value,
-        verdict,
-        reason,
-        answer: Answer::NoRegression,
-    })
+        (!has_band).then(|| (NOT_JUDGED, reason.to_owned()))
+    }
 }
 
 /// Takes back what the number of cases explains (Holm over our figures), then says what each figure

@@ -83,6 +83,14 @@ fn findings_of(report: &Report, samples: &[Sample]) -> Vec<Finding> {
     findings
 }
 
+/// What the linter says of the figures of a run, as [`build`] sees it before any verdict is made.
+pub(crate) fn findings(stored: &StoredRun) -> Vec<Finding> {
+    findings_of(
+        &without_verdicts(&stored.run, &stored.samples),
+        &stored.samples,
+    )
+}
+
 /// Does as [`build`], and adds the warnings that reading the record gave, and its withdrawal.
 pub fn build_stored(stored: &StoredRun) -> Report {
     let mut report = build(&stored.run, &stored.samples);

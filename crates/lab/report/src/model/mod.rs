@@ -23,6 +23,7 @@ mod variants;
 mod why;
 
 pub(crate) use beside::{TITLE as BESIDE_TITLE, is_interleaved};
+pub(crate) use build::findings;
 pub use build::{build, build_stored};
 pub use cell::{Amount, Cell, FilledTable};
 pub use chart::{Dot, Series};

@@ -99,6 +99,38 @@ fn too_few_samples_are_not_enough_evidence() {
 }
 
 #[test]
+fn a_figure_that_is_an_error_shows_no_regression_and_no_gain() {
+    let late = |run: &mut StoredRun| {
+        let samples = run.samples.iter_mut();
+        for sample in samples.filter(|s| s.case == "load-csv-2" && s.system == "dyno") {
+            let late = "threads that stood ready started 2181 us late at p99".to_owned();
+            sample.facts.insert("generator".to_owned(), late);
+        }
+    };
+    for (which, factor) in [("older", 0.5), ("newer", 0.5), ("newer", 2.0)] {
+        let (mut older, mut newer) = (base(), scaled(factor));
+        late(if which == "older" {
+            &mut older
+        } else {
+            &mut newer
+        });
+        let seen = compare(&older, &twice(&newer), &CompareRules::default());
+        let mut changes = seen.changes.iter();
+        let change = changes.find(|c| c.case == "load-csv-2" && c.system == "dyno");
+        let change = change.expect("the case is still shown");
+        assert_eq!(
+            (change.verdict, change.answer),
+            ("not judged", Answer::NotEnoughEvidence)
+        );
+        let reason = format!(
+            "in the {which} run, dyno: the load generator did not keep its schedule \
+             (generator-behind)"
+        );
+        assert_eq!(change.reason, reason);
+    }
+}
+
+#[test]
 fn another_machine_is_marked_and_judged_only_on_demand() {
     let mut new = scaled(0.5);
     new.run.machine.fingerprint = "other".into();

@@ -22,7 +22,7 @@ pub const ON_BELL: u32 = 2;
 #[derive(Debug)]
 pub struct Line<T>(pub T);
 
-/// What both ends of one direction share, as it lies in memory (FORMAT.md, "Rings").
+/// What both ends of one direction share, as it lies in memory (docs/formats/rings.md).
 #[repr(C)]
 #[derive(Debug)]
 pub struct Control {

@@ -8,7 +8,7 @@ use dyno_net::ring::RingEnd;
 use dyno_net::{Decoder, Head, encode};
 
 const CAPACITY: u32 = 4096;
-/// Both positions and both words of both directions (FORMAT.md).
+/// Both positions and both words of both directions (docs/formats/rings.md).
 const WORDS: [u64; 8] = [4096, 4224, 4352, 4480, 6144, 6272, 6400, 6528];
 const DATA: u64 = 8192;
 

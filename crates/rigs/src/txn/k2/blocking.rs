@@ -49,7 +49,7 @@ pub(super) fn run(
         }
     })?;
     Ok(Counts {
-        windows: Windows::of_load(&outcome, Some(duration)),
+        windows: Windows::from_load(&outcome, Some(duration)),
         committed: outcome.done,
         again: again.into_inner(),
         failed: outcome.failed,

@@ -111,8 +111,5 @@ fn hash(parts: &[&[u8]]) -> u64 {
             step(u64::from_le_bytes(word));
         }
     }
-    let mut z = state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    dyno_random::mix(state)
 }

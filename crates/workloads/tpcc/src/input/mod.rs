@@ -365,12 +365,12 @@ mod tests {
     use super::*;
 
     fn terminal(mix: Mix, warehouses: u32) -> Terminal {
-        let load = Skew::of_load(1);
+        let load = Skew::for_load(1);
         let draw = Draw {
             scale: Scale::specified(warehouses),
             mix,
             by_last_name: 60,
-            skew: Skew::of_run(1, load),
+            skew: Skew::for_run(1, load),
         };
         Terminal::new(draw, 11, 0, 0)
     }

@@ -113,7 +113,7 @@ impl Population {
     ) -> impl Iterator<Item = (Customer, History)> + use<> {
         let mut random = self.stream(RandomStream::Customers, &[warehouse, district]);
         let names = self.scale.last_names();
-        let skew = Skew::of_load(self.seed);
+        let skew = Skew::for_load(self.seed);
         (1..=self.scale.customers).map(move |id| {
             let name = if id <= names {
                 // The first customers have one of each name, so that every name occurs (clause

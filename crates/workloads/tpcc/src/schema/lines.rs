@@ -38,7 +38,7 @@ pub enum Layout {
 
 impl Layout {
     /// The layout of a new database at this address.
-    pub fn of_target(target: &Target) -> Layout {
+    pub fn for_target(target: &Target) -> Layout {
         match target {
             Target::Local(_) | Target::Dyno(_) | Target::Etcd(_) => Layout::Packed,
             Target::Postgres(_) => Layout::Rows,

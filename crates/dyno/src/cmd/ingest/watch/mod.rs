@@ -17,7 +17,7 @@ use dyno_ingest_feeds::{psk, wspr};
 use dyno_ingest_watch::{
     Batching, Folder, FolderSettings, FolderSummary, Metrics, Stream, StreamSettings, live,
 };
-use dyno_serve::{Endpoint, Registry, Settings as Serving, tls};
+use dyno_serve::{Endpoint, Registry, Settings as EndpointSettings, tls};
 use dyno_suite::Stop;
 use serde_json::{Value, json};
 use tracing::info;
@@ -68,7 +68,7 @@ pub fn run(args: &WatchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let metrics = Metrics::new(&registry)?;
     let endpoint = args
         .metrics
-        .map(|at| Endpoint::start(at, registry.clone(), Serving::default()))
+        .map(|at| Endpoint::start(at, registry.clone(), EndpointSettings::default()))
         .transpose()?;
     if let Some(endpoint) = &endpoint {
         info!("metrics at http://{}/metrics", endpoint.address());

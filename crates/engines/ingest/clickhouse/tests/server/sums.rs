@@ -1,4 +1,5 @@
-//! The order-independent checksum of FORMAT.md, once by the server's SQL and once from the text.
+//! The order-independent checksum of docs/formats/checksums.md, once by the server's SQL and once
+//! from the text.
 
 use dyno_ingest::contract::{COLUMNS, TEXT_COLUMNS, bands};
 use md5::{Digest, Md5};

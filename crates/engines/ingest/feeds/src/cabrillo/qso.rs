@@ -241,7 +241,7 @@ mod tests {
     fn dates_in_other_forms_are_taken_where_they_mean_one_day() {
         let day_of = |date: &str| {
             read(&format!("7 CW {date} 0000 K1A 599 K2B 599"))
-                .map(|qso| Day::of_ms(qso.moment_ms).to_string())
+                .map(|qso| Day::from_ms(qso.moment_ms).to_string())
         };
         for date in [
             "2023-11-25",

@@ -35,7 +35,7 @@ pub struct Capture {
 
 /// The text of a moment, in milliseconds since 1970, as captures have it.
 pub fn stamp(moment_ms: i64) -> String {
-    let day = Day::of_ms(moment_ms);
+    let day = Day::from_ms(moment_ms);
     let of_day = moment_ms - day.start_ms();
     let (seconds, ms) = (of_day / 1000, of_day % 1000);
     format!(

@@ -15,7 +15,7 @@ fn hour_ms(batch: &Batch) -> i64 {
 
 pub(super) fn file_name(batch: &Batch) -> String {
     let hour_ms = hour_ms(batch);
-    let day = Day::of_ms(hour_ms);
+    let day = Day::from_ms(hour_ms);
     format!(
         "pskr-{day}T{:02}.jsonl.gz",
         (hour_ms - day.start_ms()) / HOUR_MS

@@ -44,7 +44,7 @@ pub fn play_role() {
     let (store, found) = Store::reopen(memory, Settings::new(1, 1)).expect("a store");
     assert_eq!(found.damaged, 0);
     let disk = Arc::new(Disk::new(Arc::new(store)));
-    let connection = Connection::of_held(client.get("fuse").expect("held").file);
+    let connection = Connection::from_held(client.get("fuse").expect("held").file);
     if role == "swallowing" {
         return swallow_a_write(&connection);
     }

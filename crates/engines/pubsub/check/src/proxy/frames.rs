@@ -1,5 +1,5 @@
 //! Finds commits in what a client sends to a broker: frames of a verb that commits, to their last
-//! byte. The header is described in FORMAT.md. Only verb and length are read.
+//! byte. The header is described in docs/formats/frames.md. Only verb and length are read.
 
 const HEADER_BYTES: usize = 16;
 const VERB_AT: usize = 2;

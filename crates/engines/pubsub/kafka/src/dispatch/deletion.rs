@@ -28,7 +28,7 @@ impl Session {
                     partition_index: ask.partition_index,
                     error_code: match &deleted {
                         Ok(_) => ErrorCode::NONE.0,
-                        Err(error) => ErrorCode::of_partition(error).0,
+                        Err(error) => ErrorCode::for_partition(error).0,
                     },
                     low_watermark: deleted.unwrap_or(-1),
                 }

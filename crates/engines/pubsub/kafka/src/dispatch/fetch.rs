@@ -337,7 +337,7 @@ impl Fetches {
             ..FetchPartitionResponse::default()
         };
         let refused = |error: &Error| FetchPartitionResponse {
-            error_code: ErrorCode::of_partition(error).0,
+            error_code: ErrorCode::for_partition(error).0,
             high_watermark: -1,
             last_stable_offset: -1,
             ..none.clone()

@@ -52,7 +52,7 @@ impl Session {
             return Err(ErrorCode::INVALID_GROUP_ID);
         }
         let found = self.shared.store.coordinator(group, self.shared.node);
-        found.map_err(|error| ErrorCode::of_group(&error))
+        found.map_err(|error| ErrorCode::for_group(&error))
     }
 
     pub(super) fn find_coordinator(
@@ -241,7 +241,7 @@ impl Session {
         let groups = request.groups.into_iter().map(|group_id| {
             // To describe a group must not make it, as `owned` would.
             let known = self.shared.store.has_group(&group_id);
-            let known = known.map_err(|error| ErrorCode::of_group(&error));
+            let known = known.map_err(|error| ErrorCode::for_group(&error));
             match known.and_then(|known| known.then(|| self.owned(&group_id)).transpose()) {
                 Ok(Some(())) => self.described(group_id),
                 // A group that is not there is described as one that has ended.
@@ -295,7 +295,7 @@ impl Session {
             Ok(names) => names,
             Err(error) => {
                 return ListGroupsResponse {
-                    error_code: ErrorCode::of_group(&error).0,
+                    error_code: ErrorCode::for_group(&error).0,
                     ..ListGroupsResponse::default()
                 };
             }
@@ -337,7 +337,7 @@ impl Session {
     }
 
     fn delete_group(&self, group: &str) -> Result<(), ErrorCode> {
-        let of_group = |error: dyno_pubsub::Error| ErrorCode::of_group(&error);
+        let of_group = |error: dyno_pubsub::Error| ErrorCode::for_group(&error);
         // Asked before `owned`, which makes a group that is not there.
         if !self.shared.store.has_group(group).map_err(of_group)? {
             return Err(ErrorCode::GROUP_ID_NOT_FOUND);

@@ -39,7 +39,7 @@ impl Session {
         let topics = self
             .topics(names.as_deref(), &nodes)
             .unwrap_or_else(|error| {
-                let code = ErrorCode::of_topic(&error);
+                let code = ErrorCode::for_topic(&error);
                 let names = names.iter().flatten();
                 names
                     .map(|name| topic_without_partitions(name, code))
@@ -110,7 +110,7 @@ impl Session {
     ) -> DescribeClusterResponse {
         let (nodes, error) = match self.shared.store.nodes(self.shared.node) {
             Ok(nodes) => (nodes, ErrorCode::NONE),
-            Err(error) => (Default::default(), ErrorCode::of_topic(&error)),
+            Err(error) => (Default::default(), ErrorCode::for_topic(&error)),
         };
         let (nodes, cluster_id) = nodes;
         DescribeClusterResponse {

@@ -55,7 +55,7 @@ impl Session {
                         ..base
                     },
                     Err(error) => ListOffsetsPartitionResponse {
-                        error_code: ErrorCode::of_partition(&error).0,
+                        error_code: ErrorCode::for_partition(&error).0,
                         ..base
                     },
                 }
@@ -144,7 +144,7 @@ impl Session {
         if !commits.is_empty() {
             let stored = self.shared.store.commit(group, self.shared.node, &commits);
             if let Err(error) = stored {
-                let code = ErrorCode::of_group(&error);
+                let code = ErrorCode::for_group(&error);
                 // Its members are told to look for the other server, instead of staying here with
                 // offsets that cannot be stored.
                 if code == ErrorCode::NOT_COORDINATOR {
@@ -188,7 +188,7 @@ impl Session {
                 let metadata = partition.committed_metadata.clone().unwrap_or_default();
                 let index = partition.partition_index;
                 let checked = match &topic_id {
-                    Err(error) => Err(ErrorCode::of_group(error)),
+                    Err(error) => Err(ErrorCode::for_group(error)),
                     Ok(_) if metadata.len() > MOST_METADATA_BYTES => {
                         Err(ErrorCode::OFFSET_METADATA_TOO_LARGE)
                     }
@@ -220,7 +220,7 @@ impl Session {
     /// The offsets of a group, and, if they must be stable, the partitions of which a transaction
     /// under way will store others.
     fn stored_offsets(&self, group: &str, stable: bool) -> Result<StoredOffsets, ErrorCode> {
-        let of_group = |error: Error| ErrorCode::of_group(&error);
+        let of_group = |error: Error| ErrorCode::for_group(&error);
         let store = &self.shared.store;
         // A member that is given a partition must not begin before where the last one will have
         // ended, if that one's transaction is committed. This is asked first: what a transaction

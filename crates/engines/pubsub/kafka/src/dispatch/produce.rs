@@ -166,7 +166,7 @@ impl Session {
                 is_own: head.producer_id < 0,
             },
             Err(error) => {
-                Outcome::Refused(ErrorCode::of_partition(&error), error.text().to_owned())
+                Outcome::Refused(ErrorCode::for_partition(&error), error.text().to_owned())
             }
         }
     }
@@ -267,7 +267,7 @@ impl Session {
                 producer_id,
                 ..InitProducerIdResponse::default()
             },
-            Err(error) => refused(ErrorCode::of_topic(&error)),
+            Err(error) => refused(ErrorCode::for_topic(&error)),
         }
     }
 }
@@ -318,7 +318,7 @@ impl PartitionAppend {
                     refused(ErrorCode::NOT_LEADER_OR_FOLLOWER, error.text().to_owned())
                 }
                 Some(Err(error)) => {
-                    refused(ErrorCode::of_partition(&error), error.text().to_owned())
+                    refused(ErrorCode::for_partition(&error), error.text().to_owned())
                 }
                 None => refused(
                     ErrorCode::REQUEST_TIMED_OUT,

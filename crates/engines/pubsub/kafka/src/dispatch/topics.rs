@@ -153,7 +153,7 @@ impl Session {
 }
 
 pub(super) fn refusal(error: Error) -> Refusal {
-    (ErrorCode::of_topic(&error), error.text().to_owned())
+    (ErrorCode::for_topic(&error), error.text().to_owned())
 }
 
 pub(super) fn outcome(done: Result<(), Refusal>) -> (i16, Option<String>) {

@@ -63,7 +63,7 @@ impl Session {
             .shared
             .store
             .init_producer(transactional_id, timeout, had);
-        let given = given.map_err(|error| ErrorCode::of_group(&error))?;
+        let given = given.map_err(|error| ErrorCode::for_group(&error))?;
         given.map_err(|error| fenced(error, header, INIT_KNOWS_FENCED_SINCE))
     }
 
@@ -139,7 +139,7 @@ impl Session {
     ) -> Result<(), ErrorCode> {
         check_id(producer.transactional_id)?;
         let begun = self.shared.store.begin_transaction(producer);
-        let begun = begun.map_err(|error| ErrorCode::of_group(&error))?;
+        let begun = begun.map_err(|error| ErrorCode::for_group(&error))?;
         begun.map_err(|error| fenced(error, header, KNOWS_FENCED_SINCE))
     }
 
@@ -152,7 +152,7 @@ impl Session {
         head: &BatchHead,
         body: &[u8],
     ) -> Result<(), ErrorCode> {
-        let of_partition = |error| ErrorCode::of_partition(&error);
+        let of_partition = |error| ErrorCode::for_partition(&error);
         let topic = self.shared.topic(topic).map_err(of_partition)?;
         let key = TopicPartition {
             topic_id: topic.topic_id,
@@ -197,7 +197,7 @@ impl Session {
                 .shared
                 .store
                 .end_transaction(producer, request.committed);
-            ended.map_err(|error| ErrorCode::of_group(&error))?
+            ended.map_err(|error| ErrorCode::for_group(&error))?
         });
         EndTxnResponse {
             throttle_time_ms: 0,
@@ -236,7 +236,7 @@ impl Session {
                 epoch: request.producer_epoch,
             };
             let kept = self.shared.store.stage_offsets(producer, group, &commits);
-            let kept = kept.map_err(|error| ErrorCode::of_group(&error));
+            let kept = kept.map_err(|error| ErrorCode::for_group(&error));
             if let Err(error) = kept.flatten() {
                 let error = fenced(error, header, OFFSETS_KNOW_FENCED_SINCE);
                 errors = every_partition(&topics, error);

@@ -1,4 +1,5 @@
-//! What clients requested and what they were answered. FORMAT.md describes the file.
+//! What clients requested and what they were answered. docs/formats/txn-history.md describes the
+//! file.
 //!
 //! A client records that it begins before it sends anything, its writes before it sends them, its
 //! reads once they are answered, and the outcome last. So a history never claims more than is

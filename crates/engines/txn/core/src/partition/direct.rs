@@ -18,8 +18,8 @@ use crate::record::begin_commit;
 use crate::store::Slot;
 use crate::wire::{Reader, Wire, write_optional};
 
-// Tags of messages and their parts, as FORMAT.md has them; the test below holds them to the
-// encoder.
+// Tags of messages and their parts, as docs/formats/txn-messages.md has them; the test below holds
+// them to the encoder.
 const ONE_SHOT: u8 = 1;
 const DONE: u8 = 2;
 const OPERATIONS: u8 = 0;

@@ -1,6 +1,6 @@
 //! The encoding of messages between writers and stores: a version, a kind and the fields. Numbers
-//! are little-endian, and a field without a length of its own goes to the end (FORMAT.md, "Logs in
-//! other processes' memory").
+//! are little-endian, and a field without a length of its own goes to the end
+//! (docs/formats/remote-logs.md).
 
 use dyno_wire::{Protocol, Reader, Wire, wire_struct};
 

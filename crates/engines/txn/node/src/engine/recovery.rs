@@ -51,7 +51,7 @@ pub(crate) fn recover(
         }
     }
     // Records of the log are cut on their own, so they do not continue a piece of the checkpoint.
-    let mut joiner = Joiner::of_log();
+    let mut joiner = Joiner::for_log();
     while let Some(record) = recovery.next_record().map_err(from_log)? {
         if let Some(record) = joiner.push(record.bytes).map_err(named)? {
             partition.restore(record).map_err(named)?;

@@ -1,6 +1,6 @@
 //! The file `remote` of an engine's directory: the number of its first log, the epoch of its last
-//! start, and the newest epoch in which anything may have been answered (FORMAT.md, "An engine's
-//! directory").
+//! start, and the newest epoch in which anything may have been answered
+//! (docs/formats/txn-directory.md).
 
 use std::path::Path;
 

@@ -18,7 +18,7 @@ pub enum Unit {
 
 impl Unit {
     /// The unit that an option of `SET` names.
-    pub fn of_option(option: &[u8]) -> Option<Unit> {
+    pub fn from_option(option: &[u8]) -> Option<Unit> {
         let units = [
             ("ex", Unit::Seconds),
             ("px", Unit::Millis),

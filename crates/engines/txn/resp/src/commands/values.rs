@@ -63,7 +63,7 @@ fn options<'a>(list: &[&'a [u8]], kind: Kind) -> Result<SetOptions<'a>, Failure>
             && matches!(options.expiry, Expiry::Default | Expiry::Remove)
         {
             options.expiry = Expiry::Remove;
-        } else if let (Some(unit), Some(amount)) = (Unit::of_option(option), rest.next()) {
+        } else if let (Some(unit), Some(amount)) = (Unit::from_option(option), rest.next()) {
             // The same option twice is not an error in Redis: the last one counts.
             let is_same = matches!(options.expiry, Expiry::At(before, _) if before == unit);
             if !is_free && !is_same {
