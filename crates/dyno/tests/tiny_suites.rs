@@ -67,15 +67,50 @@ fn assert_counts_checkpoints(stored: &StoredRun) {
     assert!(counted || !matches!(suite, "k2" | "tpcc"), "{suite}");
 }
 
+/// The suites with a seed document, in two halves that take equally long, so that two run at a time.
+const LOGS_AND_PAGES: [&str; 4] = ["k2", "pages", "pubsub", "sage"];
+const TABLES_AND_TRANSACTIONS: [&str; 7] = [
+    "llm",
+    "pages-device",
+    "tpcc",
+    "tpch",
+    "wspr",
+    "wspr-clickhouse",
+    "wspr-queries",
+];
+
 #[test]
-fn the_seeds_run_tiny_and_can_be_read_again() {
+fn the_seeds_are_these_suites() {
     let home = tempfile::tempdir().expect("a directory");
-    let home = home.path();
-    dyno(home)
-        .args(["plan", "seeds", "--tiny"])
+    let planned = dyno(home.path())
+        .args(["plan", "seeds", "--tiny", "--json"])
         .assert()
         .success();
-    let ran = dyno(home).args(["run", "seeds", "--tiny"]).assert();
+    let plans: serde_json::Value =
+        serde_json::from_slice(&planned.get_output().stdout).expect("JSON");
+    let plans = plans.as_array().expect("a list of plans").iter();
+    let planned: Vec<_> = plans
+        .map(|plan| plan["plan"]["suite"].as_str().expect("a name"))
+        .collect();
+    let mut expected = [&LOGS_AND_PAGES[..], &TABLES_AND_TRANSACTIONS[..]].concat();
+    expected.sort_unstable();
+    assert_eq!(planned, expected);
+}
+
+#[test]
+fn the_seeds_of_logs_and_pages_run_tiny_and_can_be_read_again() {
+    run_tiny(&LOGS_AND_PAGES);
+}
+
+#[test]
+fn the_seeds_of_tables_and_transactions_run_tiny_and_can_be_read_again() {
+    run_tiny(&TABLES_AND_TRANSACTIONS);
+}
+
+fn run_tiny(suites: &[&str]) {
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path();
+    let ran = dyno(home).arg("run").args(suites).arg("--tiny").assert();
     let output = ran.get_output();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     // Queries and what is read back need the other program; without it the suite says so and the
@@ -95,8 +130,8 @@ fn the_seeds_run_tiny_and_can_be_read_again() {
     let left_out = said.lines().filter(|line| line.contains(": left out: "));
     assert_eq!(
         runs.len() + left_out.count(),
-        11,
-        "a run for each suite with a seed document: {runs:?}"
+        suites.len(),
+        "a run for each suite: {runs:?}"
     );
     for run in runs {
         let stored = RunDir::open(&run).expect("a record");
@@ -133,32 +168,6 @@ fn the_seeds_run_tiny_and_can_be_read_again() {
     assert!(matches!(lint.get_output().status.code(), Some(0 | 1)));
     let same = dyno(home).args(["compare", "runs", "runs"]).assert();
     assert!(matches!(same.get_output().status.code(), Some(0 | 3)));
-}
-
-#[test]
-fn the_ten_questions_are_answered_where_the_sql_engine_is() {
-    let home = tempfile::tempdir().expect("temporary directory");
-    let sql = assert_cmd::cargo::cargo_bin!("dyno")
-        .with_file_name("dyno-sql")
-        .is_file();
-    if !sql {
-        println!("skipped: ten questions: dyno-sql is not built");
-        return;
-    }
-    let ran = dyno(home.path())
-        .args(["run", "wspr-queries", "--tiny"])
-        .assert();
-    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
-    let stored = RunDir::open(&only_run(home.path())).expect("a record");
-    assert_eq!(stored.run.plan.cases.len(), 20);
-    for case in &stored.run.plan.cases {
-        let mut samples = stored.samples.iter().filter(|s| s.case == case.name);
-        assert!(
-            samples.any(|s| s.outcome == Outcome::Done),
-            "{}: {said}",
-            case.name
-        );
-    }
 }
 
 /// Follows the recipe "a peer as a server" of CONTRIBUTING.md with a peer that has a server: the rig

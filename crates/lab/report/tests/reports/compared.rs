@@ -14,8 +14,13 @@ fn scaled(factor: f64) -> StoredRun {
     run.run.program.hash = "newer".into();
     run.samples.reverse();
     for sample in run.samples.iter_mut().filter(|s| s.system == "dyno") {
+        // The same work at another rate takes another time, or the linter would call it an error.
         if let Some(rate) = sample.metrics.get_mut("throughput") {
             *rate *= factor;
+            sample
+                .metrics
+                .entry("time".into())
+                .and_modify(|time| *time /= factor);
         }
     }
     run
@@ -107,7 +112,7 @@ fn a_figure_that_is_an_error_shows_no_regression_and_no_gain() {
             sample.facts.insert("generator".to_owned(), late);
         }
     };
-    for (which, factor) in [("older", 0.5), ("newer", 0.5), ("newer", 2.0)] {
+    for (which, factor) in [("older", 0.5), ("newer", 0.5), ("newer", 1.5)] {
         let (mut older, mut newer) = (base(), scaled(factor));
         late(if which == "older" {
             &mut older
