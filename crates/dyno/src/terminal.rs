@@ -136,11 +136,11 @@ pub fn wrapped_to(text: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-/// Prints Markdown: as it is to a program or a file, and on a terminal as it is read there.
-pub fn print_markdown(text: &str) -> anyhow::Result<()> {
+/// Markdown for standard output: as it is for a program or a file, without markup on a terminal.
+pub fn markdown(text: String) -> String {
     match columns_of_stdout() {
-        Some(columns) => print(&without_markup(text, columns)),
-        None => print(text),
+        Some(columns) => without_markup(&text, columns),
+        None => text,
     }
 }
 

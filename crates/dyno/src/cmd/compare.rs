@@ -15,12 +15,8 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
         across: args.across,
     };
     let comparison = compared(&args.base, &args.new, &rules)?;
-    if args.json {
-        print_json(&comparison)?;
-    } else {
-        terminal::print_markdown(&comparison.to_markdown())?;
-    }
-    Ok(exit(&comparison))
+    let text = terminal::markdown(comparison.to_markdown());
+    print(&comparison, args.json, &text)
 }
 
 /// The form for scripts: the answer first, and of the figures only those that stand in its way.
@@ -30,12 +26,8 @@ pub fn gate(args: &GateArgs) -> anyhow::Result<Exit> {
         across: false,
     };
     let comparison = compared(&args.base, &args.new, &rules)?;
-    if args.json {
-        print_json(&comparison)?;
-    } else {
-        terminal::print(&comparison.to_lines().join("\n"))?;
-    }
-    Ok(exit(&comparison))
+    let text = comparison.to_lines().join("\n");
+    print(&comparison, args.json, &text)
 }
 
 fn compared(base: &Path, new: &[PathBuf], rules: &CompareRules) -> anyhow::Result<Comparison> {
@@ -53,14 +45,15 @@ fn compared(base: &Path, new: &[PathBuf], rules: &CompareRules) -> anyhow::Resul
     Ok(compare(&base, &newer, rules))
 }
 
-fn print_json(comparison: &Comparison) -> anyhow::Result<()> {
-    terminal::print(&serde_json::to_string_pretty(comparison)?)
-}
-
-fn exit(comparison: &Comparison) -> Exit {
-    match comparison.answer {
+fn print(comparison: &Comparison, json: bool, text: &str) -> anyhow::Result<Exit> {
+    if json {
+        terminal::print(&serde_json::to_string_pretty(comparison)?)?;
+    } else {
+        terminal::print(text)?;
+    }
+    Ok(match comparison.answer {
         Answer::NoRegression => Exit::Done,
         Answer::Regression => Exit::No,
         Answer::NotEnoughEvidence => Exit::NotEnoughEvidence,
-    }
+    })
 }

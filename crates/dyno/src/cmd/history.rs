@@ -80,10 +80,7 @@ fn show(args: &HistoryShowArgs) -> anyhow::Result<Exit> {
         }
         (None, true, _) | (None, _, HistoryFormat::Json) => serde_json::to_string_pretty(&history)?,
         (None, _, HistoryFormat::Html) => history.to_html()?,
-        (None, _, HistoryFormat::Md) => {
-            terminal::print_markdown(&history.to_markdown())?;
-            return Ok(Exit::Done);
-        }
+        (None, _, HistoryFormat::Md) => terminal::markdown(history.to_markdown()),
     };
     terminal::print(&text)?;
     Ok(Exit::Done)

@@ -13,10 +13,10 @@ pub fn run(args: &RankArgs) -> anyhow::Result<Exit> {
         records.push((dir.display().to_string(), build_stored(&stored)));
     }
     let ranking = rank(&records, &args.baseline).map_err(anyhow::Error::msg)?;
-    if args.json {
-        terminal::print(&serde_json::to_string_pretty(&ranking)?)?;
+    terminal::print(&if args.json {
+        serde_json::to_string_pretty(&ranking)?
     } else {
-        terminal::print_markdown(&ranking.to_markdown())?;
-    }
+        terminal::markdown(ranking.to_markdown())
+    })?;
     Ok(Exit::Done)
 }

@@ -1,6 +1,6 @@
 //! Tables of metrics and guides say what verdicts carry, and nothing that lies inside the noise.
 
-use crate::made_up::stored;
+use crate::made_up::{make_load_late, stored};
 use dyno_record::{Outcome, StoredRun, Table, TableKind, TableRow, Target};
 use dyno_report::{FilledTable, build_stored, headline, rank};
 
@@ -197,11 +197,7 @@ fn a_title_names_a_fact_of_the_samples_below_it() {
 /// The made-up run, in which the load of one system of `load-csv-2` was not the one that is named.
 fn with_late_load(system: &str, target: &str) -> StoredRun {
     let mut run = stored();
-    let samples = run.samples.iter_mut();
-    for sample in samples.filter(|s| s.case == "load-csv-2" && s.system == system) {
-        let late = "threads that stood ready started 2181 us late at p99".to_owned();
-        sample.facts.insert("generator".to_owned(), late);
-    }
+    make_load_late(&mut run, "load-csv-2", system);
     let cases = &mut run.run.plan.cases;
     let case = cases.iter_mut().find(|case| case.name == "load-csv-2");
     case.unwrap().target = Some(Target {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::made_up::stored;
+use crate::made_up::{make_load_late, stored};
 use dyno_record::{Outcome, RunDir, Sample, StoredRun};
 use dyno_report::{Answer, CompareRules, Comparison, compare};
 
@@ -105,20 +105,14 @@ fn too_few_samples_are_not_enough_evidence() {
 
 #[test]
 fn a_figure_that_is_an_error_shows_no_regression_and_no_gain() {
-    let late = |run: &mut StoredRun| {
-        let samples = run.samples.iter_mut();
-        for sample in samples.filter(|s| s.case == "load-csv-2" && s.system == "dyno") {
-            let late = "threads that stood ready started 2181 us late at p99".to_owned();
-            sample.facts.insert("generator".to_owned(), late);
-        }
-    };
     for (which, factor) in [("older", 0.5), ("newer", 0.5), ("newer", 1.5)] {
         let (mut older, mut newer) = (base(), scaled(factor));
-        late(if which == "older" {
+        let late = if which == "older" {
             &mut older
         } else {
             &mut newer
-        });
+        };
+        make_load_late(late, "load-csv-2", "dyno");
         let seen = compare(&older, &twice(&newer), &CompareRules::default());
         let mut changes = seen.changes.iter();
         let change = changes.find(|c| c.case == "load-csv-2" && c.system == "dyno");

@@ -163,12 +163,7 @@ fn a_peer_whose_load_came_late_is_marked() {
     let before = row(headline(&build_stored(&stored))).unwrap();
     assert!(!before.cells[2].contains("findings"), "{:?}", before.cells);
     let (case, peer) = (&before.cells[0], before.best_peer.as_ref().unwrap());
-    for sample in &mut stored.samples {
-        if sample.case == *case && sample.system == *peer {
-            let late = "threads that stood ready started 2181 us late at p99".to_owned();
-            sample.facts.insert("generator".to_owned(), late);
-        }
-    }
+    made_up::make_load_late(&mut stored, case, peer);
     let after = row(headline(&build_stored(&stored))).unwrap();
     assert!(
         after.cells[2].ends_with("(see findings)"),
