@@ -15,8 +15,9 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
         across: args.across,
     };
     let comparison = compared(&args.base, &args.new, &rules)?;
-    let text = terminal::markdown(comparison.to_markdown());
-    print(&comparison, args.json, &text)
+    print(&comparison, args.json, |c| {
+        terminal::markdown(c.to_markdown())
+    })
 }
 
 /// The form for scripts: the answer first, and of the figures only those that stand in its way.
@@ -26,8 +27,7 @@ pub fn gate(args: &GateArgs) -> anyhow::Result<Exit> {
         across: false,
     };
     let comparison = compared(&args.base, &args.new, &rules)?;
-    let text = comparison.to_lines().join("\n");
-    print(&comparison, args.json, &text)
+    print(&comparison, args.json, |c| c.to_lines().join("\n"))
 }
 
 fn compared(base: &Path, new: &[PathBuf], rules: &CompareRules) -> anyhow::Result<Comparison> {
@@ -45,12 +45,16 @@ fn compared(base: &Path, new: &[PathBuf], rules: &CompareRules) -> anyhow::Resul
     Ok(compare(&base, &newer, rules))
 }
 
-fn print(comparison: &Comparison, json: bool, text: &str) -> anyhow::Result<Exit> {
-    if json {
-        terminal::print(&serde_json::to_string_pretty(comparison)?)?;
+fn print(
+    comparison: &Comparison,
+    json: bool,
+    text: impl FnOnce(&Comparison) -> String,
+) -> anyhow::Result<Exit> {
+    terminal::print(&if json {
+        serde_json::to_string_pretty(comparison)?
     } else {
-        terminal::print(text)?;
-    }
+        text(comparison)
+    })?;
     Ok(match comparison.answer {
         Answer::NoRegression => Exit::Done,
         Answer::Regression => Exit::No,
