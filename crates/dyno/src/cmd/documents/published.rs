@@ -2,6 +2,7 @@
 //!
 //! A figure stands unless its record is withdrawn (WITHDRAWN.md beside it).
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -108,6 +109,7 @@ pub fn results(records: &[Record], files: Files) -> String {
         let newer = b.started_at().cmp(a.started_at());
         newer.then_with(|| a.path.cmp(&b.path))
     });
+    text.push_str(&targets(&newest, files));
     let (earlier, latest): (Vec<&Record>, Vec<&Record>) = newest
         .into_iter()
         .partition(|record| record.is_earlier(records));
@@ -133,6 +135,51 @@ const INTRODUCTION: &str = "Every table below is printed from a committed record
 
 const EARLIER: &str = "Each of these records has cases that a newer record of the same suite \
     measured again. Of its other cases it may still have the newest figures.";
+
+const TARGETS: &str = "What the suites set out to reach, from the newest record of each case. A target is \
+    met or missed when the whole interval is on one side of it; otherwise it is not judged, and the \
+    report says why.";
+
+/// What became of each target, suite by suite, from the first of `newest` that measured its case;
+/// nothing when no record has targets.
+fn targets(newest: &[&Record], files: Files) -> String {
+    let mut seen = HashSet::new();
+    let mut rows = Vec::new();
+    for record in newest {
+        for case in &record.report.cases {
+            let Some(outcome) = &case.target else {
+                continue;
+            };
+            let name = &case.plan.name;
+            if !record.report.stands(name) || !seen.insert((record.suite(), name)) {
+                continue;
+            }
+            let report = format!("results/{}/report.md", record.path);
+            rows.push(vec![
+                record.suite().to_owned(),
+                name.clone(),
+                outcome.wanted(),
+                outcome.reached().unwrap_or_else(|| "–".to_owned()),
+                outcome.state.to_owned(),
+                match files {
+                    Files::Linked => format!("[{}]({report})", record.path),
+                    Files::Named => record.path.clone(),
+                },
+            ]);
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    // By suite, and within one by the order of its cases: the sort is stable.
+    rows.sort_by(|a, b| a[0].cmp(&b[0]));
+    let columns = ["suite", "case", "target", "reached", "state", "record"];
+    format!(
+        "\n## Targets\n\n{}\n{}",
+        paragraph("", TARGETS),
+        table(&columns, &rows)
+    )
+}
 
 /// One record, under a heading of the level that `marks` gives, such as `##`.
 fn section(record: &Record, marks: &str, files: Files) -> String {
@@ -211,6 +258,7 @@ mod tests {
             headings,
             [
                 "# Results",
+                "## Targets",
                 "## xeon-2-cores/2026-11-27-wspr-quick",
                 "## xeon-2-cores/2026-11-26-pubsub-rate",
                 "## xeon-2-cores/2026-11-26-pubsub-quick",
@@ -218,5 +266,10 @@ mod tests {
                 "### epyc-2-cores/2026-11-21-wspr-full",
             ]
         );
+        let target = "| wspr | load-gz-2 | at least 6× chdb | 4.65× (3.97 .. 5.13) | missed | \
+            xeon-2-cores/2026-11-27-wspr-quick |\n";
+        assert!(text.contains(target), "{text}");
+        // The older record has the case too, and only the newest says whether the target is met.
+        assert_eq!(text.matches("| wspr | load-gz-2 |").count(), 1);
     }
 }

@@ -176,7 +176,8 @@ impl TargetOutcome {
         format!("{wanted} is {}{reached}{reason}", self.state)
     }
 
-    fn wanted(&self) -> String {
+    /// What is wanted: `at least 3× duckdb`, or `at least 0.5 of copy-all`.
+    pub fn wanted(&self) -> String {
         let share = number(self.at_least);
         if self.of_limit {
             format!("at least {share} of {}", self.of)
@@ -185,7 +186,8 @@ impl TargetOutcome {
         }
     }
 
-    fn reached(&self) -> Option<String> {
+    /// The share that was reached, with its interval; absent when it is not known.
+    pub fn reached(&self) -> Option<String> {
         let (value, low, high) = (self.value?, self.low?, self.high?);
         Some(format!(
             "{} ({})",
