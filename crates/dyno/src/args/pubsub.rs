@@ -356,8 +356,9 @@ pub struct PubsubConsumeArgs {
     /// Read the partition N alone
     #[arg(long, value_name = "N", conflicts_with = "group")]
     pub partition: Option<i32>,
-    /// Join as the member NAME; a member that returns has its partitions at once [default: a new
-    /// name]
+    /// Join as the member NAME; a member that returns has its partitions at once. Two processes
+    /// that run at the same time must not share a name: both would read the same partitions
+    /// [default: a new name]
     #[arg(long, value_name = "NAME", requires = "group")]
     pub member: Option<String>,
     /// Give a member's partitions to others when it was silent for TIME
