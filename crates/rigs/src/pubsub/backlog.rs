@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dyno_measure::Clock;
 
-use super::flow::{Flow, Shared};
+use super::shared::{Flow, Shared};
 
 /// How many messages the slowest group had not read yet, sampled at even intervals. With a rate,
 /// messages count from when they were due, so a writer that falls behind its schedule also makes a

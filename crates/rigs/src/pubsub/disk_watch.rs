@@ -18,7 +18,7 @@ use std::time::Duration;
 use dyno_measure::Clock;
 
 use super::FlowError;
-use super::flow::Shared;
+use super::shared::{Interval, Shared};
 
 /// From one sync to the next: often enough to meet a stall of a few milliseconds, and far fewer
 /// syncs than a server under load makes.
@@ -31,9 +31,6 @@ const SLOWEST: f64 = 0.01;
 /// A checkpoint pauses between its writes for less than this, and syncs for less than this before
 /// its last one.
 const CHECKPOINT_PAUSE_NS: u64 = 2_000_000_000;
-
-/// When something began and ended, on the clock of the flow, in nanoseconds.
-pub(super) type Interval = (u64, u64);
 
 /// What was seen beside a flow.
 #[derive(Debug, Default)]

@@ -5,55 +5,28 @@
 //! for. Rates are of work that was finished either way: writes count until the last
 //! acknowledgement, reads until the last message of the last group.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use dyno_measure::{
-    Call, Clock, DriveOptions, GeneratorVerdict, LoadOutcome, Schedule, SystemClock, Until, drive,
+    Call, Clock, DriveOptions, GeneratorVerdict, LoadOutcome, Schedule, Until, drive,
+    write_interval_log,
 };
 use dyno_record::KEPT_SCHEDULE;
 
 use super::FlowError;
 use super::backlog::Backlog;
-use super::disk_watch::{DiskWatch, Interval, Watched};
+use super::disk_watch::{DiskWatch, Watched};
 use super::intervals;
-use super::payload::{self, Stamp};
+use super::payload::fill_batch;
 use super::readers::{Read, read_all};
 use super::server::Used;
+use super::shared::{Flow, INTERVAL_NS, Interval, Shared};
 use super::way::{Way, Writer};
 use super::window;
-
-/// The size of a flow: writers, readers, messages and rate.
-#[derive(Debug, Clone)]
-pub(super) struct Flow {
-    pub writers: usize,
-    /// Readers in each group.
-    pub readers: usize,
-    pub groups: usize,
-    /// Messages that a writer hands over at once.
-    pub batch: usize,
-    /// Messages of all writers together; a multiple of the batch. `u64::MAX` if only time ends the
-    /// flow.
-    pub messages: u64,
-    /// How long writers write, if not for a number of messages.
-    pub lasts: Option<Duration>,
-    /// Length of a message in bytes.
-    pub payload: usize,
-    /// Messages a second of all writers together; `None` for as fast as they are acknowledged.
-    pub rate: Option<f64>,
-    /// Messages that are in the log before the clock starts, which every group still has to read; a
-    /// multiple of the batch.
-    pub before: u64,
-    /// Batches of each writer that may be unacknowledged at once.
-    pub window: usize,
-    /// Whether the messages of a writer must arrive in order: those of a log do, those of a queue
-    /// with several readers may not.
-    pub ordered: bool,
-    /// Interval between two lines of progress.
-    pub report: Option<Duration>,
-}
 
 /// The result of a flow.
 #[derive(Debug)]
@@ -75,67 +48,8 @@ pub(super) struct Flowed {
     pub used_before: Used,
 }
 
-/// What the threads of a flow share.
-pub(super) struct Shared {
-    pub clock: SystemClock,
-    pub stop: AtomicBool,
-    /// The time at which the first message was due.
-    pub writing_since_ns: OnceLock<u64>,
-    pub written: AtomicU64,
-    /// Messages that each group must read: known from the start, or once all are written.
-    pub wanted: AtomicU64,
-    pub digest: AtomicU64,
-    /// Messages that each group has read so far.
-    pub read: Vec<AtomicU64>,
-    /// Readers that have connected.
-    pub ready: AtomicU64,
-    /// When each write was due and when it was acknowledged, under a rate.
-    pub written_at: Mutex<Vec<Interval>>,
-    /// The first error of any thread.
-    pub wrong: Mutex<Option<FlowError>>,
-}
-
-impl Shared {
-    pub fn new(groups: usize, wanted: u64) -> Shared {
-        Shared {
-            clock: SystemClock::start(),
-            stop: AtomicBool::new(false),
-            writing_since_ns: OnceLock::new(),
-            written: AtomicU64::new(0),
-            wanted: AtomicU64::new(wanted),
-            digest: AtomicU64::new(0),
-            read: (0..groups).map(|_| AtomicU64::new(0)).collect(),
-            ready: AtomicU64::new(0),
-            written_at: Mutex::new(Vec::new()),
-            wrong: Mutex::new(None),
-        }
-    }
-
-    fn note_written(&self, write: Interval) {
-        if let Ok(mut all) = self.written_at.lock() {
-            all.push(write);
-        }
-    }
-
-    fn take_written_at(&self) -> Vec<Interval> {
-        let all = self.written_at.lock();
-        all.map_or_else(|_| Vec::new(), |mut all| std::mem::take(&mut *all))
-    }
-
-    /// Keeps the first error and stops the flow.
-    pub fn fail(&self, error: FlowError) {
-        if let Ok(mut wrong) = self.wrong.lock() {
-            wrong.get_or_insert(error);
-        }
-        self.stop.store(true, Ordering::SeqCst);
-    }
-}
-
 /// How long nothing may be read, once all is written, before the flow counts as stalled.
 const STALL_MAX: Duration = Duration::from_secs(30);
-/// Length of a window of the record, in nanoseconds.
-pub(super) const INTERVAL_NS: u64 = 500_000_000;
-
 impl Flow {
     /// Runs the flow over a protocol that has been prepared. Under a rate the disk of `watched` is
     /// watched. `used` returns the resources used so far.
@@ -246,7 +160,7 @@ impl Flow {
                 sequence: batch / self.writers as u64,
                 intended_ns: 0,
             };
-            digest = digest.wrapping_add(fill(&mut messages, self.writers + at, call));
+            digest = digest.wrapping_add(fill_batch(&mut messages, self.writers + at, call));
             writers[at].write(&messages, &mut |_| ())?;
         }
         for writer in &mut writers {
@@ -283,7 +197,7 @@ impl Flow {
             move |call: Call| {
                 let result = match &mut writer {
                     Ok(writer) => {
-                        let digest = fill(&mut messages, thread, call);
+                        let digest = fill_batch(&mut messages, thread, call);
                         let written = write(&mut **writer, &messages, digest, shared);
                         if self.rate.is_some() {
                             shared.note_written((call.intended_ns, shared.clock.now_ns()));
@@ -356,6 +270,15 @@ impl Flowed {
         }
     }
 
+    /// Writes the histogram log of the writes into the scratch directory.
+    pub fn write_log(&self, scratch: &Path) -> Result<PathBuf, FlowError> {
+        let path = scratch.join("writes.hdr");
+        let mut file = File::create(&path).map_err(|e| FlowError::Way(e.to_string()))?;
+        let ran = Duration::from_nanos(self.writes.ended_ns - self.writes.started_ns);
+        write_interval_log(&mut file, &self.writes, SystemTime::now() - ran)?;
+        Ok(path)
+    }
+
     /// Describes whether the writers began each call when it was due.
     pub fn generator_kept(&self) -> String {
         match self.writes.generator() {
@@ -363,24 +286,6 @@ impl Flowed {
             _ => KEPT_SCHEDULE.to_string(),
         }
     }
-}
-
-/// Fills a batch and returns the sum of its digests.
-pub(super) fn fill(messages: &mut [Vec<u8>], writer: usize, call: Call) -> u64 {
-    let mut digest = 0u64;
-    let count = messages.len() as u64;
-    for (position, message) in messages.iter_mut().enumerate() {
-        payload::fill(
-            message,
-            Stamp {
-                intended_ns: call.intended_ns,
-                writer: writer as u32,
-                sequence: call.sequence * count + position as u64,
-            },
-        );
-        digest = digest.wrapping_add(payload::digest(message));
-    }
-    digest
 }
 
 fn write(

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dyno_measure::Clock;
 use dyno_suite::protocol::PROGRESS;
 
-use super::flow::Shared;
+use super::shared::Shared;
 
 /// How often it checks whether the flow has ended.
 const LOOK: Duration = Duration::from_millis(20);

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use dyno_measure::Latencies;
 
 use super::backlog::Backlog;
-use super::flow::{Flow, Flowed};
+use super::flow::Flowed;
 use super::params::Measured;
+use super::shared::Flow;
 use crate::quantiles;
 
 /// A millisecond in seconds, the unit of the latencies.

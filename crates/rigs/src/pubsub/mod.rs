@@ -15,6 +15,7 @@ mod payload;
 mod queue;
 mod readers;
 mod server;
+mod shared;
 mod way;
 mod window;
 
@@ -137,7 +138,7 @@ fn reply(params: &FlowParams, request: &Request) -> Result<Reply, RigError> {
         }),
         metrics,
         facts,
-        histogram: Some(server::write_log(&request.scratch, &flowed)?),
+        histogram: Some(flowed.write_log(&request.scratch)?),
         ..Reply::default()
     };
     Windows::from_load(&flowed.writes, flow.lasts).tell(&mut reply, flow.batch as f64);

@@ -6,12 +6,13 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::FlowError;
-use super::flow::{Flow, Flowed};
+use super::flow::Flowed;
 use super::library::{Cursors, Library};
 use super::original::{Original, Step};
 use super::payload;
 use super::queue::{EngineQueue, OriginalQueue};
 use super::server::{Server, Used};
+use super::shared::Flow;
 use super::way::Way;
 use crate::{Params, RigError};
 

@@ -3,6 +3,7 @@
 //!
 //! `intended_ns u64 | writer u32 | sequence u64 | filler`, little-endian.
 
+use dyno_measure::Call;
 use dyno_random::Random;
 use twox_hash::XxHash3_128;
 
@@ -26,6 +27,23 @@ pub(super) fn fill(message: &mut [u8], stamp: Stamp) {
     message[12..HEADER].copy_from_slice(&stamp.sequence.to_le_bytes());
     let seed = u64::from(stamp.writer) << 40 ^ stamp.sequence;
     Random::new(seed).fill(&mut message[HEADER..]);
+}
+
+/// Overwrites a batch of `writer` with the messages that belong to `call`, and returns the sum of
+/// their digests.
+pub(super) fn fill_batch(messages: &mut [Vec<u8>], writer: usize, call: Call) -> u64 {
+    let count = messages.len() as u64;
+    let mut sum = 0u64;
+    for (position, message) in messages.iter_mut().enumerate() {
+        let stamp = Stamp {
+            intended_ns: call.intended_ns,
+            writer: writer as u32,
+            sequence: call.sequence * count + position as u64,
+        };
+        fill(message, stamp);
+        sum = sum.wrapping_add(digest(message));
+    }
+    sum
 }
 
 /// Reads the stamp of a message; `None` if it is too short to be one of ours.

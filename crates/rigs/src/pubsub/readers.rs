@@ -8,8 +8,8 @@ use std::time::Duration;
 use dyno_measure::{Clock, Latencies};
 
 use super::FlowError;
-use super::flow::{Flow, Shared};
 use super::payload;
+use super::shared::{Flow, Shared};
 use super::way::Way;
 
 /// How often a reader that waits for the clock looks whether it has started.

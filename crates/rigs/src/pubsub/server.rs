@@ -1,17 +1,15 @@
 //! The server of one invocation, and the resources that it and its clients used.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use dyno_measure::write_interval_log;
 use dyno_postgres::{Cluster, Options, Session, Synchronous, standby};
 use dyno_pubsub::Dsn;
 use postgres::Client;
 
 use super::FlowError;
 use super::disk_watch::Watched;
-use super::flow::Flowed;
 use super::way::Way;
 use crate::used;
 
@@ -322,15 +320,6 @@ fn ticks(pid: u32, fields: &[usize]) -> Option<f64> {
         .iter()
         .map(|&field| words.get(field)?.parse::<f64>().ok());
     values.sum()
-}
-
-/// Writes the histogram log of the writes into the scratch directory.
-pub(super) fn write_log(scratch: &Path, flowed: &Flowed) -> Result<PathBuf, FlowError> {
-    let path = scratch.join("writes.hdr");
-    let mut file = File::create(&path).map_err(|e| FlowError::Way(e.to_string()))?;
-    let ran = Duration::from_nanos(flowed.writes.ended_ns - flowed.writes.started_ns);
-    write_interval_log(&mut file, &flowed.writes, SystemTime::now() - ran)?;
-    Ok(path)
 }
 
 #[cfg(test)]

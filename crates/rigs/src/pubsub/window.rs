@@ -7,7 +7,8 @@ use std::thread;
 use dyno_measure::{Call, Clock, LoadOutcome, Operation, Recorder, Schedule};
 
 use super::FlowError;
-use super::flow::{Flow, INTERVAL_NS, Shared, fill};
+use super::payload::fill_batch;
+use super::shared::{Flow, INTERVAL_NS, Shared};
 use super::way::Way;
 
 /// Writes the flow's messages in a closed loop with a window. The first error of a writer stops the
@@ -99,7 +100,7 @@ fn write_one(
         if intended_ns >= end_ns || shared.stop.load(Ordering::Relaxed) {
             break;
         }
-        let digest = fill(
+        let digest = fill_batch(
             &mut messages,
             writer,
             Call {

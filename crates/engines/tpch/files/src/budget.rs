@@ -5,7 +5,8 @@ use dyno_tpch::{POOL_BYTES, Table};
 
 use crate::destination::Destination;
 use crate::error::Error;
-use crate::job::{Format, Job};
+use crate::job::Job;
+use crate::options::Format;
 
 /// Memory of the process beside the pool and the pieces, for code, dictionaries and buffers of
 /// sinks.

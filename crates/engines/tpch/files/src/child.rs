@@ -163,7 +163,7 @@ fn send(mut socket: &UnixStream, line: &impl Serialize) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::destination::Destination;
-    use crate::job::{Compression, Format, Mode, Split};
+    use crate::options::{Compression, Format, Mode, Split};
     use dyno_tpch::{Scale, Table};
 
     #[test]

@@ -7,8 +7,6 @@ use dyno_io::IoError;
 use dyno_objects::ObjectError;
 use dyno_tpch::Table;
 
-use crate::job::{Format, Mode};
-
 /// Why files were not written, or not all of them. Only complete files have final names.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -83,10 +81,10 @@ pub enum Error {
     /// Another program writes this mode, by [`run_in`](crate::run_in).
     #[error("the mode {mode} of {format} files is not made by this program but by dyno-sql")]
     Elsewhere {
-        /// The mode that was requested.
-        mode: Mode,
-        /// The format that was requested.
-        format: Format,
+        /// The name of the mode that was requested.
+        mode: &'static str,
+        /// The name of the format that was requested.
+        format: &'static str,
     },
     /// The program that writes the mode has failed, for this reason.
     #[error("{0}")]

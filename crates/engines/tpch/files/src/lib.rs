@@ -29,12 +29,14 @@ mod fields;
 pub mod format;
 mod iceberg;
 mod job;
+mod options;
 mod plan;
 mod progress;
 mod receipt;
 mod report;
 mod run;
 mod stored;
+mod target;
 
 use std::time::Instant;
 
@@ -44,19 +46,20 @@ pub use child::{run_in, serve};
 pub use destination::Destination;
 pub use dyno_io::SinkKind;
 pub use error::Error;
-pub use job::{Compression, Format, Job, Layout, Mode, Split};
+pub use job::Job;
+pub use options::{Compression, Format, Layout, Mode, Split};
 pub use progress::Progress;
 pub use report::{FileReport, Report};
 
 use budget::Budget;
 use columns::{Own, OwnMode};
-use destination::Target;
 use format::Orc;
 use format::parquet::Parquet;
 use format::tbl::PlainTbl;
 use format::text::Text;
 use iceberg::Catalogues;
 use run::Run;
+use target::Target;
 
 /// Writes the files of a job and reports them. Meanwhile `progress` counts, and can be used to stop
 /// the job.
@@ -76,8 +79,8 @@ pub fn run(job: &Job, progress: &Progress) -> Result<Report, Error> {
         }
         Mode::Baseline => {
             return Err(Error::Elsewhere {
-                mode: job.mode,
-                format: layout.format,
+                mode: job.mode.name(),
+                format: layout.format.name(),
             });
         }
     };

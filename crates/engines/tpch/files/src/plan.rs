@@ -7,7 +7,8 @@ use dyno_tpch::{Generator, Table};
 
 use crate::budget::{Budget, units_of_piece};
 use crate::error::Error;
-use crate::job::{Format, Job, Split};
+use crate::job::Job;
+use crate::options::{Format, Split};
 
 /// A file that is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]

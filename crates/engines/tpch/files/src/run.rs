@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 use dyno_tpch::{Batch, Generator, TextPool};
 use parking_lot::{Condvar, Mutex};
 
-use crate::destination::{Out, Target};
 use crate::error::{Error, Refused};
 use crate::format::{Append, Encode, Format};
 use crate::plan::FilePlan;
 use crate::progress::Progress;
 use crate::report::FileReport;
+use crate::target::{Out, Target};
 
 /// The most units of a batch. They are few enough that its columns stay in a core's second-level
 /// cache.

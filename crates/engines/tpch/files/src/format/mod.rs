@@ -10,8 +10,8 @@ pub(crate) mod text;
 use dyno_tpch::{Batch, TextPool};
 
 pub use crate::columns::{Columns, Source};
-pub use crate::destination::Out;
 pub use crate::error::Refused;
+pub use crate::target::Out;
 pub use orc::Orc;
 
 /// A format with its options, for one file of a table.

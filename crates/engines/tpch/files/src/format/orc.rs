@@ -10,10 +10,10 @@ use dyno_tpch::{Batch, Table, TextPool};
 use super::ours::{Columned, Ours};
 use super::{Append, Columns, Encode, Format, Source};
 use crate::columns::Own;
-use crate::destination::Out;
 use crate::error::{Error, Refused};
 use crate::fields;
-use crate::job;
+use crate::options;
+use crate::target::Out;
 
 /// The level of zlib, which is the default of most programs.
 const ZLIB_LEVEL: u32 = 6;
@@ -24,7 +24,11 @@ pub type Orc<S> = Ours<Layout, S>;
 impl Orc<Own> {
     /// A table whose repeated values come as codes, so that the rest need not be searched for
     /// repetitions.
-    pub(crate) fn coded(table: Table, chosen: &job::Layout, source: Own) -> Result<Self, Error> {
+    pub(crate) fn coded(
+        table: Table,
+        chosen: &options::Layout,
+        source: Own,
+    ) -> Result<Self, Error> {
         Orc::new(table, chosen, false, source)
     }
 }
@@ -34,23 +38,23 @@ impl<S: Source> Orc<S> {
     ///
     /// # Errors
     /// The layout's choices do not fit the format.
-    pub fn plain(table: Table, chosen: &job::Layout, source: S) -> Result<Self, Error> {
+    pub fn plain(table: Table, chosen: &options::Layout, source: S) -> Result<Self, Error> {
         Orc::new(table, chosen, true, source)
     }
 
     fn new(
         table: Table,
-        chosen: &job::Layout,
+        chosen: &options::Layout,
         find_dictionaries: bool,
         source: S,
     ) -> Result<Self, Error> {
         let options = Options {
             compression: match chosen.compression {
-                job::Compression::None => Compression::None,
-                job::Compression::Snappy => Compression::Snappy,
-                job::Compression::Zstd(level) => Compression::Zstd(level),
-                job::Compression::Lz4 => Compression::Lz4,
-                job::Compression::Zlib => Compression::Zlib(ZLIB_LEVEL),
+                options::Compression::None => Compression::None,
+                options::Compression::Snappy => Compression::Snappy,
+                options::Compression::Zstd(level) => Compression::Zstd(level),
+                options::Compression::Lz4 => Compression::Lz4,
+                options::Compression::Zlib => Compression::Zlib(ZLIB_LEVEL),
             },
             find_dictionaries,
             ..Options::default()

@@ -11,10 +11,10 @@ use dyno_tpch::{Batch, Table, TextPool};
 use super::ours::{Columned, Ours};
 use super::{Append, Columns, Encode, Format};
 use crate::columns::{Own, OwnColumns};
-use crate::destination::Out;
 use crate::error::{Error, Refused};
 use crate::fields;
-use crate::job;
+use crate::options;
+use crate::target::Out;
 
 /// The Parquet format for one table.
 pub(crate) type Parquet = Ours<Layout, Own>;
@@ -24,7 +24,7 @@ impl Parquet {
     /// readers know.
     pub(crate) fn new(
         table: Table,
-        chosen: &job::Layout,
+        chosen: &options::Layout,
         for_iceberg: bool,
         source: Own,
     ) -> Result<Parquet, Error> {
@@ -39,13 +39,13 @@ impl Parquet {
     }
 }
 
-fn options(table: Table, chosen: &job::Layout) -> Result<Options, Error> {
+fn options(table: Table, chosen: &options::Layout) -> Result<Options, Error> {
     let compression = match chosen.compression {
-        job::Compression::None => Compression::None,
-        job::Compression::Snappy => Compression::Snappy,
-        job::Compression::Zstd(level) => Compression::Zstd(level),
-        job::Compression::Lz4 => Compression::Lz4Raw,
-        job::Compression::Zlib => return Err(chosen.no_zlib()),
+        options::Compression::None => Compression::None,
+        options::Compression::Snappy => Compression::Snappy,
+        options::Compression::Zstd(level) => Compression::Zstd(level),
+        options::Compression::Lz4 => Compression::Lz4Raw,
+        options::Compression::Zlib => return Err(chosen.no_zlib()),
     };
     let mut columns = Vec::new();
     for (name, choice) in &chosen.columns {

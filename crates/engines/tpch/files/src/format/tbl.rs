@@ -5,9 +5,9 @@ use std::io::Write;
 
 use dyno_tpch::{Batch, TextPool, tbl};
 
-use crate::destination::Out;
 use crate::error::Refused;
 use crate::format::{Append, Encode, Format};
+use crate::target::Out;
 
 /// The format of dbgen's text, in the mode `baseline`.
 pub(crate) struct PlainTbl;

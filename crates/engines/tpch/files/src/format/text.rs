@@ -10,18 +10,18 @@ use dyno_tpch::{Batch, Kind, Table, TextPool};
 use super::ours::{Columned, Ours};
 use super::{Append, Columns, Encode, Format};
 use crate::columns::{Own, OwnColumns};
-use crate::destination::Out;
 use crate::error::{Error, Refused};
 use crate::fields;
-use crate::job;
+use crate::options;
+use crate::target::Out;
 
 /// The CSV or TBL format for one table.
 pub(crate) type Text = Ours<Layout, Own>;
 
 impl Text {
-    pub(crate) fn new(table: Table, format: job::Format, source: Own) -> Result<Text, Error> {
+    pub(crate) fn new(table: Table, format: options::Format, source: Own) -> Result<Text, Error> {
         let options = match format {
-            job::Format::Csv => Options::csv(),
+            options::Format::Csv => Options::csv(),
             _ => Options::tbl(),
         };
         let kinds = table.columns().iter().map(|column| column.kind);
