@@ -222,7 +222,9 @@ fn quoted(report: &Report, figure: &Figure, samples: &[Sample]) -> Option<Quoted
     let limit = case.limit.as_ref().filter(|_| is_bounded);
     quoted.limit = limit.filter(known).cloned();
     quoted.limit_per_unit = case.limit_per_unit;
-    quoted.duration_s = seconds("time");
+    // What the runner saw from outside has the start of the process in it, which no rate covers.
+    let says_time = done.iter().all(|s| s.metrics.contains_key("time"));
+    quoted.duration_s = seconds("time").filter(|_| says_time);
     // Where the plan knows the number of units of work, an answer counts those and not its rows.
     let counts_work = case.expected_count.filter(|_| case.load == Load::Job);
     quoted.count = counts_work.and_then(|_| dyno_stats::median(&counted).ok());

@@ -112,6 +112,20 @@ fn our_own_report_answers_to_the_linter() {
 }
 
 #[test]
+fn the_time_from_outside_is_not_that_of_a_rate() {
+    let mut stored = stored();
+    // A workload that does not say what its clock covered: the runner's time is 50 ms longer.
+    for sample in &mut stored.samples {
+        sample.metrics.remove("time");
+    }
+    let report = build_stored(&stored);
+    let figures = figures_of(&report, &stored.samples);
+    assert!(figures.figures.iter().all(|f| f.duration_s.is_none()));
+    let findings = lint(&figures);
+    assert!(findings.iter().all(|f| f.rule != "rate-times-time"));
+}
+
+#[test]
 fn a_system_without_any_result_is_a_finding() {
     let mut stored = stored();
     for sample in stored.samples.iter_mut().filter(|s| s.system == "dyno") {
