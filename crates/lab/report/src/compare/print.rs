@@ -34,8 +34,8 @@ impl Comparison {
         for change in &self.changes {
             text.push_str(&row(change));
         }
-        for left in &self.left_out {
-            let _ = write!(text, "\nLeft out: {}\n", markdown_cell(left));
+        for left in self.left_out_by_reason() {
+            let _ = write!(text, "\nLeft out: {}\n", markdown_cell(&left));
         }
         let _ = write!(text, "\n{}\n", self.sentence());
         text
@@ -69,8 +69,27 @@ impl Comparison {
                     .map(|mark| format!("not the same: {mark}")),
             )
             .chain(figures)
-            .chain(self.left_out.iter().map(|left| format!("left out: {left}")))
+            .chain(
+                self.left_out_by_reason()
+                    .iter()
+                    .map(|left| format!("left out: {left}")),
+            )
             .collect()
+    }
+
+    /// What is left out, with all that share a reason in one line: a run of some of the cases
+    /// leaves out many.
+    fn left_out_by_reason(&self) -> Vec<String> {
+        let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+        for left in &self.left_out {
+            let (name, reason) = left.split_once(": ").unwrap_or((left, ""));
+            match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, names)) => names.push(name),
+                None => by_reason.push((reason, vec![name])),
+            }
+        }
+        let line = |(reason, names): &(&str, Vec<&str>)| format!("{}: {reason}", names.join(", "));
+        by_reason.iter().map(line).collect()
     }
 
     /// The largest ratio, turned to be above 1, of what is the same program in all runs.

@@ -121,7 +121,8 @@ fn every_committed_record_and_case_has_its_place_and_every_link_resolves() {
         assert_eq!(text.contains("class=\"withdrawn\""), withdrawn, "{page}");
         if mine.contains("data-standing=\"latest\"") {
             let plan = &stored.run.plan;
-            let first = latest.insert((below.parent().unwrap().to_owned(), plan.suite.clone()));
+            let machine = below.parent().unwrap().to_owned();
+            let first = latest.insert((machine, plan.suite.clone(), format!("{:?}", plan.size)));
             assert!(first, "{page}: two are the latest");
         }
     }
