@@ -41,17 +41,22 @@ impl Record {
         &self.report.run.plan.suite
     }
 
+    fn size(&self) -> &'static str {
+        size_name(self.report.run.plan.size)
+    }
+
     fn started_at(&self) -> &str {
         &self.report.run.started_at
     }
 
-    /// Whether one of `records` is newer and has measured a case of this one again. A newer record
-    /// of other cases of the same suite takes nothing from this one.
+    /// Whether one of `records` is newer and has measured a case of this one again, at the same
+    /// size. A newer record of other cases of the same suite takes nothing from this one.
     fn is_earlier(&self, records: &[Record]) -> bool {
         let has = |plan: &Plan, name: &str| plan.cases.iter().any(|case| case.name == name);
         let cases = &self.report.run.plan.cases;
         records.iter().any(|other| {
             other.suite() == self.suite()
+                && other.size() == self.size()
                 && other.started_at() > self.started_at()
                 && cases
                     .iter()
@@ -134,10 +139,10 @@ const INTRODUCTION: &str = "Every table below is printed from a committed record
     the record of each says why. The newest records come first.";
 
 const EARLIER: &str = "Each of these records has cases that a newer record of the same suite \
-    measured again. Of its other cases it may still have the newest figures.";
+    and size measured again. Of its other cases it may still have the newest figures.";
 
-const TARGETS: &str = "What the suites set out to reach, from the newest record of each case. A target is \
-    met or missed when the whole interval is on one side of it; otherwise it is not judged, and the \
+const TARGETS: &str = "What the suites set out to reach, from the newest record of each case at each \
+    size. A target is met or missed when the whole interval is on one side of it; otherwise it is not judged, and the \
     report says why.";
 
 /// What became of each target, suite by suite, from the first of `newest` that measured its case;
@@ -151,12 +156,13 @@ fn targets(newest: &[&Record], files: Files) -> String {
                 continue;
             };
             let name = &case.plan.name;
-            if !record.report.stands(name) || !seen.insert((record.suite(), name)) {
+            if !record.report.stands(name) || !seen.insert((record.suite(), record.size(), name)) {
                 continue;
             }
             let report = format!("results/{}/report.md", record.path);
             rows.push(vec![
                 record.suite().to_owned(),
+                record.size().to_owned(),
                 name.clone(),
                 outcome.wanted(),
                 outcome.reached().unwrap_or_else(|| "–".to_owned()),
@@ -173,7 +179,9 @@ fn targets(newest: &[&Record], files: Files) -> String {
     }
     // By suite, and within one by the order of its cases: the sort is stable.
     rows.sort_by(|a, b| a[0].cmp(&b[0]));
-    let columns = ["suite", "case", "target", "reached", "state", "record"];
+    let columns = [
+        "suite", "size", "case", "target", "reached", "state", "record",
+    ];
     format!(
         "\n## Targets\n\n{}\n{}",
         paragraph("", TARGETS),
@@ -192,7 +200,7 @@ fn section(record: &Record, marks: &str, files: Files) -> String {
             "{}: suite `{}`, size {}. Made by `dyno` {}, revision {}. {}.",
             run.plan.title,
             record.suite(),
-            size_name(run.plan.size),
+            record.size(),
             run.program.version,
             run.program.git_revision,
             files.name("The whole report", &format!("{folder}/report.md"))
@@ -249,7 +257,7 @@ mod tests {
             open("epyc-2-cores/2026-11-21-wspr-full"),
             open("xeon-2-cores/2026-11-26-pubsub-quick"),
             open("xeon-2-cores/2026-11-26-pubsub-rate"),
-            open("xeon-2-cores/2026-11-27-wspr-quick"),
+            open("xeon-2-cores/2026-11-29-wspr-top-ten"),
         ];
         let text = results(&records, Files::Named);
         let headings: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
@@ -259,17 +267,17 @@ mod tests {
             [
                 "# Results",
                 "## Targets",
-                "## xeon-2-cores/2026-11-27-wspr-quick",
+                "## xeon-2-cores/2026-11-29-wspr-top-ten",
                 "## xeon-2-cores/2026-11-26-pubsub-rate",
                 "## xeon-2-cores/2026-11-26-pubsub-quick",
                 "## Earlier records",
                 "### epyc-2-cores/2026-11-21-wspr-full",
             ]
         );
-        let target = "| wspr | load-gz-2 | at least 6× chdb | 4.65× (3.97 .. 5.13) | missed | \
-            xeon-2-cores/2026-11-27-wspr-quick |\n";
+        let target = "| wspr | full | top-ten-2 | at least 3× duckdb | 4.81× (4.70 .. 5.60) | met | \
+            xeon-2-cores/2026-11-29-wspr-top-ten |\n";
         assert!(text.contains(target), "{text}");
         // The older record has the case too, and only the newest says whether the target is met.
-        assert_eq!(text.matches("| wspr | load-gz-2 |").count(), 1);
+        assert_eq!(text.matches("| wspr | full | top-ten-2 |").count(), 1);
     }
 }
