@@ -141,12 +141,12 @@ const INTRODUCTION: &str = "Every table below is printed from a committed record
 const EARLIER: &str = "Each of these records has cases that a newer record of the same suite \
     and size measured again. Of its other cases it may still have the newest figures.";
 
-const TARGETS: &str = "What the suites set out to reach, from the newest record of each case at each \
-    size. A target is met or missed when the whole interval is on one side of it; otherwise it is not judged, and the \
-    report says why.";
+const TARGETS: &str = "What the suites set out to reach: each target from the newest record that had it, \
+    for each size of the suite. A target is met or missed when the whole interval is on one side of \
+    it; otherwise it is not judged, and the report says why.";
 
-/// What became of each target, suite by suite, from the first of `newest` that measured its case;
-/// nothing when no record has targets.
+/// What became of each target, suite by suite, from the first of `newest` that had it; nothing when
+/// no record has targets.
 fn targets(newest: &[&Record], files: Files) -> String {
     let mut seen = HashSet::new();
     let mut rows = Vec::new();
