@@ -164,46 +164,34 @@ fn without_markup(text: &str, columns: usize) -> String {
         while let Some(row) = rest.next_if(|row| row.starts_with('|')) {
             rows.push(cells(row));
         }
-        if natural_width(&header, &rows) * 2 > columns * 3 {
+        let mut shown = table(&[]);
+        shown.set_header(&header).add_rows(&rows);
+        if natural_width(&shown) * 2 > columns * 3 {
             lines.extend(row_by_row(&header, &rows, columns));
         } else {
-            lines.extend(lined_up(header, &rule, rows, columns));
+            lines.extend(lined_up(shown, &rule, columns));
         }
     }
     lines.join("\n")
 }
 
 /// The columns that a table takes when no cell is wrapped.
-fn natural_width(header: &[String], rows: &[Vec<String>]) -> usize {
-    let width_of = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        let widths = cells.chain(header.get(column)).map(|c| c.chars().count());
-        widths.max().unwrap_or(0)
-    };
+fn natural_width(table: &Table) -> usize {
+    let widths = table.column_max_content_widths();
     // A bar and two spaces belong to each cell, and a bar ends the row.
-    (0..header.len())
-        .map(|column| width_of(column) + 3)
-        .sum::<usize>()
-        + 1
+    let cells = widths.iter().map(|width| usize::from(*width) + 3);
+    cells.sum::<usize>() + 1
 }
 
 /// A table in lines that fit `columns`, its cells wrapped where they must be.
-fn lined_up(
-    header: Vec<String>,
-    rule: &[String],
-    rows: Vec<Vec<String>>,
-    columns: usize,
-) -> Vec<String> {
-    let mut shown = table(&[]);
-    shown.set_header(header);
-    shown.set_width(u16::try_from(columns).unwrap_or(u16::MAX));
-    shown.add_rows(rows);
-    for (column, rule) in shown.column_iter_mut().zip(rule) {
+fn lined_up(mut table: Table, rule: &[String], columns: usize) -> Vec<String> {
+    table.set_width(u16::try_from(columns).unwrap_or(u16::MAX));
+    for (column, rule) in table.column_iter_mut().zip(rule) {
         if rule.ends_with(':') {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    shown.lines().collect()
+    table.lines().collect()
 }
 
 /// Each row as a paragraph: its first cell, then a line for each other one that says something,

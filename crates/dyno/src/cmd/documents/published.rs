@@ -42,7 +42,11 @@ impl Record {
     }
 
     fn size(&self) -> &'static str {
-        size_name(self.report.run.plan.size)
+        match self.report.run.plan.size {
+            Size::Tiny => "tiny",
+            Size::Quick => "quick",
+            Size::Full => "full",
+        }
     }
 
     fn started_at(&self) -> &str {
@@ -141,9 +145,9 @@ const INTRODUCTION: &str = "Every table below is printed from a committed record
 const EARLIER: &str = "Each of these records has cases that a newer record of the same suite \
     and size measured again. Of its other cases it may still have the newest figures.";
 
-const TARGETS: &str = "What the suites set out to reach: each target from the newest record that had it, \
-    for each size of the suite. A target is met or missed when the whole interval is on one side of \
-    it; otherwise it is not judged, and the report says why.";
+const TARGETS: &str = "What the suites set out to reach: each target from the newest record that \
+    had it, for each size of the suite. A target is met or missed when the whole interval is on one \
+    side of it; otherwise it is not judged, and the report says why.";
 
 /// What became of each target, suite by suite, from the first of `newest` that had it; nothing when
 /// no record has targets.
@@ -235,14 +239,6 @@ fn section(record: &Record, marks: &str, files: Files) -> String {
         text.push_str(&table(&columns, &standing));
     }
     text
-}
-
-fn size_name(size: Size) -> &'static str {
-    match size {
-        Size::Tiny => "tiny",
-        Size::Quick => "quick",
-        Size::Full => "full",
-    }
 }
 
 #[cfg(test)]
