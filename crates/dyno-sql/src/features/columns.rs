@@ -33,9 +33,12 @@ const COMPUTED: [&str; 10] = [
     "sender_longitude_deg",
     "receiver_latitude_deg",
     "receiver_longitude_deg",
-    "distance_km",
-    "azimuth_deg",
+    PATH_COLUMNS[0],
+    PATH_COLUMNS[1],
 ];
+
+/// Those of [`COMPUTED`] that follow from both grids.
+pub(super) const PATH_COLUMNS: [&str; 2] = ["distance_km", "azimuth_deg"];
 
 /// Spots that have no place in a training set.
 #[derive(Debug, Default, Serialize)]
@@ -57,13 +60,19 @@ pub struct BadGrid {
     pub grid: String,
 }
 
-/// Turns spots into rows of a training set, and counts both.
+/// Turns spots into rows of a training set.
 pub(super) struct Training {
     schema: SchemaRef,
     indices: Option<DailyIndices>,
-    rows: u64,
-    rows_without_indices: u64,
-    left_out: LeftOut,
+}
+
+/// What became of spots.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) spots: u64,
+    pub(super) rows: u64,
+    pub(super) rows_without_indices: u64,
+    pub(super) left_out: LeftOut,
 }
 
 /// The columns of one batch of spots.
@@ -94,9 +103,6 @@ impl Training {
         Training {
             schema: schema(indices.is_some()),
             indices,
-            rows: 0,
-            rows_without_indices: 0,
-            left_out: LeftOut::default(),
         }
     }
 
@@ -104,25 +110,15 @@ impl Training {
         &self.schema
     }
 
-    pub(super) fn rows(&self) -> u64 {
-        self.rows
-    }
-
-    pub(super) fn rows_without_indices(&self) -> u64 {
-        self.rows_without_indices
-    }
-
-    pub(super) fn into_left_out(self) -> LeftOut {
-        self.left_out
-    }
-
-    /// The rows of a batch of spots, in its order.
+    /// The rows of a batch of spots, in its order. What became of the spots is added to `counts`.
     ///
     /// # Errors
     /// A column is missing or has another type than a table of spots has.
-    pub(super) fn convert(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+    pub(super) fn convert(&self, batch: &RecordBatch, counts: &mut Counts) -> Result<RecordBatch> {
         let spots = Spots::of(batch)?;
         let mut rows = Rows::default();
+        // Spots are sorted by their time, and thousands share a period of two minutes.
+        let mut angles_at = None;
         for at in 0..batch.num_rows() {
             let (sender, receiver) = (spots.grid.value(at), spots.reporter_grid.value(at));
             let ends = (Position::from_grid(sender), Position::from_grid(receiver));
@@ -131,12 +127,18 @@ impl Training {
                     None => ("sender", sender),
                     Some(_) => ("receiver", receiver),
                 };
-                self.left_out.count(spots.id.value(at), station, grid);
+                counts.left_out.count(spots.id.value(at), station, grid);
                 continue;
             };
             let time_ms = spots.time_ms.value(at);
             rows.time_ms.push(time_ms);
-            for (column, value) in rows.computed.iter_mut().zip(computed(time_ms, &from, &to)) {
+            let angles = match angles_at {
+                Some((of_ms, angles)) if of_ms == time_ms => angles,
+                _ => angles_of(time_ms),
+            };
+            angles_at = Some((time_ms, angles));
+            let computed = angles.into_iter().chain(geometry_of(&from, &to));
+            for (column, value) in rows.computed.iter_mut().zip(computed) {
                 column.push(value);
             }
             rows.band.push(spots.band.value(at));
@@ -144,14 +146,28 @@ impl Training {
             rows.snr.push(spots.snr.value(at));
             if let Some(indices) = &self.indices {
                 let of_day = indices.of_day(time_ms.div_euclid(DAY_MS));
-                self.rows_without_indices += u64::from(of_day.iter().all(Option::is_none));
+                counts.rows_without_indices += u64::from(of_day.iter().all(Option::is_none));
                 for (column, value) in rows.indices.iter_mut().zip(of_day) {
                     column.push(value);
                 }
             }
         }
-        self.rows += rows.snr.len() as u64;
+        counts.spots += batch.num_rows() as u64;
+        counts.rows += rows.snr.len() as u64;
         rows.into_batch(&self.schema)
+    }
+}
+
+impl Counts {
+    /// Adds what was counted of the spots that follow.
+    pub(super) fn add(&mut self, later: Counts) {
+        self.spots += later.spots;
+        self.rows += later.rows;
+        self.rows_without_indices += later.rows_without_indices;
+        self.left_out.rows += later.left_out.rows;
+        if self.left_out.first.is_none() {
+            self.left_out.first = later.left_out.first;
+        }
     }
 }
 
@@ -213,11 +229,16 @@ fn schema(with_indices: bool) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// The values of [`COMPUTED`]. The azimuth is the sender's, from north over east.
-fn computed(time_ms: i64, from: &Position, to: &Position) -> [f32; COMPUTED.len()] {
+/// The first four values of [`COMPUTED`].
+fn angles_of(time_ms: i64) -> [f32; 4] {
     let days = time_ms as f64 / DAY_MS as f64;
     let (day_sin, day_cos) = (days.rem_euclid(1.0) * TAU).sin_cos();
     let (year_sin, year_cos) = (days.rem_euclid(YEAR_DAYS) / YEAR_DAYS * TAU).sin_cos();
+    [day_sin, day_cos, year_sin, year_cos].map(|value| value as f32)
+}
+
+/// The other values of [`COMPUTED`]. The azimuth is the sender's, from north over east.
+fn geometry_of(from: &Position, to: &Position) -> [f32; 6] {
     // Two stations in one cell have the same position. There is no path between them, and rounding
     // would give it some direction.
     let path = if from == to {
@@ -234,10 +255,6 @@ fn computed(time_ms: i64, from: &Position, to: &Position) -> [f32; COMPUTED.len(
         degrees => degrees,
     };
     [
-        day_sin as f32,
-        day_cos as f32,
-        year_sin as f32,
-        year_cos as f32,
         from.latitude_deg() as f32,
         from.longitude_deg() as f32,
         to.latitude_deg() as f32,
@@ -280,10 +297,8 @@ mod tests {
 
     #[test]
     fn time_turns_once_a_day_and_once_a_year() {
-        let somewhere = Position::from_grid("JN58").unwrap();
-        let at = |time_ms| computed(time_ms, &somewhere, &somewhere);
         let quarter = |time_ms: i64, first: usize| {
-            let values = at(time_ms);
+            let values = angles_of(time_ms);
             [values[first], values[first + 1]].map(|value| (value * 1_000.0).round() as i32)
         };
         // 2024-02-29 at 0:00, 6:00, 12:00 and 18:00 UTC.
@@ -305,8 +320,7 @@ mod tests {
     fn a_path_within_a_cell_has_neither_length_nor_direction() {
         for grid in ["JN58", "FN31pr", "AA00", "RR99xx", "GF15vc"] {
             let here = Position::from_grid(grid).unwrap();
-            let values = computed(0, &here, &here);
-            assert_eq!(values[8..], [0.0, 0.0], "{grid}");
+            assert_eq!(geometry_of(&here, &here)[4..], [0.0, 0.0], "{grid}");
         }
     }
 
@@ -315,6 +329,6 @@ mod tests {
         let from = Position::from_degrees(-80.0, 0.0);
         let to = Position::from_degrees(80.0, -1e-9);
         assert!(from.path_to(&to).azimuth_deg > 359.999_999);
-        assert_eq!(computed(0, &from, &to)[9], 0.0);
+        assert_eq!(geometry_of(&from, &to)[5], 0.0);
     }
 }

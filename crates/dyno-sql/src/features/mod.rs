@@ -1,27 +1,32 @@
 //! A training set from a table of spots: one row a spot, in the order of time, numbers alone.
 //!
 //! Spots come from the engine sorted, batch by batch, so that a set may be larger than memory: the
-//! sort spills to disk, and no batch is kept once it is written.
+//! sort spills to disk, and no batch is kept once it is written. A few batches make a part of the
+//! set. As many parts as there are threads are computed and encoded at once.
 
 mod columns;
 mod out;
 mod solar;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::prelude::SessionContext;
-use futures::StreamExt;
+use futures::stream::TryChunksError;
+use futures::{FutureExt, TryStreamExt};
 use serde::Serialize;
 
 use crate::args::features::{FeaturesArgs, TrainingFormat};
 use crate::session::{self, Limits};
 
 pub use columns::LeftOut;
-use columns::Training;
-use out::SetWriter;
+use columns::{Counts, Training};
+use out::{Part, PartEncoder, SetWriter};
 use solar::DailyIndices;
 
 /// Spots that were reported within the same second are ordered by their number, so that the same
@@ -68,12 +73,13 @@ pub async fn make(args: &FeaturesArgs) -> Result<TrainingSetSummary> {
     };
     let context = session::open(&args.table, limits)?;
     let expected = spots_of(&context).await?;
-    let mut training = Training::new(indices);
+    let training = Arc::new(Training::new(indices));
     let mut writer = SetWriter::open(&args.out, args.format, training.schema())?;
     reserve(&context, limits).await?;
-    let spots = write(&context, &mut training, &mut writer)
+    let counts = write(&context, &training, &mut writer, limits.threads)
         .await
         .map_err(|error| too_little(error, limits))?;
+    let spots = counts.spots;
     // The session has one snapshot of the table, so a load that commits meanwhile changes neither
     // count. If they differ, rows are missing from the set, and it must not get its name.
     ensure!(
@@ -83,10 +89,10 @@ pub async fn make(args: &FeaturesArgs) -> Result<TrainingSetSummary> {
     );
     let bytes = writer.finish()?;
     Ok(TrainingSetSummary {
-        rows: training.rows(),
+        rows: counts.rows,
         spots,
-        rows_without_indices: training.rows_without_indices(),
-        left_out: training.into_left_out(),
+        rows_without_indices: counts.rows_without_indices,
+        left_out: counts.left_out,
         bytes,
         seconds: began.elapsed().as_secs_f64(),
     })
@@ -120,21 +126,49 @@ fn too_little(error: anyhow::Error, limits: Limits) -> anyhow::Error {
     )
 }
 
-/// Streams the spots of a session through `training` into `writer`, and returns how many there
-/// were.
+/// Streams the spots of a session through `training` into `writer`, and returns what became of them.
 async fn write(
     context: &SessionContext,
-    training: &mut Training,
+    training: &Arc<Training>,
     writer: &mut SetWriter,
-) -> Result<u64> {
-    let mut sorted = context.sql(SPOTS).await?.execute_stream().await?;
-    let mut spots = 0;
-    while let Some(batch) = sorted.next().await {
-        let batch = batch?;
-        spots += batch.num_rows() as u64;
-        writer.write(&training.convert(&batch)?)?;
+    threads: usize,
+) -> Result<Counts> {
+    let encoder = writer.encoder();
+    let sorted = context.sql(SPOTS).await?.execute_stream().await?;
+    // Sorted runs are merged by this thread, and only while fewer parts than `threads` are at work
+    // or wait for those before them.
+    let mut parts = sorted
+        .try_chunks(encoder.batches())
+        .map_err(|TryChunksError(_, error)| anyhow::Error::from(error))
+        .map_ok(|batches| {
+            let (training, encoder) = (Arc::clone(training), encoder.clone());
+            SpawnedTask::spawn_blocking(move || part(&training, &encoder, batches))
+                .join_unwind()
+                .map(|made| made?)
+        })
+        .try_buffered(threads);
+    let mut counts = Counts::default();
+    while let Some((of_part, part)) = parts.try_next().await? {
+        if of_part.rows > 0 {
+            writer.write(part)?;
+        }
+        counts.add(of_part);
     }
-    Ok(spots)
+    Ok(counts)
+}
+
+/// Makes a part of a set, and says what became of its spots.
+fn part(
+    training: &Training,
+    encoder: &PartEncoder,
+    batches: Vec<RecordBatch>,
+) -> Result<(Counts, Part)> {
+    let mut counts = Counts::default();
+    let rows = batches
+        .into_iter()
+        .map(|batch| training.convert(&batch, &mut counts));
+    let part = encoder.encode(rows)?;
+    Ok((counts, part))
 }
 
 /// Spots that the table of a session has, by the footers of its files.

@@ -2,33 +2,99 @@
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
+};
 use datafusion::parquet::basic::Compression;
 use datafusion::parquet::file::properties::WriterProperties;
+use datafusion::parquet::file::writer::SerializedFileWriter;
+use datafusion::parquet::schema::types::ColumnPath;
 use dyno_io::{Buffering, Existing, Output, SinkKind, SinkWriter, stage};
 
+use super::columns::PATH_COLUMNS;
 use crate::args::features::{STANDARD_OUTPUT, TrainingFormat};
 
-/// Rows of a row group. The writer holds one group in memory, some 15 MB of encoded columns.
-const GROUP_ROWS: usize = 256 * 1024;
+/// Batches of the sort, of 8,192 rows each, in a row group.
+const GROUP_BATCHES: usize = 32;
 
-/// Writes the batches of a training set.
+/// Batches of the sort in a part of a stream, which its reader waits for.
+const STREAM_BATCHES: usize = 4;
+
+/// Writes the parts of a training set, in order.
 pub(super) struct SetWriter {
     form: Form,
 }
 
 enum Form {
-    Parquet(Box<ArrowWriter<Bytes>>),
+    Parquet(Box<SerializedFileWriter<Bytes>>, PartEncoder),
     Arrow(Box<StreamWriter<Bytes>>),
 }
 
 /// An output as the libraries' writers see it.
 type Bytes = SinkWriter<Box<dyn Output>>;
+
+/// Encodes parts of a set, each on its own, so that several threads can do it at once.
+#[derive(Clone)]
+pub(super) enum PartEncoder {
+    /// A part is a row group.
+    Parquet {
+        schema: SchemaRef,
+        row_groups: Arc<ArrowRowGroupWriterFactory>,
+    },
+    /// A part is a few batches, which the stream's writer encodes; that is little more than a copy.
+    Arrow,
+}
+
+/// A part of a set.
+pub(super) enum Part {
+    /// The columns of a row group.
+    Parquet(Vec<ArrowColumnChunk>),
+    Arrow(Vec<RecordBatch>),
+}
+
+impl PartEncoder {
+    /// How many batches of the sort become one part.
+    pub(super) fn batches(&self) -> usize {
+        match self {
+            PartEncoder::Parquet { .. } => GROUP_BATCHES,
+            PartEncoder::Arrow => STREAM_BATCHES,
+        }
+    }
+
+    /// Makes a part of these rows, batch by batch.
+    ///
+    /// # Errors
+    /// The library cannot encode them, or one of `batches` is an error.
+    pub(super) fn encode(
+        &self,
+        batches: impl Iterator<Item = Result<RecordBatch>>,
+    ) -> Result<Part> {
+        let PartEncoder::Parquet { schema, row_groups } = self else {
+            return Ok(Part::Arrow(batches.collect::<Result<_>>()?));
+        };
+        // Only encryption needs the group's number, which is not known here.
+        let mut columns = row_groups.create_column_writers(0)?;
+        for batch in batches {
+            let batch = batch?;
+            let arrays = schema.fields().iter().zip(batch.columns());
+            // No column is nested, so each has one leaf, and one writer.
+            for ((field, array), column) in arrays.zip(&mut columns) {
+                for leaf in compute_leaves(field, array)? {
+                    column.write(&leaf)?;
+                }
+            }
+        }
+        let chunks = columns.into_iter().map(ArrowColumnWriter::close);
+        Ok(Part::Parquet(chunks.collect::<Result<_, _>>()?))
+    }
+}
 
 impl SetWriter {
     /// Opens the file `out`, or standard output if it is `-`.
@@ -54,34 +120,47 @@ impl SetWriter {
         let bytes = SinkWriter::new(output);
         let form = match format {
             TrainingFormat::Parquet => {
-                let properties = WriterProperties::builder()
-                    .set_compression(Compression::LZ4_RAW)
-                    .set_max_row_group_row_count(Some(GROUP_ROWS))
-                    .build();
-                let schema = SchemaRef::clone(schema);
-                Form::Parquet(Box::new(ArrowWriter::try_new(
-                    bytes,
-                    schema,
-                    Some(properties),
-                )?))
+                let writer = ArrowWriter::try_new(bytes, Arc::clone(schema), Some(properties()))?;
+                let (file, row_groups) = writer.into_serialized_writer()?;
+                let encoder = PartEncoder::Parquet {
+                    schema: Arc::clone(schema),
+                    row_groups: Arc::new(row_groups),
+                };
+                Form::Parquet(Box::new(file), encoder)
             }
             TrainingFormat::Arrow => Form::Arrow(Box::new(StreamWriter::try_new(bytes, schema)?)),
         };
         Ok(Self { form })
     }
 
-    /// Appends the rows of a batch.
+    /// What makes the parts of this set.
+    pub(super) fn encoder(&self) -> PartEncoder {
+        match &self.form {
+            Form::Parquet(_, encoder) => encoder.clone(),
+            Form::Arrow(_) => PartEncoder::Arrow,
+        }
+    }
+
+    /// Appends a part that has rows.
     ///
     /// # Errors
     /// The output cannot be written.
-    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        // A stream needs no message for a batch whose rows were all left out.
-        if batch.num_rows() == 0 {
-            return Ok(());
-        }
-        match &mut self.form {
-            Form::Parquet(writer) => writer.write(batch)?,
-            Form::Arrow(writer) => writer.write(batch)?,
+    pub(super) fn write(&mut self, part: Part) -> Result<()> {
+        match (&mut self.form, part) {
+            (Form::Parquet(file, _), Part::Parquet(chunks)) => {
+                let mut group = file.next_row_group()?;
+                for chunk in chunks {
+                    chunk.append_to_row_group(&mut group)?;
+                }
+                group.close()?;
+            }
+            (Form::Arrow(stream), Part::Arrow(batches)) => {
+                // A stream needs no message for a batch whose rows were all left out.
+                for batch in batches.iter().filter(|batch| batch.num_rows() > 0) {
+                    stream.write(batch)?;
+                }
+            }
+            _ => bail!("a part of another format than the set's"),
         }
         Ok(())
     }
@@ -92,7 +171,7 @@ impl SetWriter {
     /// The output cannot be written.
     pub(super) fn finish(self) -> Result<u64> {
         let bytes = match self.form {
-            Form::Parquet(writer) => writer.into_inner()?,
+            Form::Parquet(file, _) => file.into_inner()?,
             Form::Arrow(mut writer) => {
                 writer.finish()?;
                 writer.into_inner()?
@@ -100,4 +179,14 @@ impl SetWriter {
         };
         Ok(bytes.into_inner().publish()?)
     }
+}
+
+fn properties() -> WriterProperties {
+    let mut properties = WriterProperties::builder().set_compression(Compression::LZ4_RAW);
+    // Nearly every path has a length and a direction of its own. A dictionary of them would be
+    // longer than the plain values, and would take a sixth of the time of making a set.
+    for name in PATH_COLUMNS {
+        properties = properties.set_column_dictionary_enabled(ColumnPath::from(name), false);
+    }
+    properties.build()
 }
