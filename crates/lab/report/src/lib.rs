@@ -28,7 +28,9 @@ mod units;
 pub const JSON_SCHEMA: &str = include_str!("../../../../docs/formats/record.schema.json");
 
 pub use claims::{BrokenClaim, CheckedClaim, ClaimedRecords, renewed};
-pub use compare::{Answer, Change, CompareRules, Comparison, compare, nothing_to_compare};
+pub use compare::{
+    Answer, Change, CompareRules, Comparison, NotCompared, compare, nothing_to_compare,
+};
 pub use error::ReportError;
 pub use foreign::{ForeignError, read_foreign};
 pub use headline::{Headline, HeadlineRow, NOTHING, headline};

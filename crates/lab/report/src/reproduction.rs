@@ -83,8 +83,11 @@ pub fn reproduce(
     let comparison = compare(recorded, std::slice::from_ref(again), &rules);
     let is_case = |change: &&Change| change.case == case;
     if !comparison.changes.iter().any(|change| is_case(&change)) {
-        let why = comparison.left_out.iter().find(|line| is_about(line, case));
-        return Err(why.map_or_else(|| format!("{case} did not run"), Clone::clone));
+        let why = comparison.left_out.iter().find(|left| left.case == case);
+        return Err(why.map_or_else(
+            || format!("{case} did not run"),
+            |left| format!("{}: {}", left.subject(), left.reason),
+        ));
     }
     let [before, after] = [recorded, again].map(|stored| build(&stored.run, &stored.samples));
     let mut claims: Vec<Claim> = plan
@@ -108,13 +111,6 @@ pub fn reproduce(
         claims,
         agreement: agreement.unwrap_or(Agreement::CannotTell),
     })
-}
-
-/// Whether a line of [`crate::Comparison::left_out`] is about this case, and not about one whose
-/// name begins like it.
-fn is_about(line: &str, case: &str) -> bool {
-    let rest = line.strip_prefix(case);
-    rest.is_some_and(|rest| rest.starts_with(": ") || rest.starts_with(" on "))
 }
 
 fn case_of<'a>(run: &'a StoredRun, case: &str) -> Option<&'a CasePlan> {

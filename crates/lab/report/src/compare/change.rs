@@ -7,7 +7,7 @@ use dyno_stats::{Verdict, compare_runs, holm};
 use serde::Serialize;
 
 use super::drift::{band_between, is_unchanged, values};
-use super::{Answer, CompareRules};
+use super::{Answer, CompareRules, NotCompared};
 use crate::lint::Finding;
 use crate::model::{NOT_JUDGED, OURS, better_of, doubt, error_of, findings};
 
@@ -70,7 +70,7 @@ pub(super) fn changes(
     base: &StoredRun,
     new: &[&StoredRun],
     rules: &CompareRules,
-) -> (Vec<Change>, Vec<String>) {
+) -> (Vec<Change>, Vec<NotCompared>) {
     let mut left_out = Vec::new();
     let mut by_run = Vec::new();
     let base_findings = findings(base);
@@ -95,10 +95,18 @@ pub(super) fn changes(
         .collect();
     let gone = base.run.plan.cases.iter();
     let gone = gone.filter(|case| !names.contains(case.name.as_str()));
-    left_out.extend(gone.map(|case| format!("{}: only in the older run", case.name)));
+    left_out.extend(gone.map(|case| without(case, None, "only in the older run".to_owned())));
     let mut seen = BTreeSet::new();
-    left_out.retain(|line| seen.insert(line.clone()));
+    left_out.retain(|left| seen.insert(left.clone()));
     (recurring(by_run), left_out)
+}
+
+fn without(case: &CasePlan, system: Option<&str>, reason: String) -> NotCompared {
+    NotCompared {
+        case: case.name.clone(),
+        system: system.map(str::to_owned),
+        reason,
+    }
 }
 
 /// Why the older run has no case that asked for the same work.
@@ -153,23 +161,23 @@ pub(super) fn lost(base: &StoredRun, new: &[&StoredRun]) -> Vec<String> {
 }
 
 impl Pair<'_> {
-    fn changes(&self, left_out: &mut Vec<String>) -> Vec<Change> {
+    fn changes(&self, left_out: &mut Vec<NotCompared>) -> Vec<Change> {
         let mut changes = Vec::new();
         for case in &self.new.run.plan.cases {
             // A case whose parameters changed did other work, so its ratio would be a difference of
             // the work. It is named and not compared.
             if let Some(reason) = differs(self.base, case) {
-                left_out.push(format!("{}: {reason}", case.name));
+                left_out.push(without(case, None, reason));
                 continue;
             }
             for system in &case.systems {
-                if let Some(reason) = differs_on(self.base, case, system) {
-                    left_out.push(format!("{} on {system}: {reason}", case.name));
-                    continue;
-                }
-                match self.change(case, system) {
+                let change = match differs_on(self.base, case, system) {
+                    Some(reason) => Err(reason),
+                    None => self.change(case, system),
+                };
+                match change {
                     Ok(change) => changes.push(change),
-                    Err(reason) => left_out.push(format!("{} on {system}: {reason}", case.name)),
+                    Err(reason) => left_out.push(without(case, Some(system), reason)),
                 }
             }
         }

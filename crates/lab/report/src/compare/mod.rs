@@ -61,8 +61,8 @@ pub struct Comparison {
     pub same_program: Option<String>,
     /// What differs between the runs beside the program; empty when they are comparable.
     pub marks: Vec<String>,
-    /// Cases that were left out, and why.
-    pub left_out: Vec<String>,
+    /// What was left out, and why.
+    pub left_out: Vec<NotCompared>,
     /// The left-out cases of which the older run has a figure of ours and a newer one has none.
     pub lost: Vec<String>,
     /// Ranking metrics of the cases that both have; of several newer runs the one that speaks least
@@ -71,6 +71,27 @@ pub struct Comparison {
     /// The gravest answer of our figures, or "not enough evidence" where the runs differ in more
     /// than the program.
     pub answer: Answer,
+}
+
+/// What a comparison has no figure of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct NotCompared {
+    /// The case.
+    pub case: String,
+    /// The system, where it is not the whole case.
+    pub system: Option<String>,
+    /// Why.
+    pub reason: String,
+}
+
+impl NotCompared {
+    /// The case, and the system where it is not the whole case.
+    pub(crate) fn subject(&self) -> String {
+        match &self.system {
+            Some(system) => format!("{} on {system}", self.case),
+            None => self.case.clone(),
+        }
+    }
 }
 
 /// Why two runs have nothing in common that could be compared, if they do not: they are of

@@ -80,15 +80,18 @@ impl Comparison {
     /// What is left out, with all that share a reason in one line: a run of some of the cases
     /// leaves out many.
     fn left_out_by_reason(&self) -> Vec<String> {
-        let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+        let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
         for left in &self.left_out {
-            let (name, reason) = left.split_once(": ").unwrap_or((left, ""));
-            match by_reason.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, names)) => names.push(name),
-                None => by_reason.push((reason, vec![name])),
+            match by_reason
+                .iter_mut()
+                .find(|(known, _)| *known == left.reason)
+            {
+                Some((_, names)) => names.push(left.subject()),
+                None => by_reason.push((&left.reason, vec![left.subject()])),
             }
         }
-        let line = |(reason, names): &(&str, Vec<&str>)| format!("{}: {reason}", names.join(", "));
+        let line =
+            |(reason, names): &(&str, Vec<String>)| format!("{}: {reason}", names.join(", "));
         by_reason.iter().map(line).collect()
     }
 
