@@ -206,7 +206,7 @@ fn messages_that_are_cut_short_end_the_connection_alone() {
         let said = exchange(&server, &[startup(), hostile.to_vec()]);
         assert!(said.contains("08P01"), "{hostile:?}: {said}");
     }
-    // One who knows the token names the formats of two columns out of three.
+    // A client that knows the token names the formats of two columns out of three.
     let said = exchange(
         &server,
         &[

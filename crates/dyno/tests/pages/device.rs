@@ -106,7 +106,7 @@ fn a_device_outlives_its_daemon_and_its_holder() {
         &[&ATTACH[..], &["--name", &attached.name]].concat(),
     ));
     assert!(refused.contains("is attached already"), "{refused}");
-    // The holder starts a killed daemon again by itself; who reads waits meanwhile.
+    // The holder starts a killed daemon again by itself, and reads wait until it has.
     let daemon = attached.daemon();
     signal("-KILL", daemon);
     assert!(attached.read(8192) == written);

@@ -1,4 +1,5 @@
-//! A broker that others can reach: TLS, a token, and what those hear who lack one or the other.
+//! A broker that other machines can reach: TLS, a token, and how clients that lack one of them are
+//! refused.
 
 use std::path::PathBuf;
 

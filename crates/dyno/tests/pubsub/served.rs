@@ -16,7 +16,7 @@ pub struct Log {
     serve: Child,
     /// Where clients connect to.
     pub broker: String,
-    /// Its server, for who goes straight there.
+    /// Its server, for tests that connect to it directly.
     pub dsn: String,
 }
 

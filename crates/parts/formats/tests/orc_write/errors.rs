@@ -1,4 +1,4 @@
-//! What a writer says to a caller who gives it what it cannot take.
+//! The errors of a writer that is given what it cannot write.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ use crate::head;
 const HELLO: u8 = 1;
 const OTHER: u8 = 2;
 
-/// Admits who says hello; every frame is answered with itself.
+/// Admits a client that says hello, and answers every frame with itself.
 #[derive(Default)]
 struct Guarded {
     known: HashSet<PortId>,
@@ -116,7 +116,7 @@ fn idle_connections_keep_nobody_out() {
     let hello = frame(HELLO, b"me");
     let mut client = server.connect();
     assert_eq!(answer(&mut client, &hello), Some(hello.clone()));
-    // The first ones have given their places up; who was admitted before stays, whatever comes.
+    // The first ones have given their places up. A client that was admitted before stays connected.
     assert!(is_closed(&mut idle[0]));
     let _more: Vec<TcpStream> = (0..100).map(|_| server.connect()).collect();
     assert_eq!(answer(&mut server.connect(), &hello), Some(hello.clone()));

@@ -1,4 +1,4 @@
-//! Questions to endpoints that answer well, badly, late, never, and with somebody else's SQL.
+//! Questions to endpoints that answer well, badly, late, never, and with SQL that cannot run.
 
 #![expect(
     clippy::unwrap_used,

@@ -18,7 +18,7 @@ pub enum Reply {
     Waits(Duration),
 }
 
-/// The endpoint; requests beyond its script find nobody.
+/// The endpoint. It does not accept connections after the last request of its script.
 pub struct Scripted {
     pub address: String,
     asked: Arc<Mutex<Vec<String>>>,

@@ -38,7 +38,7 @@ fn archives_arrive_whole_and_once() {
     let now = [archives[0].clone(), grown[1].clone(), archives[2].clone()];
     check_table(&scene.server, "wspr.bronze", &now);
 
-    // A partition that somebody removed comes back.
+    // A partition that was removed by hand comes back.
     scene.ask("ALTER TABLE wspr.bronze DROP PARTITION 202301");
     load(&archives[..1], &address, &settings());
     check_table(&scene.server, "wspr.bronze", &now);

@@ -62,7 +62,7 @@ fn what_a_server_does_not_allow_is_said_with_its_cause() {
         "0"
     );
 
-    // The right password opens it, and whoever may read sees its status.
+    // The right password opens it, and every client that may read sees its status.
     let archives = scene.archives("some", 1_000, 1, 0.0);
     load(&archives, &of("loader"), &with_password("hidden-one"));
     assert_eq!(

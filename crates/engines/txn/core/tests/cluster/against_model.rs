@@ -74,8 +74,8 @@ fn scan(random: &mut Random, after: &mut Option<Scan>) -> Operation {
     Operation::Scan(scan)
 }
 
-/// The answers, but that a page which is not the last may have been said to be (rows that are
-/// deleted, and still kept for who reads the past, may lie behind it).
+/// Whether the answers are the same. A page that the model calls the last may say that more follow,
+/// because deleted rows, which are kept for readers of the past, may lie behind it.
 fn same(found: &[Answer], wanted: &[Answer]) -> bool {
     found.len() == wanted.len()
         && found

@@ -40,7 +40,8 @@ pub fn judge(histories: Vec<Transaction>, end: &State) -> Result<usize, String> 
     }
 }
 
-/// Values that somebody read, or that are there at the end: who wrote one was committed.
+/// Values that a transaction read or that are there at the end. Each was written by a transaction
+/// that committed.
 fn seen_values(histories: &[Transaction], end: &State) -> BTreeSet<Vec<u8>> {
     let mut seen: BTreeSet<Vec<u8>> = end.values().cloned().collect();
     for transaction in histories.iter().filter(|t| t.end == End::Committed) {
