@@ -68,9 +68,7 @@ const PAGE_BYTES: usize = 4096;
 /// Bytes per second at the pattern's block size.
 pub(super) fn disk(setting: &Setting<'_>, pattern: Pattern) -> Result<Measured, MachineError> {
     let fail = |error: IoError| MachineError::limit(pattern.name, error);
-    let scratch = Scratch {
-        path: setting.scratch.join("disk-limit.data"),
-    };
+    let scratch = Scratch::new(setting, "disk-limit.data");
     let bytes: u64 = setting.pick(4 << 20, 256 << 20, 2 << 30);
     let caching = prepare(&scratch.path, bytes).map_err(fail)?;
     // Each thread has a part of the file to itself, so that no two write one block and a block that
@@ -128,9 +126,16 @@ fn method(pattern: Pattern, bytes: u64, caching: Caching) -> String {
     )
 }
 
-/// Removes the file whatever happened.
-struct Scratch {
-    path: PathBuf,
+/// A file of a measurement, which is removed whatever happens.
+pub(super) struct Scratch {
+    pub path: PathBuf,
+}
+
+impl Scratch {
+    pub fn new(setting: &Setting<'_>, name: &str) -> Self {
+        let path = setting.scratch.join(name);
+        Self { path }
+    }
 }
 
 impl Drop for Scratch {
@@ -141,7 +146,7 @@ impl Drop for Scratch {
 }
 
 /// Fills the file, since reading what was never written costs the disk nothing.
-fn prepare(path: &Path, bytes: u64) -> Result<Caching, IoError> {
+pub(super) fn prepare(path: &Path, bytes: u64) -> Result<Caching, IoError> {
     let (file, caching) = match BlockFile::open(path, Access::Create, Caching::Direct) {
         Ok(file) => (file, Caching::Direct),
         // Such as tmpfs and some network file systems. The figure then is of what programs get
@@ -162,7 +167,7 @@ fn prepare(path: &Path, bytes: u64) -> Result<Caching, IoError> {
 }
 
 /// Bytes that neither disk nor file system can compress.
-fn random_block(bytes: usize) -> AlignedBuffer {
+pub(super) fn random_block(bytes: usize) -> AlignedBuffer {
     let mut block = AlignedBuffer::zeroed(bytes);
     let mut state = 0x853c_49e6_748f_ea9bu64;
     for word in block.chunks_exact_mut(8) {

@@ -49,6 +49,8 @@ pub(super) fn bytes_per_s(path: &Path, job: &Job) -> Result<Tool, String> {
         .arg(format!("--runtime={}ms", job.millis));
     command.arg(format!("--direct={}", u8::from(job.direct)));
     command.arg(format!("--fdatasync={}", u8::from(job.sync_each)));
+    // Blocks that exist are written over. Otherwise fio may empty the file first.
+    command.arg("--overwrite=1");
     command.arg(format!("--bwavgtime={WINDOW_MS}"));
     let run = tool::run(command)?;
     let side = if job.mode.contains("write") {
