@@ -3,6 +3,7 @@
 //! A limit is the better of our own code and an independent tool, so that a slow part of ours
 //! cannot make an engine look close to it.
 
+mod awake;
 mod clock;
 mod corpus;
 mod disk;
