@@ -241,20 +241,27 @@ fn nothing_unchanged_means_that_the_drift_is_not_known() {
 
 #[test]
 fn two_committed_runs_of_one_program_are_said_to_be_one() {
-    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../results/epyc-2-cores");
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../results");
     let open = |name: &str| RunDir::open(&results.join(name)).unwrap();
-    let (base, new) = (
-        open("2026-11-21-tpch-full"),
-        open("2026-11-21-tpch-all-cases"),
-    );
-    let seen = compare(&base, &[new], &CompareRules::default());
-    println!("{}", seen.to_markdown());
-    assert_eq!(seen.answer.exit_code(), 0, "{}", seen.to_markdown());
-    let sentence = seen.sentence();
-    assert!(
-        sentence.starts_with("Same program, no difference in"),
-        "{sentence}"
-    );
+    for [base, new] in [
+        [
+            "epyc-2-cores/2026-11-21-tpch-full",
+            "epyc-2-cores/2026-11-21-tpch-all-cases",
+        ],
+        [
+            "xeon-m167-2-cores/2026-11-29-sage-quick",
+            "xeon-m167-2-cores/2026-11-29-sage-quick-again",
+        ],
+    ] {
+        let seen = compare(&open(base), &[open(new)], &CompareRules::default());
+        println!("{}", seen.to_markdown());
+        assert_eq!(seen.answer.exit_code(), 0, "{}", seen.to_markdown());
+        let sentence = seen.sentence();
+        assert!(
+            sentence.starts_with("Same program, no difference in"),
+            "{sentence}"
+        );
+    }
 }
 
 #[test]
