@@ -126,7 +126,8 @@ fn too_little(error: anyhow::Error, limits: Limits) -> anyhow::Error {
     )
 }
 
-/// Streams the spots of a session through `training` into `writer`, and returns what became of them.
+/// Streams the spots of a session through `training` into `writer`, and returns what became of
+/// them.
 async fn write(
     context: &SessionContext,
     training: &Arc<Training>,
