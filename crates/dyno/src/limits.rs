@@ -1,4 +1,5 @@
-//! The machine's limits for a run: those measured within the last day, or measured now.
+//! The machine's limits for a run: those that this program measured within the last day, or
+//! measured now.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use anyhow::Context;
 use dyno_machine::{LimitOptions, Limits, Root, limits, own_inflaters};
 use dyno_record::{Limit, Size};
 use dyno_suite::{Clock, Stop, SystemClock};
+use serde::{Deserialize, Serialize};
 
 use crate::progress::LimitsBar;
 
@@ -34,20 +36,30 @@ pub fn measure(size: Size, scratch: &Path, stop: &Stop) -> anyhow::Result<Limits
 /// The limits of this machine that an earlier run has measured, in a file in the cache.
 pub struct LimitCache {
     path: PathBuf,
+    program_hash: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    /// The program that measured them.
+    program_hash: String,
+    limits: Vec<Limit>,
 }
 
 impl LimitCache {
-    /// For a machine and a size; tiny figures must not pass for real ones.
-    pub fn new(cache: &Path, fingerprint: &str, size: Size) -> LimitCache {
+    /// For a machine, a size and a program: tiny figures must not pass for real ones, and another
+    /// program may measure other limits, or the same ones in another way.
+    pub fn new(cache: &Path, fingerprint: &str, size: Size, program_hash: String) -> LimitCache {
         let size = format!("{size:?}").to_lowercase();
         LimitCache {
             path: cache
                 .join("limits")
                 .join(format!("{fingerprint}-{size}.json")),
+            program_hash,
         }
     }
 
-    /// Limits younger than a day, if there are any.
+    /// Limits younger than a day, if this program has measured any.
     pub fn read(&self) -> Option<Vec<Limit>> {
         // A file that cannot be read or parsed is as good as none: the limits are then measured
         // again.
@@ -58,16 +70,39 @@ impl LimitCache {
         if age > REUSED_FOR {
             return None;
         }
-        serde_json::from_slice(&fs::read(&self.path).ok()?).ok()
+        let kept: Kept = serde_json::from_slice(&fs::read(&self.path).ok()?).ok()?;
+        (kept.program_hash == self.program_hash).then_some(kept.limits)
     }
 
     /// Keeps limits for later runs.
-    pub fn write(&self, limits: &[Limit]) -> anyhow::Result<()> {
+    pub fn write(&self, limits: Vec<Limit>) -> anyhow::Result<()> {
         let path = &self.path;
         if let Some(dir) = path.parent() {
             fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
         }
-        fs::write(path, serde_json::to_vec(limits)?)
+        let kept = Kept {
+            program_hash: self.program_hash.clone(),
+            limits,
+        };
+        fs::write(path, serde_json::to_vec(&kept)?)
             .with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_used_again_by_the_program_that_measured_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache =
+            |program: &str| LimitCache::new(dir.path(), "machine", Size::Quick, program.into());
+        assert!(cache("old").read().is_none());
+        cache("old").write(Vec::new()).unwrap();
+        assert_eq!(cache("old").read(), Some(Vec::new()));
+        assert!(cache("new").read().is_none(), "measured by another program");
+        cache("new").write(Vec::new()).unwrap();
+        assert!(cache("old").read().is_none(), "overwritten by the new one");
     }
 }

@@ -352,7 +352,8 @@ fn known_limits(
     seen: &Machine,
     stop: &Stop,
 ) -> anyhow::Result<Vec<Limit>> {
-    let cached = LimitCache::new(cache, &seen.fingerprint, session.size);
+    let program = identity::program()?;
+    let cached = LimitCache::new(cache, &seen.fingerprint, session.size, program.hash);
     if !session.measure_limits
         && let Some(limits) = cached.read()
     {
@@ -371,7 +372,7 @@ fn known_limits(
         eprintln!("limit {name} is not available: {reason}");
     }
     if !stop.asked() && session.size != Size::Tiny {
-        cached.write(&found.limits)?;
+        cached.write(found.limits.clone())?;
     }
     Ok(found.limits)
 }

@@ -54,7 +54,7 @@ fn every_limit_is_measured() {
             "{name} is neither measured nor missing"
         );
     }
-    assert!(found.limits.len() >= 17, "{missing:?}");
+    assert!(found.limits.len() >= 19, "{missing:?}");
     let left = std::fs::read_dir(scratch.path()).unwrap().count();
     assert_eq!(left, 0, "files were left in the scratch directory");
 }

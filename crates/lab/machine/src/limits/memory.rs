@@ -1,25 +1,40 @@
-//! Memory bandwidth: copying and scanning arrays far larger than the caches.
+//! Memory bandwidth: copying and scanning arrays far larger than the caches, or of a given size.
 
 use std::hint::black_box;
+
+use dyno_record::Size;
 
 use super::measured::Measured;
 use super::team::{self, Load};
 use super::{REPETITIONS, Setting};
 use crate::error::MachineError;
 
-/// Bytes of one array of one thread: all together four times the last cache and at least 256 MiB,
-/// and a thread alone cannot hide in a cache of its own, but no more than an eighth of the memory.
-fn array_bytes(setting: &Setting<'_>, threads: usize) -> u64 {
-    let all = (4 * setting.last_level_cache_bytes).max(256 << 20);
-    let wanted = (all / threads as u64).max(setting.pick(1 << 16, 64 << 20, 64 << 20));
-    let wanted = if setting.pick(true, false, false) {
-        1 << 16
-    } else {
+/// How large the array of each thread is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Array {
+    /// All together four times the last cache and at least 256 MiB, and 64 MiB for a thread, which
+    /// therefore cannot hide in a cache of its own.
+    BeyondCaches,
+    /// So many MiB, wherever those lie. Work on less data than the last cache holds is faster than
+    /// the memory, and only a limit of that size bounds it.
+    Mib(u64),
+}
+
+impl Array {
+    /// The bytes of one array: no more than an eighth of the memory for all threads.
+    fn bytes(self, setting: &Setting<'_>, threads: usize) -> u64 {
+        let wanted = match self {
+            _ if setting.size == Size::Tiny => 1 << 16,
+            Array::Mib(mib) => mib << 20,
+            Array::BeyondCaches => {
+                let all = (4 * setting.last_level_cache_bytes).max(256 << 20);
+                (all / threads as u64).max(64 << 20)
+            }
+        };
         wanted
-    };
-    wanted
-        .min(setting.memory_bytes / 8 / threads as u64)
-        .next_multiple_of(BLOCK_BYTES)
+            .min(setting.memory_bytes / 8 / threads as u64)
+            .next_multiple_of(BLOCK_BYTES)
+    }
 }
 
 /// Numbers summed per step of the scan: enough sums side by side that loads, and not the latency
@@ -32,8 +47,10 @@ pub(super) fn copy(
     name: &'static str,
     setting: &Setting<'_>,
     threads: usize,
+    array: Array,
 ) -> Result<Measured, MachineError> {
-    measured(name, setting, threads, Copy::new, |mib| {
+    let bytes = array.bytes(setting, threads);
+    measured(name, setting, threads, bytes, Copy::new, |mib| {
         format!(
             "copied between two arrays of {mib} MiB per thread on {threads} thread(s), counting each byte once"
         )
@@ -45,8 +62,10 @@ pub(super) fn scan(
     name: &'static str,
     setting: &Setting<'_>,
     threads: usize,
+    array: Array,
 ) -> Result<Measured, MachineError> {
-    measured(name, setting, threads, Scan::new, |mib| {
+    let bytes = array.bytes(setting, threads);
+    measured(name, setting, threads, bytes, Scan::new, |mib| {
         format!(
             "summed an array of {mib} MiB per thread on {threads} thread(s) into {LANES} sums side by side"
         )
@@ -59,10 +78,10 @@ fn measured<L: Load>(
     name: &'static str,
     setting: &Setting<'_>,
     threads: usize,
+    bytes: u64,
     load: fn(u64) -> L,
     method: impl Fn(u64) -> String,
 ) -> Result<Measured, MachineError> {
-    let bytes = array_bytes(setting, threads);
     let rates = team::rates(threads, REPETITIONS, setting.repetition(), |_| {
         Ok(load(bytes))
     })

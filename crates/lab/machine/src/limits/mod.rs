@@ -118,7 +118,7 @@ pub fn limits(
         last_level_cache_bytes: cpu::last_level_cache_bytes(root).unwrap_or(32 << 20),
         memory_bytes: facts_memory::available_bytes(root).unwrap_or(1 << 30),
     };
-    let steps = steps(options);
+    let steps = steps(options, setting.threads);
     let mut found = Limits::default();
     for (done, (name, measure)) in steps.iter().enumerate() {
         if options
@@ -154,20 +154,29 @@ pub fn limits(
     found
 }
 
-fn steps<'a>(options: &'a LimitOptions<'_>) -> Vec<Step<'a>> {
+fn steps<'a>(options: &'a LimitOptions<'_>, threads: usize) -> Vec<Step<'a>> {
     use disk::Pattern;
     use loopback::{Family, Waiting};
+    use memory::Array;
+    let copy = |name, threads, array| -> Step<'a> {
+        (
+            name,
+            Box::new(move |s| memory::copy(name, s, threads, array)),
+        )
+    };
+    let scan = |name, threads, array| -> Step<'a> {
+        (
+            name,
+            Box::new(move |s| memory::scan(name, s, threads, array)),
+        )
+    };
     vec![
-        ("copy-1", Box::new(|s| memory::copy("copy-1", s, 1))),
-        (
-            "copy-all",
-            Box::new(|s| memory::copy("copy-all", s, s.threads)),
-        ),
-        ("scan-1", Box::new(|s| memory::scan("scan-1", s, 1))),
-        (
-            "scan-all",
-            Box::new(|s| memory::scan("scan-all", s, s.threads)),
-        ),
+        copy("copy-1", 1, Array::BeyondCaches),
+        copy("copy-all", threads, Array::BeyondCaches),
+        copy("copy-16mib-1", 1, Array::Mib(16)),
+        scan("scan-1", 1, Array::BeyondCaches),
+        scan("scan-all", threads, Array::BeyondCaches),
+        scan("scan-16mib-1", 1, Array::Mib(16)),
         ("random-read", Box::new(random_read::random_read)),
         (
             "inflate-1",
