@@ -43,6 +43,12 @@ impl Domain {
         self.names.heap_bytes() + self.tags.capacity()
     }
 
+    /// Makes room for so many more values.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.names.reserve(more);
+        self.tags.reserve(more);
+    }
+
     /// Calls `taken` with the number of each value, in order. New values get the next numbers.
     pub(crate) fn number<'v>(
         &mut self,

@@ -99,9 +99,9 @@ impl GroupTable {
         let layout = &self.layout;
         let partitions = by_tag.into_iter().map(|groups| {
             let mut partition = Partition::new(layout, whole.totals.fresh());
-            partition.add_groups(layout, &whole, groups.into_iter(), |group| {
-                whole.key(layout, group)
-            });
+            let groups = groups.into_iter();
+            let groups = groups.map(|group| (group, whole.key(layout, group)));
+            partition.add_groups(layout, &whole.totals, groups);
             partition
         });
         self.partitions = partitions.collect();

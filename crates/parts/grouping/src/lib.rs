@@ -26,6 +26,7 @@ mod layout;
 mod lens;
 mod merge;
 mod names;
+mod operand;
 mod partition;
 mod query;
 mod scan;

@@ -96,13 +96,13 @@ impl Other {
         match (self.table.partitions(), &self.by_tag) {
             ([whole], Some(by_tag)) => {
                 let groups = by_tag[tag].iter().copied();
-                partition.add_groups(layout, whole, groups, |group| key(whole, group));
+                let groups = groups.map(|group| (group, key(whole, group)));
+                partition.add_groups(layout, &whole.totals, groups);
             }
             (partitions, _) => {
                 let theirs = &partitions[tag];
-                partition.add_groups(layout, theirs, theirs.held(from), |group| {
-                    key(theirs, group)
-                });
+                let groups = theirs.held(from).map(|group| (group, key(theirs, group)));
+                partition.add_groups(layout, &theirs.totals, groups);
             }
         }
     }

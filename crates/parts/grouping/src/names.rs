@@ -18,16 +18,16 @@ pub(crate) struct Names {
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     /// The string with zeros behind it, or the first bytes of a longer one.
-    head: [u8; HEAD_BYTES],
+    head: u64,
     /// The length of the string, capped. Up to `HEAD_BYTES` the string is in `head` as a whole.
     len: u32,
     /// The number plus 1, or 0 in an empty slot.
     number: u32,
 }
 
-/// Bytes of a string that are in the table itself. All callsigns without a very long suffix fit,
-/// and a slot has 32 bytes, which is half a cache line.
-const HEAD_BYTES: usize = 24;
+/// Bytes of a string that are in the table itself. Almost all callsigns fit, and a slot has 16
+/// bytes, so that the slots of most tables fit into the second cache of a core.
+const HEAD_BYTES: usize = size_of::<u64>();
 
 impl Names {
     pub(crate) fn len(&self) -> usize {
@@ -47,9 +47,7 @@ impl Names {
     /// Makes room for as many strings, and touches the slots where these hashes belong, so that
     /// they are on their way into the cache together.
     pub(crate) fn prepare(&mut self, hashes: impl ExactSizeIterator<Item = u64>) {
-        while (self.ends.len() + hashes.len()) * 2 > self.slots.len() {
-            self.grow();
-        }
+        self.reserve(hashes.len());
         let mask = self.slots.len() - 1;
         let touched = hashes.fold(0, |sum, hash| sum ^ self.slots[hash as usize & mask].number);
         std::hint::black_box(touched);
@@ -66,7 +64,7 @@ impl Names {
             if slot.number == 0 {
                 self.bytes.extend_from_slice(name);
                 self.ends.push(self.bytes.len());
-                // Numbers stay below 2^32, because each takes at least 64 bytes here and the bound
+                // Numbers stay below 2^32, because each takes at least 40 bytes here and the bound
                 // of memory ends a query long before.
                 let number = self.ends.len() as u32;
                 self.slots[at] = Slot {
@@ -89,8 +87,13 @@ impl Names {
         }
     }
 
-    fn grow(&mut self) {
-        let len = (self.slots.len() * 2).max(1024);
+    /// Makes room for so many more strings.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        let least = (self.ends.len() + more) * 2;
+        if least <= self.slots.len() {
+            return;
+        }
+        let len = least.next_power_of_two().max(1024);
         let mask = len - 1;
         let mut slots = vec![Slot::default(); len];
         for slot in self.slots.iter().filter(|slot| slot.number != 0) {
@@ -104,15 +107,12 @@ impl Names {
         self.slots = slots;
     }
 
-    /// Multiplies and folds eight bytes at a step. Callsigns take one or two steps.
+    /// Multiplies and folds eight bytes at a step. Most callsigns take one step.
     pub(crate) fn hash(name: &[u8]) -> u64 {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let (words, rest) = name.as_chunks::<8>();
-        let mut last = [0u8; 8];
-        last[..rest.len()].copy_from_slice(rest);
         let mut state = name.len() as u64;
-        for word in words.iter().chain(std::iter::once(&last)) {
-            let product = u128::from(state ^ u64::from_le_bytes(*word)) * u128::from(ODD);
+        for word in name.chunks(HEAD_BYTES) {
+            let product = u128::from(state ^ head_of(word)) * u128::from(ODD);
             state = product as u64 ^ (product >> 64) as u64 ^ ODD;
         }
         state
@@ -123,16 +123,42 @@ fn capped(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }
 
-fn head_of(name: &[u8]) -> [u8; HEAD_BYTES] {
-    let mut head = [0; HEAD_BYTES];
-    let len = name.len().min(HEAD_BYTES);
-    head[..len].copy_from_slice(&name[..len]);
-    head
+/// The first `HEAD_BYTES` of a string, with zeros behind a shorter one.
+///
+/// A string that is shorter is read as two halves, which may overlap. Copying it would be a call
+/// for its length, and then a wait until the copy can be read as one word.
+fn head_of(name: &[u8]) -> u64 {
+    if let Some(head) = name.first_chunk() {
+        return u64::from_le_bytes(*head);
+    }
+    let (first, last, half) = match (name.first_chunk(), name.last_chunk()) {
+        (Some(first), Some(last)) => (u32::from_le_bytes(*first), u32::from_le_bytes(*last), 4),
+        _ => match (name.first_chunk(), name.last_chunk()) {
+            (Some(first), Some(last)) => (
+                u16::from_le_bytes(*first).into(),
+                u16::from_le_bytes(*last).into(),
+                2,
+            ),
+            _ => return name.first().copied().unwrap_or_default().into(),
+        },
+    };
+    u64::from(first) | u64::from(last) << (8 * (name.len() - half))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_head_is_the_string_with_zeros_behind_it() {
+        let text = b"K1ABC/P MM";
+        for len in 0..=text.len() {
+            let mut padded = [0; HEAD_BYTES];
+            let head = len.min(HEAD_BYTES);
+            padded[..head].copy_from_slice(&text[..head]);
+            assert_eq!(head_of(&text[..len]), u64::from_le_bytes(padded), "{len}");
+        }
+    }
 
     #[test]
     fn numbers_follow_first_appearance() {

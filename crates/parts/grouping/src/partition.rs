@@ -138,25 +138,24 @@ impl Partition {
         let fresh = Self::new(to, self.totals.fresh());
         let old = std::mem::replace(self, fresh);
         let narrow = self.totals.is_narrow();
-        self.add_groups(to, &old, old.held(from), |group| {
-            to.pack(from.unpack(old.key(from, group)))
-        });
+        let key = |group| to.pack(from.unpack(old.key(from, group)));
+        let groups = old.held(from).map(|group| (group, key(group)));
+        self.add_groups(to, &old.totals, groups);
         if narrow && !self.totals.is_narrow() {
             self.totals.narrow_again();
         }
     }
 
-    /// Adds groups of another partition. `key` returns the combination that each of them has here.
+    /// Adds groups of other totals. Each is given with the combination that it has here.
     pub(crate) fn add_groups(
         &mut self,
         layout: &Layout,
-        other: &Partition,
-        groups: impl Iterator<Item = usize>,
-        key: impl Fn(usize) -> u64,
+        other: &Totals,
+        groups: impl Iterator<Item = (usize, u64)>,
     ) {
         // Decided for all groups at once. Slots are added as they are only if no slot here can
         // overflow by it, and otherwise through wide results.
-        let slots = self.totals.takes_slots(&other.totals);
+        let slots = self.totals.takes_slots(other);
         if !slots {
             self.totals.widen();
         }
@@ -164,20 +163,53 @@ impl Partition {
         let (mut from, mut keys, mut numbers) = (Vec::new(), Vec::new(), vec![0; BATCH]);
         while groups.peek().is_some() {
             from.clear();
-            from.extend(groups.by_ref().take(BATCH));
             keys.clear();
-            keys.extend(from.iter().map(|group| key(*group)));
+            for (group, key) in groups.by_ref().take(BATCH) {
+                from.push(group);
+                keys.push(key);
+            }
             self.numbers(layout, &keys, &mut numbers[..from.len()]);
             for (from, to) in from.iter().zip(&numbers) {
                 if slots {
-                    self.totals.take_slot(*to as usize, &other.totals, *from);
+                    self.totals.take_slot(*to as usize, other, *from);
                 } else {
-                    self.totals.add_group(*to as usize, &other.totals, *from);
+                    self.totals.add_group(*to as usize, other, *from);
                 }
             }
         }
         if slots {
-            self.totals.took_slots(&other.totals);
+            self.totals.took_slots(other);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::ValueColumn;
+
+    #[test]
+    fn groups_that_slots_cannot_hold_together_become_wide() {
+        const ROWS: usize = 6_000_000;
+        let layout = Layout::empty(1, 0).for_sizes(&[3]).unwrap();
+        let value = ValueColumn {
+            column: 0,
+            sum: true,
+            least: false,
+            most: false,
+        };
+        for (rows, narrow) in [(ROWS / 2, true), (ROWS, false)] {
+            let partition = || {
+                let mut partition = Partition::new(&layout, Totals::new(&[value], &[false], true));
+                partition.totals.add_same(1, rows, &[7]);
+                partition.totals.add_same(2, 1, &[-3]);
+                partition
+            };
+            let (mut all, other) = (partition(), partition());
+            all.add_groups(&layout, &other.totals, [(1, 1), (2, 0)].into_iter());
+            assert_eq!(all.totals.is_narrow(), narrow);
+            let found = [0, 1, 2].map(|group| (all.totals.count(group), all.totals.sum(0, group)));
+            assert_eq!(found, [(1, -3), (2 * rows as u64, 14), (1, -3)]);
         }
     }
 }

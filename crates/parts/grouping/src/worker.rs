@@ -7,13 +7,13 @@ use dyno_formats::parquet_read::{BLOCK_ROWS, ColumnKind, StringDictionary};
 
 use crate::choice::Choice;
 use crate::chosen::{gather, gather_into};
-use crate::column::{Block, Column, Identity};
+use crate::column::{Block, Column};
 use crate::error::{Failure, GroupError};
 use crate::group_table::GroupTable;
 use crate::lens::Lens;
+use crate::operand::Operand;
 use crate::query::{Inputs, Key, Outputs};
 use crate::scan::{Reserve, RowGroup, Scan, Source};
-use crate::slots::Slots;
 use crate::totals::{Totals, Values};
 
 /// The state of one thread. No other thread sees it before the merge.
@@ -42,17 +42,6 @@ struct SettledKey {
     /// The value of the column from which `number` was computed.
     of: Option<i64>,
     number: u32,
-}
-
-/// The values of one column for the chosen rows of a block.
-struct Operand {
-    values: Box<[i64; BLOCK_ROWS]>,
-    codes: Box<[u32; BLOCK_ROWS]>,
-    /// What each entry of a dictionary adds to a slot, and below it which dictionary that is.
-    addends: Vec<u64>,
-    addends_of: Option<(Identity, usize)>,
-    /// Whether `codes` has the values, and not `values`.
-    coded: bool,
 }
 
 impl<'a> Worker<'a> {
@@ -106,7 +95,7 @@ impl<'a> Worker<'a> {
             choice: Choice::new(&query.filters),
             keys: query.keys.iter().map(|_| Lens::default()).collect(),
             settled: query.keys.iter().map(|_| SettledKey::default()).collect(),
-            table: GroupTable::new(query.keys.len(), rows, totals(narrow && !direct)),
+            table: GroupTable::new(query.keys.len(), rows, totals(narrow)),
             by_code: direct.then(|| totals(narrow)),
             numbers: Box::new([0; BLOCK_ROWS]),
             packed: Box::new([0; BLOCK_ROWS]),
@@ -413,74 +402,33 @@ impl<'a> Worker<'a> {
             .iter()
             .map(|code| Some(dictionary.get(*code).unwrap_or_default()));
         if let Some(domain) = self.table.domains.first_mut() {
+            // All names of the first file are new, and most of those of the next ones are not.
+            domain.reserve(codes.len().saturating_sub(domain.size()));
             domain.number(names, |number| numbers.push(number));
         }
         self.table.fit()?;
-        if let Some((_, whole)) = self.table.whole() {
-            for (code, number) in codes.iter().zip(numbers) {
-                whole.totals.add_group(number as usize, by_code, *code);
+        if let Some((layout, whole)) = self.table.whole() {
+            // Slots are added where the fullest one here and the fullest one there fit into one. A
+            // writer may have put a name in twice, and then three of them come together.
+            if !are_distinct(&numbers) {
+                whole.totals.widen();
             }
+            // A single key is its own combination.
+            let groups = codes.into_iter().zip(numbers.into_iter().map(u64::from));
+            whole.add_groups(layout, by_code, groups);
         }
         by_code.clear();
         Ok(())
     }
 }
 
-impl Operand {
-    fn new() -> Self {
-        Self {
-            values: Box::new([0; BLOCK_ROWS]),
-            codes: Box::new([0; BLOCK_ROWS]),
-            addends: Vec::new(),
-            addends_of: None,
-            coded: false,
-        }
-    }
-
-    /// Reads the column's values of the chosen rows. If `addends` are wanted and the column has
-    /// codes, these are codes, with what they add to a slot.
-    fn load(
-        &mut self,
-        column: &mut Column,
-        rows: usize,
-        chosen: Option<&[u32]>,
-        addends: bool,
-    ) -> Result<(), Failure> {
-        let count = chosen.map_or(rows, <[u32]>::len);
-        let values = &mut self.values[..count];
-        self.coded = false;
-        match column.load(rows)? {
-            Block::Unread | Block::Values => gather(column.values(), chosen, values, |value| value),
-            Block::Same(code) => {
-                values.fill(column.ints().get(code as usize).copied().unwrap_or(0))
-            }
-            Block::Codes if addends => {
-                self.coded = true;
-                // Computed again only if codes have got another meaning or entries have been added.
-                let of = (column.identity(), column.dictionary_len());
-                if self.addends_of != Some(of) {
-                    Slots::addends(column.ints(), &mut self.addends);
-                    self.addends_of = Some(of);
-                }
-                gather(column.codes(), chosen, &mut self.codes[..count], |code| {
-                    code
-                });
-            }
-            Block::Codes => {
-                let ints = column.ints();
-                gather(column.codes(), chosen, values, |code| ints[code as usize]);
-            }
-        }
-        Ok(())
-    }
-
-    fn get(&self, count: usize) -> Values<'_> {
-        if self.coded {
-            Values::Addends(&self.codes[..count], &self.addends)
-        } else {
-            Values::Each(&self.values[..count])
-        }
-    }
+/// Whether no number is there twice.
+fn are_distinct(numbers: &[u32]) -> bool {
+    let highest = numbers.iter().max().map_or(0, |highest| *highest as usize);
+    let mut seen = vec![false; highest + 1];
+    numbers
+        .iter()
+        .all(|number| !std::mem::replace(&mut seen[*number as usize], true))
 }
 
 /// Appends the key's value for each entry of a dictionary.
@@ -495,4 +443,16 @@ fn compute(key: &Key, inputs: Inputs<'_>, out: &mut Outputs) -> Result<(), Group
         Inputs::Ints(values) => values.iter().for_each(|value| out.push_int(Some(*value))),
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_distinct_unless_one_is_there_twice() {
+        assert!(are_distinct(&[]));
+        assert!(are_distinct(&[3, 1, 2]));
+        assert!(!are_distinct(&[3, 1, 3]));
+    }
 }
