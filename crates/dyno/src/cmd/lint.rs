@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use dyno_record::{Figures, read_figures};
 use dyno_report::{
-    Severity, build_stored, figures_of, lint, lint_markdown, lint_text, read_foreign,
+    Finding, Severity, build_stored, figures_of, lint, lint_markdown, lint_text, read_foreign,
 };
 
 use crate::args::LintArgs;
@@ -13,8 +13,7 @@ use crate::exit::Exit;
 use crate::{runs, terminal};
 
 pub fn run(args: &LintArgs) -> anyhow::Result<Exit> {
-    let figures = read(args)?;
-    let findings = lint(&figures);
+    let (figures, findings) = read(args)?;
     if args.json {
         terminal::print(&serde_json::to_string_pretty(&findings)?)?;
     } else if terminal::is_stdout() {
@@ -28,15 +27,22 @@ pub fn run(args: &LintArgs) -> anyhow::Result<Exit> {
     Ok(if wrong { Exit::No } else { Exit::Done })
 }
 
-fn read(args: &LintArgs) -> anyhow::Result<Figures> {
-    if args.what.extension().is_some_and(|x| x == "toml") {
-        return Ok(read_figures(&args.what)?);
+fn read(args: &LintArgs) -> anyhow::Result<(Figures, Vec<Finding>)> {
+    let is_figures = args.what.extension().is_some_and(|x| x == "toml");
+    if !is_figures && !args.what.is_file() {
+        let stored = runs::open(&args.what)?;
+        let report = build_stored(&stored);
+        let figures = figures_of(&report, &stored.samples);
+        // A system without any result has no figures, so that only the report can tell of it.
+        return Ok((figures, report.findings));
     }
-    if args.what.is_file() {
-        return foreign(&args.what);
-    }
-    let stored = runs::open(&args.what)?;
-    Ok(figures_of(&build_stored(&stored), &stored.samples))
+    let figures = if is_figures {
+        read_figures(&args.what)?
+    } else {
+        foreign(&args.what)?
+    };
+    let findings = lint(&figures);
+    Ok((figures, findings))
 }
 
 /// A result file is kilobytes, one with every sample megabytes; more than this is something else.
