@@ -7,8 +7,8 @@
 /// for each look-up.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// The length is a power of two. At most half of the slots are taken, so that a search ends at
-    /// an empty one.
+    /// The length is a power of two. At most five of eight slots are taken, so that a search soon
+    /// ends at an empty one.
     slots: Vec<Slot>,
     /// Where each string ends in `bytes`. It starts where the one before ends.
     ends: Vec<usize>,
@@ -64,7 +64,7 @@ impl Names {
             if slot.number == 0 {
                 self.bytes.extend_from_slice(name);
                 self.ends.push(self.bytes.len());
-                // Numbers stay below 2^32, because each takes at least 40 bytes here and the bound
+                // Numbers stay below 2^32, because each takes at least 32 bytes here and the bound
                 // of memory ends a query long before.
                 let number = self.ends.len() as u32;
                 self.slots[at] = Slot {
@@ -89,7 +89,7 @@ impl Names {
 
     /// Makes room for so many more strings.
     pub(crate) fn reserve(&mut self, more: usize) {
-        let least = (self.ends.len() + more) * 2;
+        let least = (self.ends.len() + more) * 8 / 5 + 1;
         if least <= self.slots.len() {
             return;
         }
@@ -105,6 +105,8 @@ impl Names {
             slots[at] = *slot;
         }
         self.slots = slots;
+        self.ends.reserve(more);
+        self.bytes.reserve(more * HEAD_BYTES);
     }
 
     /// Multiplies and folds eight bytes at a step. Most callsigns take one step.
