@@ -1,6 +1,6 @@
 //! The machine's own noise, as page one states it.
 
-use dyno_stats::{Block, NoiseBand, noise_band};
+use dyno_stats::{Block, NoiseBand, median, noise_band};
 use serde::Serialize;
 
 use super::report::Report;
@@ -15,19 +15,7 @@ pub(crate) fn noise_line(report: &Report) -> String {
                 is judged"
             .to_owned();
     }
-    // A run has a band for each case. The ends and the middle are printed, because one number would
-    // hide a noisy case among quiet ones.
-    let share = |of: fn(&NoiseBand) -> f64| {
-        let mut shares: Vec<f64> = bands.iter().map(of).collect();
-        shares.sort_unstable_by(f64::total_cmp);
-        let [low, middle, high] =
-            [0, shares.len() / 2, shares.len() - 1].map(|i| share_text(shares[i]));
-        if low == high {
-            middle
-        } else {
-            format!("{low} to {high}, in the middle {middle}")
-        }
-    };
+    let share = |of: fn(&NoiseBand) -> f64| ends_and_middle(bands.iter().map(of).collect());
     let [fewest, most] = [
         bands.iter().map(|band| band.n).min().unwrap_or(0),
         bands.iter().map(|band| band.n).max().unwrap_or(0),
@@ -44,6 +32,24 @@ pub(crate) fn noise_line(report: &Report) -> String {
         counted(bands.len() as u64, "case"),
         share(NoiseBand::smallest_effect),
     )
+}
+
+/// A run has a share for each case. The ends and the middle are printed, because one number would
+/// hide a noisy case among quiet ones.
+fn ends_and_middle(mut shares: Vec<f64>) -> String {
+    shares.sort_unstable_by(f64::total_cmp);
+    let ends = [shares.first(), shares.last()].map(|end| share_text(end.copied().unwrap_or(0.0)));
+    let [low, high] = ends;
+    if low == high {
+        return low;
+    }
+    // Two cases have no middle besides their ends.
+    match median(&shares) {
+        Ok(middle) if shares.len() > 2 => {
+            format!("{low} to {high}, in the middle {}", share_text(middle))
+        }
+        _ => format!("{low} to {high}"),
+    }
 }
 
 /// What a program timed against itself says of a machine.
@@ -69,5 +75,20 @@ impl Noise {
             blocks: band.n,
             smallest_effects: [5, 8, 10, 20].map(effect).to_vec(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_three_cases_or_more_have_a_middle() {
+        assert_eq!(ends_and_middle(vec![0.05, 0.05]), "5.0%");
+        assert_eq!(ends_and_middle(vec![0.08, 0.05]), "5.0% to 8.0%");
+        assert_eq!(
+            ends_and_middle(vec![0.05, 0.08, 0.06, 0.07]),
+            "5.0% to 8.0%, in the middle 6.5%"
+        );
     }
 }
