@@ -9,7 +9,16 @@ use crate::{Error, Result};
 /// A lock that is released when the value is dropped or the process ends.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file would not be enough: a program that this process is just starting on
+        // another thread has a copy of the descriptor until it begins, and with it the lock. If
+        // unlocking fails, closing the file is all that is left.
+        let _ = self.file.unlock();
+    }
 }
 
 impl Lock {
@@ -20,7 +29,7 @@ impl Lock {
         let path = table.join("writer.lock");
         let file = open(&path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Lock { _file: file }),
+            Ok(()) => Ok(Lock { file }),
             Err(std::fs::TryLockError::WouldBlock) => Err(Error::Locked {
                 table: table.to_owned(),
             }),
@@ -42,7 +51,7 @@ impl Lock {
         };
         file.lock_shared()
             .map_err(|e| Error::io("lock", &path, e))?;
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
     }
 
     /// Takes the lock under which old files are removed; `None` if a reader may still need them.
@@ -50,7 +59,7 @@ impl Lock {
         let path = table.join("readers.lock");
         let file = open(&path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Lock { _file: file })),
+            Ok(()) => Ok(Some(Lock { file })),
             // A reader may stay open for hours. It is not waited for, because files that are
             // removed late only cost space.
             Err(std::fs::TryLockError::WouldBlock) => Ok(None),
@@ -79,4 +88,23 @@ fn writable(path: &Path) -> io::Result<File> {
 pub fn sync_directory(directory: &Path) -> Result<()> {
     let file = File::open(directory).map_err(|e| Error::io("open", directory, e))?;
     file.sync_all().map_err(|e| Error::io("sync", directory, e))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_of_the_descriptor_does_not_keep_the_lock() {
+        let table = tempfile::tempdir().unwrap();
+        let lock = Lock::writer(table.path()).unwrap();
+        let _copy = lock.file.try_clone().unwrap();
+        assert!(matches!(
+            Lock::writer(table.path()),
+            Err(Error::Locked { .. })
+        ));
+        drop(lock);
+        Lock::writer(table.path()).unwrap();
+    }
 }
