@@ -5,6 +5,7 @@ mod configs;
 mod deletion;
 mod fetch;
 mod groups;
+mod interrupted;
 mod metadata;
 mod offsets;
 mod produce;
@@ -33,6 +34,7 @@ use crate::wire::{
     TxnOffsetCommitRequest,
 };
 use fetch::Fetches;
+use interrupted::Interrupted;
 use produce::OwnProducers;
 
 /// The state of one connection.
@@ -42,6 +44,7 @@ pub struct Session {
     sasl: sasl::State,
     broker: Arc<BrokerLink>,
     own_producers: Arc<Mutex<OwnProducers>>,
+    interrupted: Arc<Mutex<Interrupted>>,
     fetches: Arc<Mutex<Fetches>>,
 }
 
@@ -85,6 +88,7 @@ impl Session {
             sasl,
             broker: Arc::default(),
             own_producers: Arc::default(),
+            interrupted: Arc::default(),
             fetches: Arc::default(),
         }
     }

@@ -12,6 +12,7 @@ use dyno_pubsub::{Code, Result, TopicPartition};
 use parking_lot::Mutex;
 
 use super::Session;
+use super::interrupted::Interrupted;
 use crate::connection::{Answer, Link, Pending};
 use crate::coordinator::{Awaited, reply};
 use crate::error::ErrorCode;
@@ -57,6 +58,8 @@ struct RequestMemory {
 /// The append of one partition that is under way, or was refused.
 struct PartitionAppend {
     index: i32,
+    /// The client's producer, or -1 if it has none or the batch could not be read.
+    producer_id: i64,
     outcome: Outcome,
 }
 
@@ -88,26 +91,30 @@ impl Session {
         // all of them into one commit.
         let mut topics = Vec::with_capacity(request.topic_data.len());
         for topic in request.topic_data {
-            let appends = topic
-                .partition_data
-                .into_iter()
-                .map(|data| PartitionAppend {
-                    index: data.index,
-                    outcome: match refusal {
-                        Some((error, text)) => Outcome::Refused(error, text.to_owned()),
-                        None => self.append(transaction, &topic.name, data, &mut memory),
-                    },
-                });
+            let appends = topic.partition_data.into_iter().map(|data| {
+                let index = data.index;
+                let (producer_id, outcome) = match refusal {
+                    Some((error, text)) => (-1, Outcome::Refused(error, text.to_owned())),
+                    None => self.append(transaction, &topic.name, data, &mut memory),
+                };
+                PartitionAppend {
+                    index,
+                    producer_id,
+                    outcome,
+                }
+            });
             topics.push((topic.name.clone(), appends.collect::<Vec<_>>()));
         }
         let shared = Arc::clone(&self.shared);
+        let interrupted = Arc::clone(&self.interrupted);
         Some(Box::new(move |link| {
             // The bodies are in memory until they are committed, which is until all answers are
             // there.
             let _charges = memory.charges;
             let mut failed = false;
             let responses = topics.into_iter().map(|(name, appends)| {
-                let partitions = appends.into_iter().map(|append| append.finish(link));
+                let partitions = appends.into_iter();
+                let partitions = partitions.map(|append| append.answer(link, &name, &interrupted));
                 let partition_responses: Vec<_> = partitions.collect();
                 if partition_responses.iter().any(|one| one.error_code != 0) {
                     shared.forget_topic(&name);
@@ -131,18 +138,33 @@ impl Session {
         }))
     }
 
+    /// Begins the append of a batch, and returns its producer with it.
     fn append(
         &mut self,
         transaction: Option<&str>,
         topic: &str,
         data: PartitionProduceData,
         memory: &mut RequestMemory,
-    ) -> Outcome {
+    ) -> (i64, Outcome) {
         let most_bytes = memory.bytes_left.min(MOST_BODY_BYTES);
-        let (head, body) = match read_batch(data.records, most_bytes) {
-            Ok(batch) => batch,
-            Err(error) => return Outcome::Refused(error.code(), error.to_string()),
-        };
+        match read_batch(data.records, most_bytes) {
+            Ok((head, body)) => {
+                let at = (topic, data.index);
+                let outcome = self.append_batch(transaction, at, &head, body, memory);
+                (head.producer_id, outcome)
+            }
+            Err(error) => (-1, Outcome::Refused(error.code(), error.to_string())),
+        }
+    }
+
+    fn append_batch(
+        &mut self,
+        transaction: Option<&str>,
+        (topic, partition): (&str, i32),
+        head: &BatchHead,
+        body: Vec<u8>,
+        memory: &mut RequestMemory,
+    ) -> Outcome {
         // Charged at once, although there may be no memory: waiting for some while the request
         // itself is charged could wait for ever. The next request waits instead.
         memory.charges.push(self.shared.frames.charge(body.len()));
@@ -153,14 +175,14 @@ impl Session {
             return Outcome::Refused(ErrorCode::INVALID_TXN_STATE, text.to_owned());
         }
         if let Some(transactional_id) = transaction {
-            return match self.stage(transactional_id, (topic, data.index), &head, &body) {
+            return match self.stage(transactional_id, (topic, partition), head, &body) {
                 Ok(()) => Outcome::Staged,
                 Err(error) => {
                     Outcome::Refused(error, "the batch is not part of the transaction".to_owned())
                 }
             };
         }
-        match self.send(topic, data.index, &head, body) {
+        match self.send(topic, partition, head, body) {
             Ok(awaited) => Outcome::Sent {
                 awaited,
                 is_own: head.producer_id < 0,
@@ -285,6 +307,24 @@ fn read_batch(
 }
 
 impl PartitionAppend {
+    /// Waits for the commit, and answers with an error that says what the client is to do.
+    fn answer(
+        self,
+        link: &Link,
+        topic: &str,
+        interrupted: &Mutex<Interrupted>,
+    ) -> PartitionProduceResponse {
+        let producer_id = self.producer_id;
+        let mut response = self.finish(link);
+        if producer_id >= 0 {
+            let at = (topic, response.index);
+            let error = ErrorCode(response.error_code);
+            let error = interrupted.lock().answer(at, producer_id, error);
+            response.error_code = error.0;
+        }
+        response
+    }
+
     /// Waits for the commit.
     fn finish(self, link: &Link) -> PartitionProduceResponse {
         let base = PartitionProduceResponse {
