@@ -9,7 +9,6 @@ use anyhow::Context;
 use dyno_machine::{LimitOptions, Limits, Root, limits, own_inflaters};
 use dyno_record::{Limit, Size};
 use dyno_suite::{Clock, Stop, SystemClock};
-use serde::{Deserialize, Serialize};
 
 use crate::progress::LimitsBar;
 
@@ -33,17 +32,11 @@ pub fn measure(size: Size, scratch: &Path, stop: &Stop) -> anyhow::Result<Limits
     }))
 }
 
-/// The limits of this machine that an earlier run has measured, in a file in the cache.
+/// The limits of this machine that an earlier run has measured, in a file in the cache, behind the
+/// hash of the program that measured them.
 pub struct LimitCache {
     path: PathBuf,
     program_hash: String,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    /// The program that measured them.
-    program_hash: String,
-    limits: Vec<Limit>,
 }
 
 impl LimitCache {
@@ -70,21 +63,18 @@ impl LimitCache {
         if age > REUSED_FOR {
             return None;
         }
-        let kept: Kept = serde_json::from_slice(&fs::read(&self.path).ok()?).ok()?;
-        (kept.program_hash == self.program_hash).then_some(kept.limits)
+        let kept = serde_json::from_slice(&fs::read(&self.path).ok()?).ok()?;
+        let (program_hash, limits): (String, Vec<Limit>) = kept;
+        (program_hash == self.program_hash).then_some(limits)
     }
 
     /// Keeps limits for later runs.
-    pub fn write(&self, limits: Vec<Limit>) -> anyhow::Result<()> {
+    pub fn write(&self, limits: &[Limit]) -> anyhow::Result<()> {
         let path = &self.path;
         if let Some(dir) = path.parent() {
             fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
         }
-        let kept = Kept {
-            program_hash: self.program_hash.clone(),
-            limits,
-        };
-        fs::write(path, serde_json::to_vec(&kept)?)
+        fs::write(path, serde_json::to_vec(&(&self.program_hash, limits))?)
             .with_context(|| format!("cannot write {}", path.display()))
     }
 }
@@ -99,10 +89,10 @@ mod tests {
         let cache =
             |program: &str| LimitCache::new(dir.path(), "machine", Size::Quick, program.into());
         assert!(cache("old").read().is_none());
-        cache("old").write(Vec::new()).unwrap();
+        cache("old").write(&[]).unwrap();
         assert_eq!(cache("old").read(), Some(Vec::new()));
         assert!(cache("new").read().is_none(), "measured by another program");
-        cache("new").write(Vec::new()).unwrap();
+        cache("new").write(&[]).unwrap();
         assert!(cache("old").read().is_none(), "overwritten by the new one");
     }
 }

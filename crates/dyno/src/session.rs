@@ -372,7 +372,7 @@ fn known_limits(
         eprintln!("limit {name} is not available: {reason}");
     }
     if !stop.asked() && session.size != Size::Tiny {
-        cached.write(found.limits.clone())?;
+        cached.write(&found.limits)?;
     }
     Ok(found.limits)
 }

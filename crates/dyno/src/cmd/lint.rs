@@ -28,18 +28,16 @@ pub fn run(args: &LintArgs) -> anyhow::Result<Exit> {
 }
 
 fn read(args: &LintArgs) -> anyhow::Result<(Figures, Vec<Finding>)> {
-    let is_figures = args.what.extension().is_some_and(|x| x == "toml");
-    if !is_figures && !args.what.is_file() {
+    let figures = if args.what.extension().is_some_and(|x| x == "toml") {
+        read_figures(&args.what)?
+    } else if args.what.is_file() {
+        foreign(&args.what)?
+    } else {
         let stored = runs::open(&args.what)?;
         let report = build_stored(&stored);
         let figures = figures_of(&report, &stored.samples);
         // A system without any result has no figures, so that only the report can tell of it.
         return Ok((figures, report.findings));
-    }
-    let figures = if is_figures {
-        read_figures(&args.what)?
-    } else {
-        foreign(&args.what)?
     };
     let findings = lint(&figures);
     Ok((figures, findings))

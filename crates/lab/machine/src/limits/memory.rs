@@ -49,8 +49,7 @@ pub(super) fn copy(
     threads: usize,
     array: Array,
 ) -> Result<Measured, MachineError> {
-    let bytes = array.bytes(setting, threads);
-    measured(name, setting, threads, bytes, Copy::new, |mib| {
+    measured(name, setting, threads, array, Copy::new, |mib| {
         format!(
             "copied between two arrays of {mib} MiB per thread on {threads} thread(s), counting each byte once"
         )
@@ -64,24 +63,24 @@ pub(super) fn scan(
     threads: usize,
     array: Array,
 ) -> Result<Measured, MachineError> {
-    let bytes = array.bytes(setting, threads);
-    measured(name, setting, threads, bytes, Scan::new, |mib| {
+    measured(name, setting, threads, array, Scan::new, |mib| {
         format!(
             "summed an array of {mib} MiB per thread on {threads} thread(s) into {LANES} sums side by side"
         )
     })
 }
 
-/// Bytes per second of a load that is made for arrays of so many bytes; `method` takes those in
+/// Bytes per second of a load that is made for the bytes of an array; `method` takes those in
 /// MiB.
 fn measured<L: Load>(
     name: &'static str,
     setting: &Setting<'_>,
     threads: usize,
-    bytes: u64,
+    array: Array,
     load: fn(u64) -> L,
     method: impl Fn(u64) -> String,
 ) -> Result<Measured, MachineError> {
+    let bytes = array.bytes(setting, threads);
     let rates = team::rates(threads, REPETITIONS, setting.repetition(), |_| {
         Ok(load(bytes))
     })

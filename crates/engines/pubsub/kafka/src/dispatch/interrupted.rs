@@ -26,20 +26,23 @@ impl Interrupted {
         producer_id: i64,
         error: ErrorCode,
     ) -> ErrorCode {
-        let key = (topic.to_owned(), partition, producer_id);
+        let key = || (topic.to_owned(), partition, producer_id);
         match error {
             ErrorCode::NOT_LEADER_OR_FOLLOWER | ErrorCode::REQUEST_TIMED_OUT => {
                 if self.0.len() >= MOST {
                     self.0.clear();
                 }
-                self.0.insert(key);
+                self.0.insert(key());
                 error
             }
-            ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER if self.0.contains(&key) => {
+            ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER if self.0.contains(&key()) => {
                 ErrorCode::NOT_LEADER_OR_FOLLOWER
             }
             _ => {
-                self.0.remove(&key);
+                // Almost always there is none, and then a batch costs no copy of its topic's name.
+                if !self.0.is_empty() {
+                    self.0.remove(&key());
+                }
                 error
             }
         }

@@ -67,11 +67,7 @@ enum Outcome {
     Refused(ErrorCode, String),
     /// Kept aside until its transaction is committed; it has no offset before that.
     Staged,
-    Sent {
-        awaited: Awaited<Result<Produced>>,
-        /// Whether the sequences are this connection's and not the client's.
-        is_own: bool,
-    },
+    Sent(Awaited<Result<Produced>>),
 }
 
 impl Session {
@@ -183,10 +179,7 @@ impl Session {
             };
         }
         match self.send(topic, partition, head, body) {
-            Ok(awaited) => Outcome::Sent {
-                awaited,
-                is_own: head.producer_id < 0,
-            },
+            Ok(awaited) => Outcome::Sent(awaited),
             Err(error) => {
                 Outcome::Refused(ErrorCode::for_partition(&error), error.text().to_owned())
             }
@@ -342,7 +335,7 @@ impl PartitionAppend {
         match self.outcome {
             Outcome::Refused(error, text) => refused(error, text),
             Outcome::Staged => base,
-            Outcome::Sent { awaited, is_own } => match awaited.wait(|| link.is_open()) {
+            Outcome::Sent(awaited) => match awaited.wait(|| link.is_open()) {
                 Some(Ok(produced)) if produced.base_offset >= 0 => PartitionProduceResponse {
                     base_offset: produced.base_offset,
                     ..base
@@ -354,7 +347,7 @@ impl PartitionAppend {
                 }
                 // The client knows nothing of our sequences. A gap in them is behind a batch that
                 // failed before, and the next attempt has new ones.
-                Some(Err(error)) if is_own && error.kind() == Code::SequenceGap => {
+                Some(Err(error)) if self.producer_id < 0 && error.kind() == Code::SequenceGap => {
                     refused(ErrorCode::NOT_LEADER_OR_FOLLOWER, error.text().to_owned())
                 }
                 Some(Err(error)) => {
