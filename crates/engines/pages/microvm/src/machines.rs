@@ -131,7 +131,9 @@ impl Machines {
 
     /// Takes out a machine that has ended; its number is free.
     pub fn leave(&self, number: u32) {
-        if let Some(entry) = self.served.lock().remove(&number) {
+        // The lock is kept until its figures are with those of the ended ones.
+        let mut served = self.served.lock();
+        if let Some(entry) = served.remove(&number) {
             let mut ended = self.ended.lock();
             *ended = ended.plus(entry.counters.read());
         }
@@ -172,8 +174,9 @@ impl Machines {
 
     /// The figures of all machines, those that have ended included.
     pub fn figures(&self) -> Figures {
-        let ended = *self.ended.lock();
+        // In the order of `leave`, so that a machine that ends meanwhile is in one of the two.
         let served = self.served.lock();
+        let ended = *self.ended.lock();
         served
             .values()
             .fold(ended, |sum, entry| sum.plus(entry.counters.read()))

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use dyno_pages_hold::send_with_file;
 use dyno_pages_microvm::stand_in::{GuestMemory, message};
-use dyno_pages_microvm::{Region, held_machines, held_snapshot};
+use dyno_pages_microvm::{Pager, Region, held_machines, held_snapshot};
 
 use rig::{PAGES, Process, Scene, eventually};
 
@@ -29,12 +29,20 @@ fn whole(guest: &mut Process) {
     assert_eq!(guest.heard(), "0 wrong");
 }
 
+/// Waits until the pager has counted so many pages: a guest has a page a moment before.
+fn eventually_placed(pager: &Pager, pages: u64) {
+    eventually("the count of the last page", || {
+        pager.figures().placed == pages
+    });
+}
+
 #[test]
 fn every_byte_is_that_of_the_snapshot_and_an_end_frees_everything() {
     let Some(scene) = Scene::new() else { return };
     let pager = scene.pager(scene.options());
     let mut guest = scene.guest();
     whole(&mut guest);
+    eventually_placed(&pager, PAGES);
     let [machine] = &pager.machines()[..] else {
         panic!("{:?}", pager.machines());
     };
@@ -44,9 +52,11 @@ fn every_byte_is_that_of_the_snapshot_and_an_end_frees_everything() {
     assert!(figures.zeros >= PAGES / 7, "{figures:?}");
     assert_eq!(scene.held(), ["m0", "s0", "snapshot"]);
     guest.kill();
-    eventually("its end", || pager.machines().is_empty());
+    eventually("its end", || {
+        assert_eq!(pager.figures().placed, PAGES, "no figure is lost meanwhile");
+        pager.machines().is_empty()
+    });
     assert_eq!(scene.held(), ["snapshot"]);
-    assert_eq!(pager.figures().placed, PAGES);
     assert_eq!((pager.restores(), pager.refused()), (1, 0));
 }
 
@@ -62,7 +72,7 @@ fn twenty_clones_are_served_at_once_from_one_store() {
         assert_eq!(guest.heard(), "halfway");
         assert_eq!(guest.heard(), "0 wrong");
     }
-    assert_eq!(pager.figures().placed, 20 * PAGES);
+    eventually_placed(&pager, 20 * PAGES);
     // What one machine writes is not seen by another.
     assert_eq!(guests[0].ask("write 3 9"), "written");
     assert_eq!(guests[1].ask("touch 3 4 5 6 7 8"), "touched");
@@ -187,6 +197,7 @@ fn another_holder_gets_everything_when_the_first_one_has_died() {
     let Some(scene) = Scene::new() else { return };
     let pager = scene.pager(scene.options());
     let mut guest = scene.guest();
+    eventually("the machine at the holder", || scene.held().len() == 3);
     for name in scene.held() {
         scene.holder.drop_held(&name).expect("it is there");
     }
