@@ -87,12 +87,12 @@ fn text(found: &Limits) -> String {
         "lowest",
         "highest",
         "n",
-        "independent tool",
+        "the other method",
     ]);
     for limit in &found.limits {
         let show = |value: f64| quantity(value, &limit.unit);
-        let tool = match &limit.independent {
-            Some((tool, value)) => format!("{} by {tool}", show(*value)),
+        let other = match &limit.independent {
+            Some((name, value)) => format!("{} by {name}", show(*value)),
             None => "not available".to_string(),
         };
         table.add_row([
@@ -101,7 +101,7 @@ fn text(found: &Limits) -> String {
             show(limit.low),
             show(limit.high),
             limit.n.to_string(),
-            tool,
+            other,
         ]);
     }
     let methods = found.limits.iter();

@@ -45,8 +45,8 @@ pub use role::Role;
 pub use run_dir::{RUN_FILE, RunDir, SAMPLES_FILE, WITHDRAWN_FILE};
 pub use schema::{
     Answer, Arm, Better, CasePlan, KEPT_SCHEDULE, Limit, Load, MEASURED_MIN_S, Machine,
-    MachineCheck, Outcome, Plan, Program, Run, SCHEMA_VERSION, STEAL_MAX, Sample, SeedFigure, Size,
-    SystemVersion, Table, TableKind, TableRow, Usage, untraceable,
+    MachineCheck, OURS, Outcome, Plan, Program, Run, SCHEMA_VERSION, STEAL_MAX, Sample, SeedFigure,
+    Size, SystemVersion, Table, TableKind, TableRow, Usage, untraceable,
 };
 pub use sensed::{Sensed, Span};
 pub use store::{StoredRun, Warning, Withdrawal};

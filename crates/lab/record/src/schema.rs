@@ -397,6 +397,9 @@ pub struct MachineCheck {
     pub mend: String,
 }
 
+/// The name of our own method in [`Limit::independent`].
+pub const OURS: &str = "ours";
+
 /// What the machine can do: one measured ceiling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
@@ -416,7 +419,8 @@ pub struct Limit {
     pub high: f64,
     /// How it was measured, in a sentence.
     pub method: String,
-    /// The independent tool's value in the same unit, when one ran (`igzip`, `fio`, `dd`).
+    /// The other method and its value in the same unit, when an independent tool ran: that tool
+    /// (`igzip`, `fio`, `dd`), or [`OURS`] where the tool did better and so is the limit.
     pub independent: Option<(String, f64)>,
     /// UTC time of the measurement, RFC 3339.
     pub measured_at: String,

@@ -1,6 +1,6 @@
 //! Repetitions on their way to a limit.
 
-use dyno_record::{Better, Limit};
+use dyno_record::{Better, Limit, OURS};
 
 /// What an independent tool measured, in the unit of our own figures.
 #[derive(Debug, Clone)]
@@ -80,16 +80,18 @@ impl Measured {
             .tool
             .as_ref()
             .filter(|tool| beats(median(&tool.samples)));
-        let (samples, n, mut method) = match winner {
-            None => (&self.ours, self.ours.len() as u32, self.method),
-            Some(tool) if self.ours.is_empty() => (
-                &tool.samples,
-                tool.n,
-                format!("{}: {}", tool.name, self.method),
-            ),
+        let of_tool = self.tool.as_ref();
+        let of_tool = of_tool.map(|tool| (tool.name.to_owned(), median(&tool.samples)));
+        let (samples, n, mut method, independent) = match winner {
+            None => (&self.ours, self.ours.len() as u32, self.method, of_tool),
+            Some(tool) if self.ours.is_empty() => {
+                let method = format!("{}: {}", tool.name, self.method);
+                (&tool.samples, tool.n, method, of_tool)
+            }
             Some(tool) => {
                 let method = format!("{}, which did better than ours: {}", tool.name, self.method);
-                (&tool.samples, tool.n, method)
+                let ours = Some((OURS.to_owned(), ours));
+                (&tool.samples, tool.n, method, ours)
             }
         };
         if cfg!(debug_assertions) {
@@ -104,10 +106,7 @@ impl Measured {
             low: samples.iter().copied().fold(f64::INFINITY, f64::min),
             high: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             method,
-            independent: self
-                .tool
-                .as_ref()
-                .map(|t| (t.name.to_owned(), median(&t.samples))),
+            independent,
             measured_at,
         }
     }
@@ -147,6 +146,7 @@ mod tests {
         assert_eq!(ours.independent, Some(("tool".to_owned(), 4.0)));
         let theirs = limit(Better::Lower, &[3.0, 5.0], &[2.0, 3.0]);
         assert_eq!((theirs.value, theirs.n), (2.5, 2));
+        assert_eq!(theirs.independent, Some((OURS.to_owned(), 4.0)));
         assert!(
             theirs
                 .method

@@ -1,6 +1,6 @@
 //! The report as the templates see it: text, ready to be escaped and set.
 
-use dyno_record::{Limit, MachineCheck, TableKind};
+use dyno_record::{Limit, MachineCheck, OURS, TableKind};
 use serde::Serialize;
 
 use super::plots::{Plots, parameter, stage_of};
@@ -304,14 +304,20 @@ fn limit_row(limit: &Limit) -> LimitRow {
             limit.n
         ),
         method: limit.method.clone(),
-        independent: match &limit.independent {
-            Some((tool, value)) => format!(
-                "ours {}, {tool} {}",
-                quantity(limit.value, &limit.unit),
-                quantity(*value, &limit.unit)
-            ),
-            None => "no independent tool ran".to_owned(),
-        },
+        independent: other_method(limit),
+    }
+}
+
+fn other_method(limit: &Limit) -> String {
+    let Some((name, other)) = &limit.independent else {
+        return "no independent tool ran".to_owned();
+    };
+    let of_other = format!("{name} {}", quantity(*other, &limit.unit));
+    // Older records have the tool's value twice where the tool did better, and ours not at all.
+    if name == OURS || *other == limit.value {
+        of_other
+    } else {
+        format!("ours {}, {of_other}", quantity(limit.value, &limit.unit))
     }
 }
 

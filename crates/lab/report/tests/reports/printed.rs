@@ -81,6 +81,25 @@ fn the_limit_is_the_better_of_ours_and_the_independent_tool() {
 }
 
 #[test]
+fn a_limit_says_what_the_other_method_measured() {
+    let row = |value: f64, other: Option<(&str, f64)>| {
+        let mut stored = stored();
+        stored.run.limits[0].value = value;
+        stored.run.limits[0].independent = other.map(|(name, value)| (name.into(), value));
+        let markdown = build_stored(&stored).to_markdown().unwrap();
+        let row = markdown.lines().find(|l| l.starts_with("| inflate-1 | "));
+        row.unwrap().to_owned()
+    };
+    let ours_is_better = row(431e6, Some(("igzip", 420e6)));
+    assert!(ours_is_better.ends_with("(ours 431 MB/s, igzip 420 MB/s) |"));
+    let tool_is_better = row(431e6, Some(("ours", 420e6)));
+    assert!(tool_is_better.ends_with("(ours 420 MB/s) |"));
+    let ours_is_not_known = row(431e6, Some(("igzip", 431e6)));
+    assert!(ours_is_not_known.ends_with("(igzip 431 MB/s) |"));
+    assert!(row(431e6, None).ends_with("(no independent tool ran) |"));
+}
+
+#[test]
 fn our_own_report_answers_to_the_linter() {
     let mut stored = stored();
     let rules = |stored: &dyno_record::StoredRun| {
