@@ -131,7 +131,8 @@ impl Machines {
 
     /// Takes out a machine that has ended; its number is free.
     pub fn leave(&self, number: u32) {
-        // The lock is kept until its figures are with those of the ended ones.
+        // This lock is held until the machine's figures are among those of the ended ones, so that
+        // `figures` finds them in one of the two.
         let mut served = self.served.lock();
         if let Some(entry) = served.remove(&number) {
             let mut ended = self.ended.lock();
@@ -174,7 +175,7 @@ impl Machines {
 
     /// The figures of all machines, those that have ended included.
     pub fn figures(&self) -> Figures {
-        // In the order of `leave`, so that a machine that ends meanwhile is in one of the two.
+        // Locked in the order of `leave`, so that a machine that ends meanwhile is counted once.
         let served = self.served.lock();
         let ended = *self.ended.lock();
         served

@@ -39,7 +39,7 @@ impl Interrupted {
                 ErrorCode::NOT_LEADER_OR_FOLLOWER
             }
             _ => {
-                // Almost always there is none, and then a batch costs no copy of its topic's name.
+                // The set is empty unless a batch has failed, and a key copies the topic's name.
                 if !self.0.is_empty() {
                     self.0.remove(&key());
                 }
