@@ -176,8 +176,9 @@ fn print(
     batches: Vec<RecordBatch>,
     out: &mut dyn Write,
 ) -> Result<()> {
+    let rows = if ran.rows == 1 { "row " } else { "rows" };
     let line = format!(
-        "{} {:9.3} s {:6} rows",
+        "{} {:9.3} s {:6} {rows}",
         ran.query,
         median(&ran.seconds),
         ran.rows
@@ -185,7 +186,7 @@ fn print(
     match (&ran.correct, &ran.difference) {
         (None, _) => {
             if args.format == Format::Table {
-                writeln!(out, "{line}")?;
+                writeln!(out, "{}", line.trim_end())?;
             }
             let mut writer = ResultWriter::new(args.format, schema, &mut *out)?;
             for batch in batches {
