@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dyno_ingest_collect::{Broker, Collector, Metrics, Settings};
+use dyno_report::counted;
 use dyno_serve::{Endpoint, Registry, Settings as EndpointSettings, tls};
 use dyno_suite::Stop;
 use serde_json::json;
@@ -64,8 +65,10 @@ pub fn run(args: &CollectArgs, stop: &Stop) -> anyhow::Result<Exit> {
         }))?)?;
     } else {
         terminal::print(&format!(
-            "{} messages over {} connections, {} numbers left out",
-            summary.messages, summary.connections, summary.missing
+            "{} over {}, {} left out",
+            counted(summary.messages, "message"),
+            counted(summary.connections, "connection"),
+            counted(summary.missing, "number"),
         ))?;
     }
     Ok(Exit::Done)

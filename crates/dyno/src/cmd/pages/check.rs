@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use dyno_pages::check::{self, Outcome, Plan, Soak, Window};
+use dyno_report::counted;
 use dyno_suite::Stop;
 use serde_json::{Value, json};
 
@@ -81,8 +82,10 @@ fn as_text(seed: u64, outcome: &Outcome) -> String {
             outcome.steps, outcome.refused
         ),
         format!(
-            "{} processes killed after {} acknowledged writes; {} locks of dead threads opened",
-            outcome.kills, outcome.acknowledged, outcome.unlocked
+            "{} after {}; {} of dead threads opened",
+            counted(outcome.kills.into(), "kill"),
+            counted(outcome.acknowledged, "acknowledged write"),
+            counted(outcome.unlocked, "lock"),
         ),
     ];
     if !outcome.soak.windows.is_empty() {

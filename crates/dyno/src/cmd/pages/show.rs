@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use dyno_report::counted;
 use serde_json::Value;
 
 use super::memory::shown;
@@ -74,8 +75,8 @@ fn of_pager(all: &Value, out: &mut Group) {
     out.line(
         "served",
         format!(
-            "{} microVMs, {} refused; {} pages by faults, {} ahead, {} of them zeros",
-            number(&all["restores"]),
+            "{}, {} refused; {} pages by faults, {} ahead, {} of them zeros",
+            counted(number(&all["restores"]), "microVM"),
             number(&all["refused"]),
             count("placed_pages"),
             count("prefetched_pages"),

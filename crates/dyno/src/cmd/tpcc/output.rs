@@ -1,6 +1,6 @@
 //! The output of `dyno tpcc run`, as text and as JSON.
 
-use dyno_report::quantity;
+use dyno_report::{counted, quantity};
 use dyno_rigs::tpcc::{Measured, OfKind};
 use dyno_tpcc::checks::Violation;
 use serde_json::{Value, json};
@@ -61,10 +61,10 @@ fn as_text(args: &TpccRunArgs, measured: &Measured) -> String {
         ""
     };
     format!(
-        "{table}\n{incomplete}{}: {:.0} transactions a second, {} clients, {:.1} s, {:.2}% of tries aborted by others\n{NOT_AUDITED}",
+        "{table}\n{incomplete}{}: {:.0} transactions a second, {}, {:.1} s, {:.2}% of tries aborted by others\n{NOT_AUDITED}",
         args.on.on,
         measured.rate(),
-        args.clients,
+        counted(args.clients.into(), "client"),
         measured.seconds,
         measured.aborted_share() * 100.0,
     )

@@ -245,9 +245,9 @@ pub(crate) fn table(report: &Report) -> Option<FilledTable> {
             .to_vec(),
         rows,
         notes: vec![
-            "A target is met or missed when the whole interval is on one side of it, whatever rates \
-             that are not steady do later; otherwise it is not judged. A share of a peer is turned \
-             so that more is better."
+            "A target is met or missed when the whole interval is on one side of it, and is not \
+             judged otherwise. Where a rate is not steady, the interval is widened by what the rate \
+             may still become. A share of a peer is turned so that more is better."
                 .to_owned(),
         ],
     })

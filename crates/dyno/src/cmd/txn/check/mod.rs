@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
+use dyno_report::counted;
 use dyno_suite::Stop;
 use dyno_txn_api::{Database, Target};
 use dyno_txn_check::redis::RedisDatabase;
@@ -96,8 +97,14 @@ fn sim(args: &TxnCheckSimArgs, stop: &Stop) -> anyhow::Result<Exit> {
 
 fn as_text(ran: &Many, from: u64, seconds: f64, files: &[PathBuf]) -> String {
     let mut lines = vec![format!(
-        "{} seeds from {from} in {seconds:.1} s: {} transactions committed, {} failed, {} unknown; {} crashes, {} takeovers of oracles, {} messages lost",
-        ran.seeds, ran.committed, ran.failed, ran.unknown, ran.crashes, ran.takeovers, ran.lost
+        "{} from {from} in {seconds:.1} s: {} transactions committed, {} failed, {} unknown; {} crashes, {} of oracles, {} lost",
+        counted(ran.seeds, "seed"),
+        ran.committed,
+        ran.failed,
+        ran.unknown,
+        ran.crashes,
+        counted(ran.takeovers, "takeover"),
+        counted(ran.lost, "message"),
     )];
     for run in &ran.broken {
         lines.push(format!("seed {}: {}", run.seed, run.about));
