@@ -291,6 +291,8 @@ impl Job {
         // why.
         let _ = fs::remove_dir_all(&scratch);
         let _ = fs::remove_dir_all(&memory_scratch);
+        // A child that was killed could not do it, and the next run that would may never come.
+        dyno_rigs::remove_strays();
         let summary = summary?;
         drop(progress);
         report(&dir, session.print)?;

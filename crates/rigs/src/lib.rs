@@ -26,6 +26,7 @@ mod query;
 mod resp;
 mod sage;
 mod sql;
+mod strays;
 pub mod tpcc;
 mod tpch;
 pub mod txn;
@@ -43,6 +44,7 @@ pub use params::Params;
 pub use peers::missing as peer_missing;
 pub(crate) use sql::feed_checksum;
 pub use sql::{needs_sql, sql_engine, table_checksum};
+pub use strays::remove_strays;
 pub use windows::Windows;
 
 /// Increment it when data that an earlier program prepared must be made anew.

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{dyno, json, no_device, nothing_left, said, signal, wait_until};
+use super::{Running, dyno, json, no_device, nothing_left, said, signal, wait_until};
 
 /// A device that is taken away however the test ends.
 struct Attached<'a> {
@@ -246,14 +246,26 @@ fn a_loop_device_that_is_another_images_by_now_is_left_alone() {
     assert!(listed.contains("image"), "{listed}");
 }
 
+/// Benchmarks of the devices as the tests run them, with what the test adds, or `None` where none
+/// can be made.
+fn benchmark(home: &Path, more: &[&str]) -> Option<Command> {
+    if no_device().is_some() || !Path::new("/usr/bin/fio").exists() {
+        println!("skipped: a benchmark of devices: no device can be made here, or fio is missing");
+        return None;
+    }
+    let run = ["run", "pages-device", "--tiny", "--case", "device-p3"];
+    let mut run = dyno(home, &[&run[..], more].concat());
+    run.arg("--out").arg(home.join("runs"));
+    Some(run)
+}
+
 /// The device of a benchmark that was killed once stayed attached until it was detached by hand.
 #[test]
 fn a_benchmark_takes_away_the_device_of_one_that_was_killed() {
     let home = tempfile::tempdir().expect("a directory");
-    if no_device().is_some() || !Path::new("/usr/bin/fio").exists() {
-        println!("skipped: a benchmark of devices: no device can be made here, or fio is missing");
+    let Some(run) = benchmark(home.path(), &[]) else {
         return;
-    }
+    };
     let mut killed = Command::new("true").spawn().expect("it starts");
     killed.wait().expect("it ends");
     let name = format!("bench-{}", killed.id());
@@ -264,18 +276,28 @@ fn a_benchmark_takes_away_the_device_of_one_that_was_killed() {
         return;
     }
     assert!(done, "{text}");
-    let out = home.path().join("runs").display().to_string();
-    let run = [
-        "run",
-        "pages-device",
-        "--tiny",
-        "--case",
-        "device-p3",
-        "--out",
-        &out,
-    ];
-    let (done, text) = said(dyno(home.path(), &run));
+    let (done, text) = said(run);
     assert!(done, "{text}");
     let stores = json(dyno(home.path(), &["pages", "list", "--json"]));
     assert_eq!(stores, serde_json::json!([]));
+}
+
+/// It once stayed attached, with its pages in memory, until another benchmark of devices began.
+#[test]
+fn a_benchmark_that_ctrl_c_ends_leaves_no_device() {
+    let home = tempfile::tempdir().expect("a directory");
+    let Some(mut run) = benchmark(home.path(), &["--set", "seconds=60"]) else {
+        return;
+    };
+    let run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut run = Running(run.expect("it starts"));
+    let listed = || json(dyno(home.path(), &["pages", "list", "--json"]));
+    wait_until("a device is attached", || {
+        let ended = run.0.try_wait().expect("a child");
+        assert_eq!(ended, None, "the benchmark ended by itself");
+        listed()[0]["device"].is_string()
+    });
+    signal("-INT", run.0.id());
+    assert_eq!(run.0.wait().expect("its end").code(), Some(130));
+    assert!(nothing_left(home.path()), "{}", listed());
 }

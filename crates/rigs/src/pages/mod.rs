@@ -34,6 +34,12 @@ pub(crate) use space::space;
 pub(crate) use store::store;
 pub use zram::missing as zram_missing;
 
+/// Removes devices of rigs that were killed before they could do it.
+pub(crate) fn remove_strays() {
+    own::detach_strays();
+    zram::remove_strays();
+}
+
 /// Why a workload on pages failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PagesError {

@@ -1,12 +1,12 @@
 //! This program's own commands, as a user would call them.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::{self, Child, Command, Stdio};
 
 use serde_json::Value;
 
 use super::PagesError;
+use crate::strays::is_gone;
 
 /// With what the names of stores of rigs begin. A process id follows.
 const NAME: &str = "bench-";
@@ -66,10 +66,7 @@ pub(super) fn detach_strays() {
     let listed = own(&["pages", "list", "--json"]).unwrap_or_default();
     let stores: Vec<Value> = serde_json::from_str(&listed).unwrap_or_default();
     for name in stores.iter().filter_map(|store| store["name"].as_str()) {
-        // A process id may be in use again by another program. Then the device stays until that one
-        // ends too, because a device in use must not be taken away.
-        let owner = name.strip_prefix(NAME);
-        let is_stray = owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists());
+        let is_stray = name.strip_prefix(NAME).is_some_and(is_gone);
         if is_stray && let Err(error) = own(&["pages", "detach", "--name", name]) {
             eprintln!("{name}, whose owner was killed, stays: {error}");
         }

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::PagesError;
+use crate::strays::is_gone;
 
 const CONTROL: &str = "/sys/class/zram-control";
 /// Lists our devices with the processes that made them, because a rig that was killed leaves its
@@ -159,14 +160,11 @@ impl Drop for Zram {
 }
 
 /// Removes devices of rigs that were killed before they could do it.
-fn remove_strays() {
+pub(super) fn remove_strays() {
     for entry in fs::read_dir(OWNERS).into_iter().flatten().flatten() {
         let number = entry.file_name().to_string_lossy().parse();
         let owner = fs::read_to_string(entry.path()).unwrap_or_default();
-        // A process id may be in use again by another program; then the device stays until that one
-        // ends too. The other way round, a device in use would be removed.
-        let alive = Path::new("/proc").join(owner.trim()).exists();
-        if let (Ok(number), false) = (number, alive) {
+        if let (Ok(number), true) = (number, is_gone(owner.trim())) {
             drop(Zram { number });
         }
     }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use dyno_tpch_files::Destination;
 
+use crate::strays::is_gone;
+
 /// The tmpfs that every Linux mounts.
 const MEMORY: &str = "/dev/shm";
 const PREFIX: &str = "dynolab-";
@@ -63,14 +65,11 @@ impl Drop for Ground {
 }
 
 /// Removes directories of processes that were killed before they could do it.
-fn remove_strays() {
+pub(crate) fn remove_strays() {
     for entry in fs::read_dir(MEMORY).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|n| n.strip_prefix(PREFIX));
-        let gone = |pid: &str| {
-            pid.bytes().all(|b| b.is_ascii_digit()) && !Path::new("/proc").join(pid).exists()
-        };
-        if owner.is_some_and(gone) {
+        if owner.is_some_and(is_gone) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
