@@ -1,13 +1,15 @@
 //! Writes sentences. It picks a rule and then the words for it, each by one draw.
 //!
 //! Draws are made a few thousand at a time. A word takes 32 bytes with its space behind it, so that
-//! writing one is a wide copy of known size and a step by its true length.
+//! writing one is a wide copy of known size and a step by its true length. Which words a phrase has
+//! is drawn, so the processor cannot guess it: a word that a phrase leaves out is written too,
+//! without letters, and costs less than a wrong guess.
 
 use super::grammar::{
     ADJECTIVES, ADVERBS, AUXILIARIES, NOUN_PHRASES, NOUNS, PREPOSITIONS, SENTENCES, TERMINATORS,
     VERB_PHRASES, VERBS,
 };
-use crate::draws::states;
+use crate::draws::{Work, states, vectorised};
 use crate::random::map;
 
 /// A word and what follows it, with the length of both in the last byte.
@@ -37,7 +39,9 @@ const WORD_COUNT: usize = NOUNS.len()
     + PREPOSITIONS.len()
     + AUXILIARIES.len()
     + TERMINATORS.len();
-const _: () = assert!(WORD_COUNT <= 256);
+/// The entry without letters, behind all words.
+const NO_WORD: u8 = 255;
+const _: () = assert!(WORD_COUNT <= NO_WORD as usize);
 
 const VERB_FROM: usize = NOUNS.len();
 const ADVERB_FROM: usize = VERB_FROM + VERBS.len();
@@ -60,6 +64,17 @@ static TERMINATOR: Choice = choice(&TERMINATORS, TERMINATOR_FROM);
 static SENTENCE: Choice = choice(&SENTENCES, 0);
 static NOUN_PHRASE: Choice = choice(&NOUN_PHRASES, 0);
 static VERB_PHRASE: Choice = choice(&VERB_PHRASES, 0);
+static NO_CHOICE: Choice = Choice {
+    entries: [NO_WORD; CHOICE_MAX],
+    total: 1,
+};
+
+/// The first and the second word before the noun, by the rule of the noun phrase, in the order of
+/// [`NOUN_PHRASES`].
+static FIRST: [&Choice; 4] = [&NO_CHOICE, &ADJECTIVE, &LISTED_ADJECTIVE, &ADVERB];
+static SECOND: [&Choice; 4] = [&NO_CHOICE, &NO_CHOICE, &ADJECTIVE, &ADJECTIVE];
+/// What stands behind the verb, by the rule of the verb phrase, in the order of [`VERB_PHRASES`].
+static AFTER_VERB: [&Choice; 4] = [&NO_CHOICE, &NO_CHOICE, &ADVERB, &ADVERB];
 
 const fn words() -> [Word; 256] {
     let mut words = [[0; WORD_BYTES]; 256];
@@ -117,35 +132,44 @@ pub(super) struct End {
 
 /// Fills a piece with sentences, from the state that the stream has before the first of them.
 pub(super) fn write(state: u32, piece: &mut [u8]) -> End {
-    let mut draws = Draws::after(state);
-    let mut at = 0;
-    while at + SENTENCE_BYTES <= piece.len() {
-        draws.reserve();
-        let room = &mut piece[at..at + SENTENCE_BYTES];
-        let mut pen = Pen { room, at: 0 };
-        pen.sentence(&mut draws);
-        at += pen.at;
-    }
-    // Wide copies would write into the next piece, which another thread may be writing. So the last
-    // sentences go through a buffer of their own.
-    let mut past_piece = 0;
-    while at < piece.len() {
-        draws.reserve();
-        let mut room = [0; SENTENCE_BYTES];
-        let mut pen = Pen {
-            room: &mut room,
-            at: 0,
-        };
-        pen.sentence(&mut draws);
-        let written = pen.at;
-        let fits = written.min(piece.len() - at);
-        piece[at..at + fits].copy_from_slice(&room[..fits]);
-        at += fits;
-        past_piece = written - fits;
-    }
-    End {
-        state: draws.last(),
-        past_piece,
+    let mut end = End {
+        state,
+        past_piece: 0,
+    };
+    // A word is one store instead of two where the processor has vectors of 32 bytes.
+    vectorised(Writing {
+        piece,
+        end: &mut end,
+    });
+    end
+}
+
+struct Writing<'a> {
+    piece: &'a mut [u8],
+    /// Where the piece begins, and then where it ends.
+    end: &'a mut End,
+}
+
+impl Work for Writing<'_> {
+    #[inline(always)]
+    fn work(self) {
+        let Writing { piece, end } = self;
+        let mut draws = Draws::after(end.state);
+        let mut at = 0;
+        while at + SENTENCE_BYTES <= piece.len() {
+            at += draws.sentence(&mut piece[at..at + SENTENCE_BYTES]);
+        }
+        // Wide copies would write into the next piece, which another thread may be writing. So the
+        // last sentences go through a buffer of their own.
+        while at < piece.len() {
+            let mut room = [0; SENTENCE_BYTES];
+            let written = draws.sentence(&mut room);
+            let fits = written.min(piece.len() - at);
+            piece[at..at + fits].copy_from_slice(&room[..fits]);
+            at += fits;
+            end.past_piece = written - fits;
+        }
+        end.state = draws.last();
     }
 }
 
@@ -166,39 +190,64 @@ impl Draws {
         draws
     }
 
-    /// Makes sure that there are enough draws for a sentence, so that it need not look.
-    #[inline(always)]
-    fn reserve(&mut self) {
-        // The stream goes on behind the last draw that was used. Those that were made and not used
-        // are made once more.
-        if self.next + SENTENCE_DRAWS > BATCH {
-            *self = Draws::after(self.last());
-        }
-    }
-
     /// The state of the draw that was taken last.
     fn last(&self) -> u32 {
         self.states[self.next - 1]
     }
 
+    /// Writes a sentence to the front of `room`, and returns how long it is.
     #[inline(always)]
-    fn draw(&mut self, choice: &Choice) -> u8 {
-        let state = self.states[self.next];
-        self.next += 1;
-        // The remainder changes nothing and proves the index in bounds.
-        choice.entries[map::<false>(state.into(), choice.total) as usize % CHOICE_MAX]
+    fn sentence(&mut self, room: &mut [u8]) -> usize {
+        // There must be enough draws for a sentence, so that it need not look. The stream goes on
+        // behind the last draw that was used. Those that were made and not used are made once more.
+        if self.next + SENTENCE_DRAWS > BATCH {
+            *self = Draws::after(self.last());
+        }
+        let mut pen = Pen {
+            states: &self.states,
+            next: self.next,
+            room,
+            at: 0,
+        };
+        pen.sentence();
+        self.next = pen.next;
+        pen.at
     }
 }
 
+/// Writes one sentence. It has the position among the draws in a field of its own, so that it stays
+/// in a register.
 struct Pen<'a> {
+    states: &'a [u32; BATCH],
+    next: usize,
     room: &'a mut [u8],
     at: usize,
 }
 
 impl Pen<'_> {
     #[inline(always)]
-    fn word(&mut self, draws: &mut Draws, choice: &Choice) {
-        let word = &WORDS[usize::from(draws.draw(choice))];
+    fn draw(&mut self, choice: &Choice) -> u8 {
+        self.draw_if(choice, true)
+    }
+
+    /// As [`Pen::draw`], but unless `taken` the next draw is this one again.
+    #[inline(always)]
+    fn draw_if(&mut self, choice: &Choice, taken: bool) -> u8 {
+        // The remainders change nothing and prove the indexes in bounds.
+        let state = self.states[self.next % BATCH];
+        self.next += usize::from(taken);
+        choice.entries[map::<false>(state.into(), choice.total) as usize % CHOICE_MAX]
+    }
+
+    #[inline(always)]
+    fn word(&mut self, choice: &Choice) {
+        self.word_if(choice, true);
+    }
+
+    /// Writes a word of `choice` if there is one, and otherwise nothing, of [`NO_CHOICE`].
+    #[inline(always)]
+    fn word_if(&mut self, choice: &Choice, there: bool) {
+        let word = &WORDS[usize::from(self.draw_if(choice, there))];
         // All bytes of the entry are copied, and the next word overwrites those behind the text.
         self.room[self.at..self.at + WORD_BYTES].copy_from_slice(word);
         self.at += usize::from(word[WORD_BYTES - 1]);
@@ -206,59 +255,48 @@ impl Pen<'_> {
 
     /// Writes a sentence. Rules are numbered in the order of [`SENTENCES`].
     #[inline(always)]
-    fn sentence(&mut self, draws: &mut Draws) {
-        let rule = draws.draw(&SENTENCE);
-        self.noun_phrase(draws);
+    fn sentence(&mut self) {
+        let rule = self.draw(&SENTENCE);
+        self.noun_phrase();
         if rule >= 3 {
-            self.preposition(draws);
+            self.preposition();
         }
-        self.verb_phrase(draws);
+        self.verb_phrase();
         match rule {
             0 => {}
-            2 | 3 => self.noun_phrase(draws),
-            _ => self.preposition(draws),
+            2 | 3 => self.noun_phrase(),
+            _ => self.preposition(),
         }
         // The end of the sentence overwrites the last space.
         self.at -= 1;
-        self.word(draws, &TERMINATOR);
+        self.word(&TERMINATOR);
     }
 
     /// Writes a preposition, an article and a noun phrase.
     #[inline(always)]
-    fn preposition(&mut self, draws: &mut Draws) {
-        self.word(draws, &PREPOSITION);
-        self.noun_phrase(draws);
+    fn preposition(&mut self) {
+        self.word(&PREPOSITION);
+        self.noun_phrase();
     }
 
-    /// Writes a noun phrase. Rules are numbered in the order of [`NOUN_PHRASES`].
+    /// Writes a noun phrase.
     #[inline(always)]
-    fn noun_phrase(&mut self, draws: &mut Draws) {
-        match draws.draw(&NOUN_PHRASE) {
-            0 => {}
-            1 => self.word(draws, &ADJECTIVE),
-            2 => {
-                self.word(draws, &LISTED_ADJECTIVE);
-                self.word(draws, &ADJECTIVE);
-            }
-            _ => {
-                self.word(draws, &ADVERB);
-                self.word(draws, &ADJECTIVE);
-            }
-        }
-        self.word(draws, &NOUN);
+    fn noun_phrase(&mut self) {
+        let rule = usize::from(self.draw(&NOUN_PHRASE)) % 4;
+        self.word_if(FIRST[rule], rule >= 1);
+        self.word_if(SECOND[rule], rule >= 2);
+        self.word(&NOUN);
     }
 
-    /// Writes a verb phrase. Rules are numbered in the order of [`VERB_PHRASES`]: odd ones have an
-    /// auxiliary, and the last two an adverb.
+    /// Writes a verb phrase. Odd rules have an auxiliary, which is so rare that the processor
+    /// guesses right.
     #[inline(always)]
-    fn verb_phrase(&mut self, draws: &mut Draws) {
-        let rule = draws.draw(&VERB_PHRASE);
+    fn verb_phrase(&mut self) {
+        let rule = usize::from(self.draw(&VERB_PHRASE)) % 4;
         if rule % 2 == 1 {
-            self.word(draws, &AUXILIARY);
+            self.word(&AUXILIARY);
         }
-        self.word(draws, &VERB);
-        if rule >= 2 {
-            self.word(draws, &ADVERB);
-        }
+        self.word(&VERB);
+        self.word_if(AFTER_VERB[rule], rule >= 2);
     }
 }
