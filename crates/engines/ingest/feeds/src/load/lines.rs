@@ -83,7 +83,10 @@ impl ArchiveReader for LineReader {
             ));
         }
         // A block ends with a line feed, behind which there is no line.
-        for raw in text[..text.len() - 1].split(|&byte| byte == b'\n') {
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', text) {
+            let raw = &text[start..end];
+            start = end + 1;
             self.lines += 1;
             let line = self.lines;
             match self.line(raw) {

@@ -12,6 +12,27 @@ pub(super) const KEYS: [&str; 13] = [
     "sq", "f", "md", "rp", "t", "t_tx", "sc", "sl", "rc", "rl", "sa", "ra", "b",
 ];
 
+/// Where a key is in [`KEYS`]. A search through them takes longer than all else that is done for a
+/// value.
+pub(super) fn column_of(key: &str) -> Option<usize> {
+    Some(match key.as_bytes() {
+        b"sq" => 0,
+        b"f" => 1,
+        b"md" => 2,
+        b"rp" => 3,
+        b"t" => 4,
+        b"t_tx" => 5,
+        b"sc" => 6,
+        b"sl" => 7,
+        b"rc" => 8,
+        b"rl" => 9,
+        b"sa" => 10,
+        b"ra" => 11,
+        b"b" => 12,
+        _ => return None,
+    })
+}
+
 /// The values of the known keys, and everything else.
 #[derive(Debug, Default)]
 pub(super) struct Message<'a> {
@@ -58,7 +79,7 @@ impl<'de> Visitor<'de> for Keys {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Message<'de>, A::Error> {
         let mut message = Message::default();
         while let Some((Key(key), value)) = map.next_entry::<Key<'de>, Scalar<'de>>()? {
-            let twice = match KEYS.iter().position(|known| *known == key) {
+            let twice = match column_of(&key) {
                 Some(at) => message.known[at].replace(value).is_some(),
                 None => {
                     let value = value.into_value();
@@ -151,5 +172,20 @@ impl<'de> Visitor<'de> for Any {
             values.insert(key, value);
         }
         Ok(Scalar::Other(Value::Object(values)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_its_own_column() {
+        for (at, key) in KEYS.iter().enumerate() {
+            assert_eq!(column_of(key), Some(at), "{key}");
+        }
+        for key in ["", "s", "sx", "t_t", "t_txt"] {
+            assert_eq!(column_of(key), None, "{key}");
+        }
     }
 }

@@ -5,8 +5,11 @@
 //! that are not known, and values that their column cannot hold, stay in `extra`.
 
 mod capture;
+mod fast_path;
 mod generator;
 mod message;
+
+use std::borrow::Cow;
 
 use dyno_ingest::contract::band_of;
 use serde_json::Value;
@@ -96,7 +99,7 @@ pub const FEED: Feed = Feed {
             order: &["timestamp", "band", "sender"],
             seconds: &["timestamp", "sent_at"],
         },
-        reader: || Box::new(Reports),
+        reader: || Box::new(Reports::new()),
         file_name: generator::file_name,
         packing: Packing::Gzip,
         lines: |batch| Box::new(generator::lines(batch)),
@@ -113,16 +116,30 @@ fn claims(text: &str) -> bool {
 }
 
 /// Reads the lines of one hour; each stands for itself.
-struct Reports;
+struct Reports {
+    /// The ranges of the integers, in the order of [`KEYS`].
+    ranges: [Option<(i64, i64)>; KEYS.len()],
+    /// The message of the current line, kept for its memory.
+    raw: Vec<u8>,
+}
+
+impl Reports {
+    fn new() -> Reports {
+        Reports {
+            ranges: KEYS.map(range),
+            raw: Vec::new(),
+        }
+    }
+}
 
 /// The parts of a line other than the values of its message.
 #[derive(Default)]
-struct Around {
+struct Around<'a> {
     received_ms: Option<i64>,
-    topic: Option<String>,
+    topic: Option<Cow<'a, str>>,
     event: Option<String>,
     detail: Option<String>,
-    raw: Option<String>,
+    raw: Option<Cow<'a, str>>,
     error: Option<String>,
 }
 
@@ -132,17 +149,17 @@ impl Reader for Reports {
         if line.is_empty() {
             return Ok(Line::Nothing);
         }
-        let around = around(line)?;
+        let around = around(line, &mut self.raw)?;
         let mut error = around.error;
         // A message in hexadecimal digits has its reason already.
         let message = match (&around.raw, &error) {
-            (Some(raw), None) => serde_json::from_str::<Message<'_>>(raw)
+            (Some(raw), None) => parse_message(raw)
                 .map_err(|e| error = Some(format!("the message is not an object of JSON: {e}")))
                 .ok(),
             _ => None,
         };
         let mut message = message.unwrap_or_default();
-        let values = ColumnValues::from_message(&mut message, &mut error);
+        let values = ColumnValues::from_message(&mut message, &self.ranges, &mut error);
         let extra = (!message.extra.is_empty()).then(|| Value::Object(message.extra).to_string());
         let frequency = values.integer(1);
         rows.push(&[
@@ -172,9 +189,23 @@ impl Reader for Reports {
     }
 }
 
+fn parse_message(text: &str) -> serde_json::Result<Message<'_>> {
+    fast_path::message(text).map_or_else(|| serde_json::from_str(text), Ok)
+}
+
 /// Separates a captured message from what is around it. An object with the keys of a report is a
-/// message alone.
-fn around(line: &str) -> Result<Around, String> {
+/// message alone. `raw` is memory for the message.
+fn around<'a>(line: &'a str, raw: &'a mut Vec<u8>) -> Result<Around<'a>, String> {
+    if let Some(beside) = fast_path::capture(line, raw)
+        && let Ok(raw) = std::str::from_utf8(raw)
+    {
+        return Ok(Around {
+            received_ms: Some(received_ms(beside.rx)?),
+            topic: beside.topic.map(Cow::Borrowed),
+            raw: Some(Cow::Borrowed(raw)),
+            ..Around::default()
+        });
+    }
     // The parser would also accept an array, whose elements it takes for the keys in their order.
     if !line.trim_start().starts_with('{') {
         return Err("it is not an object of JSON".to_owned());
@@ -186,7 +217,7 @@ fn around(line: &str) -> Result<Around, String> {
         Err(not_capture) => {
             return match serde_json::from_str::<Message<'_>>(line) {
                 Ok(message) if message.known.iter().any(Option::is_some) => Ok(Around {
-                    raw: Some(line.to_owned()),
+                    raw: Some(Cow::Borrowed(line)),
                     ..Around::default()
                 }),
                 _ => Err(format!(
@@ -201,20 +232,22 @@ fn around(line: &str) -> Result<Around, String> {
     if parts.iter().sum::<u8>() != 1 {
         return Err("it has not exactly one of raw, raw_hex and event".to_owned());
     }
-    let received_ms = moment_ms(&capture.rx)
-        .ok_or_else(|| format!("rx {} is not YYYY-MM-DDTHH:MM:SS.mmmZ", shown(&capture.rx)))?;
     let error = capture
         .raw_hex
         .as_ref()
         .map(|_| "the message is not UTF-8".to_owned());
     Ok(Around {
-        received_ms: Some(received_ms),
-        topic: capture.topic,
+        received_ms: Some(received_ms(&capture.rx)?),
+        topic: capture.topic.map(Cow::Owned),
         event: capture.event,
         detail: capture.detail,
-        raw: capture.raw.or(capture.raw_hex),
+        raw: capture.raw.or(capture.raw_hex).map(Cow::Owned),
         error,
     })
+}
+
+fn received_ms(rx: &str) -> Result<i64, String> {
+    moment_ms(rx).ok_or_else(|| format!("rx {} is not YYYY-MM-DDTHH:MM:SS.mmmZ", shown(rx)))
 }
 
 /// The values of the known keys that their columns can hold.
@@ -223,10 +256,14 @@ struct ColumnValues<'a>([Option<Scalar<'a>>; KEYS.len()]);
 impl<'a> ColumnValues<'a> {
     /// Moves values that their columns cannot hold to the extra keys, and sets `error` to the first
     /// of them.
-    fn from_message(message: &mut Message<'a>, error: &mut Option<String>) -> ColumnValues<'a> {
+    fn from_message(
+        message: &mut Message<'a>,
+        ranges: &[Option<(i64, i64)>; KEYS.len()],
+        error: &mut Option<String>,
+    ) -> ColumnValues<'a> {
         let mut known = std::mem::take(&mut message.known);
         for (at, place) in known.iter_mut().enumerate() {
-            let fits = match (place.as_ref(), range(at)) {
+            let fits = match (place.as_ref(), ranges[at]) {
                 (None, _) => continue,
                 (Some(Scalar::Integer(value)), Some((least, most))) => {
                     (least..=most).contains(value)
@@ -261,10 +298,10 @@ impl<'a> ColumnValues<'a> {
 }
 
 /// The range of the integers of a key; `None` if its values are text.
-fn range(at: usize) -> Option<(i64, i64)> {
+fn range(key: &str) -> Option<(i64, i64)> {
     // Seconds of the years 1970 to 9999: more would not be a time.
     const SECONDS: (i64, i64) = (0, 253_402_300_799);
-    match KEYS[at] {
+    match key {
         "sq" => Kind::signed(64).range(),
         "f" => Kind::unsigned(64).range(),
         "rp" => Kind::signed(16).range(),
