@@ -11,16 +11,17 @@ use dyno_record::{Limit, Size};
 use dyno_suite::{Clock, Stop, SystemClock};
 
 use crate::progress::LimitsBar;
+use crate::scratch::ScratchDir;
 
 /// A machine's limits drift with its neighbours and its temperature, not by the hour.
 const REUSED_FOR: Duration = Duration::from_secs(24 * 3_600);
 
-/// Measures now, with a progress bar, below `scratch`.
-pub fn measure(size: Size, scratch: &Path, stop: &Stop) -> anyhow::Result<Limits> {
-    fs::create_dir_all(scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
+/// Measures now, with a progress bar and scratch files in the cache.
+pub fn measure(size: Size, cache: &Path, stop: &Stop) -> anyhow::Result<Limits> {
+    let scratch = ScratchDir::new(cache)?;
     let clock = SystemClock::default();
     let options = LimitOptions {
-        scratch,
+        scratch: scratch.path(),
         size,
         inflaters: own_inflaters(),
         now_utc: &|| clock.utc(),

@@ -19,6 +19,7 @@ mod progress;
 mod resources;
 mod resume;
 mod runs;
+mod scratch;
 mod secrets;
 mod session;
 mod sql;

@@ -18,6 +18,7 @@ use crate::args::PeersFrom;
 use crate::exit::Exit;
 use crate::limits::{self, LimitCache};
 use crate::progress::RunProgress;
+use crate::scratch::ScratchDir;
 use crate::systems::{self, Chosen};
 use crate::times::Times;
 use crate::units::show_seconds;
@@ -253,6 +254,7 @@ impl Job {
         let started_at = clock.utc();
         let sensors = Sensors::find(Root::system());
         let run = self.describe(session, seen, limits, started_at.clone(), &sensors)?;
+        let scratch = ScratchDir::new(cache)?;
         let (dir, record, done) = match session.resume {
             Some(dir) => {
                 let (record, done) = resume::open(dir, &run)?;
@@ -268,20 +270,22 @@ impl Job {
         };
         let mut progress = RunProgress::new(session.report_every);
         let teller = progress.teller();
-        let scratch = cache.join(format!("scratch-{}", std::process::id()));
-        let memory_scratch = surroundings::memory_scratch();
+        let memory_scratch = dyno_rigs::memory_scratch();
+        // An earlier run that was killed itself may have left them.
+        dyno_rigs::remove_strays();
         let summary = dyno_suite::run(Setup {
             planned: self.planned,
             systems: self.chosen.systems,
             executor: &mut ChildExecutor {
                 progress: Some(&teller),
+                after_kill: Some(&dyno_rigs::remove_strays),
             },
             clock: &clock,
             sensors: &|| sensors.read(),
             observer: &mut progress,
             stop: stop.clone(),
             data_root: cache.join("data"),
-            scratch_root: scratch.clone(),
+            scratch_root: scratch.path().to_owned(),
             memory_scratch_root: memory_scratch.clone(),
             record,
             profiler,
@@ -289,10 +293,8 @@ impl Job {
         });
         // Each invocation has removed its own directory in there, unless it failed and has said
         // why.
-        let _ = fs::remove_dir_all(&scratch);
         let _ = fs::remove_dir_all(&memory_scratch);
-        // A child that was killed could not do it, and the next run that would may never come.
-        dyno_rigs::remove_strays();
+        drop(scratch);
         let summary = summary?;
         drop(progress);
         report(&dir, session.print)?;
@@ -365,11 +367,7 @@ fn known_limits(
         eprintln!("limits of this machine from {at}; --measure-limits measures them again");
         return Ok(limits);
     }
-    let scratch = cache.join(format!("scratch-limits-{}", std::process::id()));
-    let found = limits::measure(session.size, &scratch, stop);
-    // The files in it are gone already, and nothing would remove an empty directory later.
-    let _ = fs::remove_dir_all(&scratch);
-    let found = found?;
+    let found = limits::measure(session.size, cache, stop)?;
     for (name, reason) in &found.missing {
         eprintln!("limit {name} is not available: {reason}");
     }

@@ -1,19 +1,12 @@
 //! What the experiments of `--why` can change around a child on this machine.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use dyno_machine::free_disk_bytes;
+use dyno_rigs::MEMORY;
 use dyno_suite::{Planned, Surroundings, show_bytes};
-
-/// Where Linux has a memory file system that anybody may write to.
-const MEMORY: &str = "/dev/shm";
-
-/// The directory of scratch files in memory; it is made when an experiment needs it.
-pub fn memory_scratch() -> PathBuf {
-    Path::new(MEMORY).join(format!("dynolab-scratch-{}", std::process::id()))
-}
 
 /// Looks at this machine for the cases of `planned`.
 pub fn find(planned: &Planned) -> Surroundings {

@@ -1,8 +1,11 @@
-//! A run that was interrupted goes on in its own record, and one whose times cannot be kept has its
-//! report all the same.
+//! A run that was interrupted goes on in its own record, one whose times cannot be kept has its
+//! report all the same, and the scratch files of one that was killed are removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{self, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use assert_cmd::Command;
 use dyno_record::RunDir;
@@ -125,4 +128,38 @@ fn a_run_whose_times_cannot_be_kept_ends_well_with_its_report() {
         "{said}"
     );
     assert!(only_run(home).join("report.html").is_file(), "{said}");
+}
+
+fn scratch_directories(home: &Path) -> Vec<String> {
+    let entries = fs::read_dir(home.join(".cache/dynolab"))
+        .into_iter()
+        .flatten();
+    let names = entries.map(|entry| entry.expect("readable").file_name());
+    let names = names.map(|name| name.to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("scratch-")).collect()
+}
+
+/// They once stayed in the cache for good.
+#[test]
+fn the_scratch_files_of_a_killed_process_are_removed_by_the_next_one() {
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path();
+    let mut killed = process::Command::new(assert_cmd::cargo::cargo_bin!("dyno"))
+        .env("HOME", home)
+        .env_remove("XDG_CACHE_HOME")
+        .args(["limits", "--quick"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    while scratch_directories(home).is_empty() {
+        let ended = killed.try_wait().expect("a child");
+        assert_eq!(ended, None, "it ended before it could be killed");
+        thread::sleep(Duration::from_millis(5));
+    }
+    killed.kill().expect("killed");
+    killed.wait().expect("it ends");
+    assert_eq!(scratch_directories(home).len(), 1);
+    dyno(home).args(["limits", "--tiny"]).assert().success();
+    assert_eq!(scratch_directories(home), Vec::<String>::new());
 }

@@ -44,7 +44,7 @@ pub use params::Params;
 pub use peers::missing as peer_missing;
 pub(crate) use sql::feed_checksum;
 pub use sql::{needs_sql, sql_engine, table_checksum};
-pub use strays::remove_strays;
+pub use strays::{MEMORY, memory_scratch, remove_strays};
 pub use windows::Windows;
 
 /// Increment it when data that an earlier program prepared must be made anew.

@@ -32,11 +32,7 @@ pub fn run(args: &LimitsArgs, stop: &Stop) -> anyhow::Result<Exit> {
         );
     }
     let size = args.size.size();
-    let scratch = cache.join(format!("scratch-limits-{}", std::process::id()));
-    let found = limits::measure(size, &scratch, stop);
-    // Its own files are gone already.
-    let _ = std::fs::remove_dir_all(&scratch);
-    let found = found?;
+    let found = limits::measure(size, &cache, stop)?;
     if size == Size::Tiny {
         eprintln!("{TINY}");
     }

@@ -18,6 +18,9 @@ use crate::stop::Stop;
 pub struct ChildExecutor<'a> {
     /// Is told the lines of progress (see [`PROGRESS`]) as they come.
     pub progress: Option<&'a dyn Fn(&str)>,
+    /// Is called after each child that was killed or crashed, which could not take away what it had
+    /// made outside its scratch directory.
+    pub after_kill: Option<&'a dyn Fn()>,
 }
 
 impl Executor for ChildExecutor<'_> {
@@ -52,6 +55,9 @@ impl Executor for ChildExecutor<'_> {
             dyno_machine::Exit::Code(code) => Exit::Code(code),
             dyno_machine::Exit::Signal(signal) => Exit::Signal(signal),
         };
+        if let (Some(after_kill), false) = (self.after_kill, matches!(exit, Exit::Code(_))) {
+            after_kill();
+        }
         Ok(Ended {
             exit,
             wall_s: child.wall_s,
@@ -107,6 +113,15 @@ mod tests {
     use crate::protocol::Request;
 
     fn run(script: &str, time_limit: Duration, stop: &Stop) -> Ended {
+        run_by(&mut ChildExecutor::default(), script, time_limit, stop)
+    }
+
+    fn run_by(
+        executor: &mut ChildExecutor<'_>,
+        script: &str,
+        time_limit: Duration,
+        stop: &Stop,
+    ) -> Ended {
         let invocation = Invocation {
             system: "sh".into(),
             program: PathBuf::from("/bin/sh"),
@@ -114,7 +129,6 @@ mod tests {
             request: Request::version(),
             time_limit,
         };
-        let mut executor = ChildExecutor::default();
         executor.execute(&invocation, stop).expect("a shell")
     }
 
@@ -158,5 +172,25 @@ mod tests {
             run(hang, Duration::from_secs(20), &stop).exit,
             Exit::Stopped
         );
+    }
+
+    #[test]
+    fn what_a_child_leaves_is_taken_away_if_it_was_killed_or_crashed() {
+        let calls = RefCell::new(0);
+        let count = || *calls.borrow_mut() += 1;
+        let mut executor = ChildExecutor {
+            after_kill: Some(&count),
+            ..ChildExecutor::default()
+        };
+        let enough = Duration::from_secs(20);
+        let scripts = [
+            ("exit 3", enough, 0),
+            ("cat /dev/zero >/dev/null", Duration::from_millis(50), 1),
+            ("kill -9 $$", enough, 2),
+        ];
+        for (script, time_limit, total) in scripts {
+            run_by(&mut executor, script, time_limit, &Stop::default());
+            assert_eq!(*calls.borrow(), total, "{script}");
+        }
     }
 }

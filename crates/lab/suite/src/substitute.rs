@@ -1,5 +1,5 @@
-//! `${size.rows}`, `${size.rows.last}`, `${axis}`, `${axis.label}`, `${axis:worker}` and
-//! `${data.NAME}` in a suite's values.
+//! `${size.rows}`, `${size.rows.last}`, `${axis}`, `${axis.label}`, `${data.NAME}` and counted
+//! nouns such as `${axis:worker}` or `${size.rows:row}` in a suite's values.
 //!
 //! That is the whole language: no arithmetic, no conditions. A string that is one reference and
 //! nothing else takes the type of what it refers to. References nest
@@ -92,20 +92,20 @@ impl Scope<'_> {
     }
 
     fn resolve(&self, key: &str) -> Result<Value, String> {
+        if let Some((of, one)) = key.split_once(':') {
+            let many = crate::expand::number(&format!("`${{{key}}}`"), &self.resolve(of)?)?;
+            return Ok(Value::String(counted(many, one)));
+        }
         if let Some(name) = key.strip_prefix("size.") {
             return self.of_size(key, name);
         }
-        let one = key.strip_prefix("axis:");
-        match (key, one, self.axis) {
-            ("axis", _, Some(point)) => Ok(number(point.value)),
-            ("axis.label", _, Some(point)) => Ok(Value::String(point.label.clone())),
-            (_, Some(one), Some(point)) => Ok(Value::String(counted(point.value, one))),
-            ("axis" | "axis.label", _, None) | (_, Some(_), None) => {
-                Err(format!("`${{{key}}}` stands outside a sweep"))
-            }
+        match (key, self.axis) {
+            ("axis", Some(point)) => Ok(number(point.value)),
+            ("axis.label", Some(point)) => Ok(Value::String(point.label.clone())),
+            ("axis" | "axis.label", None) => Err(format!("`${{{key}}}` stands outside a sweep")),
             _ => Err(format!(
                 "`${{{key}}}` refers to nothing; there are size.NAME, size.NAME.last, axis, \
-                 axis.label, axis:NOUN and data.NAME"
+                 axis.label, data.NAME, and size.NAME:NOUN and axis:NOUN, which count"
             )),
         }
     }
@@ -210,6 +210,12 @@ mod tests {
         check("${size.steps.last}", Ok(Value::Integer(4000)));
         check("load-${size.steps.last.label}", Ok("load-4e3".into()));
         check("${axis:worker}", Ok("1,000,000 workers".into()));
+        check("${size.rows:row}", Ok("20,000 rows".into()));
+        check("${size.steps.last:step}", Ok("4,000 steps".into()));
+        check(
+            "${size.kind:row}",
+            Err("`${size.kind:row}` is not a number"),
+        );
         check("${size.rows.last}", Err("`rows` is not a list"));
         check("${size.nothing}", Err("only kind, rows"));
         check("${sise.rows}", Err("refers to nothing"));

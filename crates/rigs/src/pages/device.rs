@@ -13,7 +13,7 @@ use dyno_suite::protocol::{Reply, Request};
 use serde_json::Value;
 
 use super::fio::{self, Target, VERIFYING};
-use super::own::{Server, detach_strays, own, store_name};
+use super::own::{Server, own, store_name};
 use super::passes::SLICE;
 use super::source::{Source, hash_of};
 use super::system::{Worker, aligned};
@@ -118,7 +118,6 @@ impl Device {
 }
 
 fn attach(pages: u64, null: bool) -> Result<Device, PagesError> {
-    detach_strays();
     let name = store_name();
     let [size, limit] = sizes(pages);
     let mut arguments = vec![

@@ -5,9 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::PagesError;
-
-/// Where every Linux mounts a tmpfs.
-const MEMORY: &str = "/dev/shm";
+use crate::strays::MEMORY;
 
 /// A file of `bytes` in a tmpfs, without a name, so that it goes with this process.
 pub(super) fn in_memory(bytes: u64) -> Result<File, PagesError> {

@@ -51,7 +51,6 @@ pub(super) struct Zram {
 impl Zram {
     /// Adds a device of `bytes` that compresses with `algorithm`.
     pub fn new(algorithm: &str, bytes: u64) -> Result<Zram, PagesError> {
-        remove_strays();
         let control = Path::new(CONTROL).join("hot_add");
         let text = fs::read_to_string(&control)
             .map_err(|e| PagesError::system(control.display().to_string(), e))?;
@@ -59,7 +58,7 @@ impl Zram {
         let number = number.map_err(|_| PagesError::Refused(format!("zram answers `{text}`")))?;
         let zram = Zram { number };
         // The owner is written down before the device gets a size. A rig that is killed from here
-        // on leaves a file by which the next one finds the device.
+        // on leaves a file by which [`remove_strays`] finds the device.
         fs::create_dir_all(OWNERS)
             .and_then(|()| fs::write(zram.owner(), process::id().to_string()))
             .map_err(|e| PagesError::system(OWNERS, e))?;

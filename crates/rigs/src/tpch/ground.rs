@@ -5,11 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dyno_tpch_files::Destination;
 
-use crate::strays::is_gone;
-
-/// The tmpfs that every Linux mounts.
-const MEMORY: &str = "/dev/shm";
-const PREFIX: &str = "dynolab-";
+use crate::strays::memory_scratch;
 
 /// A directory for files. One in memory is removed when this is dropped.
 #[derive(Debug)]
@@ -27,8 +23,7 @@ impl Ground {
                 own: false,
             }),
             "memory" => {
-                remove_strays();
-                let folder = Path::new(MEMORY).join(format!("{PREFIX}{}", std::process::id()));
+                let folder = memory_scratch();
                 fs::create_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
                 Ok(Ground {
                     folder: Some(folder),
@@ -58,19 +53,8 @@ impl Ground {
 impl Drop for Ground {
     fn drop(&mut self) {
         if let (true, Some(folder)) = (self.own, &self.folder) {
-            // The error is ignored: the next invocation removes what is left.
+            // The error is ignored: the next run removes what is left.
             let _ = fs::remove_dir_all(folder);
-        }
-    }
-}
-
-/// Removes directories of processes that were killed before they could do it.
-pub(crate) fn remove_strays() {
-    for entry in fs::read_dir(MEMORY).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|n| n.strip_prefix(PREFIX));
-        if owner.is_some_and(is_gone) {
-            let _ = fs::remove_dir_all(entry.path());
         }
     }
 }

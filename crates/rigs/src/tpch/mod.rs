@@ -15,7 +15,6 @@ use dyno_tpch_files::{Compression, Format, Job, Mode, Progress, Report, SinkKind
 use crate::sql::{sql_engine, tables_checksum};
 use crate::{Params, RigError, used};
 use ground::Ground;
-pub(crate) use ground::remove_strays;
 
 /// Above this share of the threads' time the processor is the bottleneck.
 const BUSY: f64 = 0.85;

@@ -1,6 +1,5 @@
 //! `dyno doctor --noise`: by how much one program seems to differ from itself on this machine.
 
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -11,6 +10,7 @@ use serde_json::json;
 
 use crate::args::DoctorArgs;
 use crate::exit::Exit;
+use crate::scratch::ScratchDir;
 use crate::{places, terminal};
 
 /// Pairs of runs of each kind of work.
@@ -26,12 +26,8 @@ struct WorkNoise {
 /// block, and the two arms take turns in being the first, so that a drift favours neither.
 pub fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     let cache = places::cache(args.data_dir.as_deref())?;
-    let scratch = cache.join(format!("scratch-noise-{}", std::process::id()));
-    fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
-    let results = measured(&scratch);
-    // A file may be left behind when the measurement failed, and that error is the one to tell.
-    let _ = fs::remove_dir_all(&scratch);
-    let results = results?;
+    let scratch = ScratchDir::new(&cache)?;
+    let results = measured(scratch.path())?;
     if args.json {
         let of = |one: &WorkNoise| json!({ "work": one.work, "noise": one.noise });
         let all: Vec<_> = results.iter().map(of).collect();

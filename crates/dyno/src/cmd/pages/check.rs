@@ -78,8 +78,9 @@ fn drawn() -> u64 {
 fn as_text(seed: u64, outcome: &Outcome) -> String {
     let mut lines = vec![
         format!(
-            "seed {seed}: {} steps beside the model, {} writes refused for want of space",
-            outcome.steps, outcome.refused
+            "seed {seed}: {} beside the model, {} refused for want of space",
+            counted(outcome.steps, "step"),
+            counted(outcome.refused, "write"),
         ),
         format!(
             "{} after {}; {} of dead threads opened",
