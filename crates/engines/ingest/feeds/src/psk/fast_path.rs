@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem;
+
 use super::message::{Message, Scalar, column_of};
 
 /// What stands beside the message in a line.
@@ -94,28 +96,34 @@ fn integer(text: &str) -> Option<(i64, &str)> {
 }
 
 /// Writes the text that goes on to a quotation mark to `out`, instead of what is there, and returns
-/// what follows the mark. `None` if it has escapes other than those of quotation marks and
-/// backslashes.
+/// what follows the mark. `None` if it has escapes other than those of quotation marks.
 fn unescape<'a>(text: &'a str, out: &mut Vec<u8>) -> Option<&'a str> {
-    if out.len() < text.len() {
-        out.resize(text.len(), 0);
+    let bytes = text.as_bytes();
+    // Either the next key follows, or the end of the line. Where that is not so, the text up to
+    // here has a mark that is not escaped, and is refused for it.
+    let end =
+        memmem::find(bytes, b"\",\"").or_else(|| bytes.strip_suffix(b"\"}").map(<[u8]>::len))?;
+    let inside = &bytes[..end];
+    // Where escapes stand is as good as random to the processor. So neither loop has a branch for
+    // them: the first one, which looks at each two neighbours, becomes vector instructions, and the
+    // second one writes each byte, and the next one over a backslash.
+    let is_odd = |before: u8, byte: u8| {
+        u8::from((before == b'\\') != (byte == b'"')) | u8::from(byte < b' ')
+    };
+    let (&first, &last) = (inside.first()?, inside.last()?);
+    let pairs = inside.iter().zip(&inside[1..]);
+    let inner = pairs.fold(0, |odd, (&before, &byte)| odd | is_odd(before, byte));
+    if inner | is_odd(b' ', first) | is_odd(last, b' ') != 0 {
+        return None;
     }
-    let (mut written, mut is_escaped, mut is_odd) = (0, false, false);
-    for (at, &byte) in text.as_bytes().iter().enumerate() {
-        // Where escapes stand is as good as random to the processor. So the loop has no branch but
-        // for its end: each byte is written, and the next one overwrites a backslash.
-        let is_quote = byte == b'"';
-        if is_quote & !is_escaped {
-            out.truncate(written);
-            return (!is_odd).then(|| &text[at + 1..]);
-        }
+    out.resize(out.len().max(end), 0);
+    let mut written = 0;
+    for &byte in inside {
         out[written] = byte;
-        let is_backslash = byte == b'\\';
-        is_odd |= (byte < b' ') | (is_escaped & !is_quote & !is_backslash);
-        is_escaped = is_backslash & !is_escaped;
-        written += usize::from(!is_escaped);
+        written += usize::from(byte != b'\\');
     }
-    None
+    out.truncate(written);
+    Some(&text[end + 1..])
 }
 
 #[cfg(test)]
@@ -154,17 +162,19 @@ mod tests {
     #[test]
     fn the_usual_forms_are_read_and_others_are_left_to_the_general_parser() {
         for line in [
-            r#"{"rx":"2026","topic":"pskr/é","raw":"{\"sq\":1,\"b\":\"a\\\\b\"}"}"#,
-            r#"{"raw":"","rx":""}"#,
+            r#"{"rx":"2026","topic":"pskr/é","raw":"{\"sq\":1,\"b\":\"é\"}"}"#,
+            r#"{"raw":"a","rx":""}"#,
         ] {
             assert!(check_capture(line), "{line}");
         }
         for line in [
             r#"{"rx":"2026"}"#,
+            r#"{"rx":"2026","raw":""}"#,
             r#"{"rx":"2026","raw":"a" }"#,
             r#"{"rx":"2026","raw":"a","raw":"b"}"#,
             r#"{"rx":"2026","raw":"a","event":"b"}"#,
             r#"{"rx":"2026","raw":"a\n"}"#,
+            r#"{"rx":"2026","raw":"a\\"}"#,
             r#"{"rx":"2026","raw":"a\u0041"}"#,
             r#"{"rx":"20\"26","raw":"a"}"#,
             r#"{"rx":"2026","raw":"a"#,
