@@ -49,9 +49,9 @@ impl ScratchDir {
 
 impl Drop for ScratchDir {
     fn drop(&mut self) {
-        // A file that stays may be that of an invocation that failed and has said why. The next
-        // process removes it.
-        let _ = fs::remove_dir_all(&self.path);
+        // What stays may be that of an invocation that failed and has said why. The next process
+        // tries again.
+        let _ = remove(&self.path);
     }
 }
 
@@ -63,7 +63,7 @@ fn remove_abandoned(parent: &Path) {
         let lock = File::open(entry.path().join(LOCK));
         if let (true, Ok(lock)) = (is_scratch, lock)
             && lock.try_lock().is_ok()
-            && let Err(error) = fs::remove_dir_all(entry.path())
+            && let Err(error) = remove(&entry.path())
         {
             let path = entry.path();
             eprintln!(
@@ -72,6 +72,20 @@ fn remove_abandoned(parent: &Path) {
             );
         }
     }
+}
+
+/// Removes a directory, its lock last: without the lock, what cannot be removed now would not be
+/// found again.
+fn remove(dir: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else if entry.file_name() != LOCK {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::remove_dir_all(dir)
 }
 
 #[cfg(test)]

@@ -271,7 +271,7 @@ impl Job {
         let mut progress = RunProgress::new(session.report_every);
         let teller = progress.teller();
         let memory_scratch = dyno_rigs::memory_scratch();
-        // An earlier run that was killed itself may have left them.
+        // A run that was itself killed may have left devices, or files in memory.
         dyno_rigs::remove_strays();
         let summary = dyno_suite::run(Setup {
             planned: self.planned,
