@@ -119,15 +119,15 @@ fn claims(text: &str) -> bool {
 struct Reports {
     /// The ranges of the integers, in the order of [`KEYS`].
     ranges: [Option<(i64, i64)>; KEYS.len()],
-    /// The message of the current line, kept for its memory.
-    raw: Vec<u8>,
+    /// Memory for the message of the current line.
+    buffer: Vec<u8>,
 }
 
 impl Reports {
     fn new() -> Reports {
         Reports {
             ranges: KEYS.map(range),
-            raw: Vec::new(),
+            buffer: Vec::new(),
         }
     }
 }
@@ -149,7 +149,7 @@ impl Reader for Reports {
         if line.is_empty() {
             return Ok(Line::Nothing);
         }
-        let around = around(line, &mut self.raw)?;
+        let around = around(line, &mut self.buffer)?;
         let mut error = around.error;
         // A message in hexadecimal digits has its reason already.
         let message = match (&around.raw, &error) {
@@ -194,15 +194,13 @@ fn parse_message(text: &str) -> serde_json::Result<Message<'_>> {
 }
 
 /// Separates a captured message from what is around it. An object with the keys of a report is a
-/// message alone. `raw` is memory for the message.
-fn around<'a>(line: &'a str, raw: &'a mut Vec<u8>) -> Result<Around<'a>, String> {
-    if let Some(beside) = fast_path::capture(line, raw)
-        && let Ok(raw) = std::str::from_utf8(raw)
-    {
+/// message alone. `buffer` is memory for the message.
+fn around<'a>(line: &'a str, buffer: &'a mut Vec<u8>) -> Result<Around<'a>, String> {
+    if let Some(captured) = fast_path::capture(line, buffer) {
         return Ok(Around {
-            received_ms: Some(received_ms(beside.rx)?),
-            topic: beside.topic.map(Cow::Borrowed),
-            raw: Some(Cow::Borrowed(raw)),
+            received_ms: Some(received_ms(captured.rx)?),
+            topic: captured.topic.map(Cow::Borrowed),
+            raw: Some(Cow::Borrowed(captured.raw)),
             ..Around::default()
         });
     }
