@@ -115,6 +115,15 @@ pub trait Queue: Send + fmt::Debug {
     /// The error of the system; the memory of the request stays with the queue.
     fn submit(&mut self, request: Request) -> Result<(), IoError>;
 
+    /// As [`Queue::submit`], but for a thread that has nothing else to do: where it can, the queue
+    /// writes in this thread, which sleeps until the write has ended, and reports it next.
+    ///
+    /// # Errors
+    /// As [`Queue::submit`]. A failed write is not among them, but reported like any other.
+    fn write(&mut self, request: Request) -> Result<(), IoError> {
+        self.submit(request)
+    }
+
     /// Returns a write that has ended, if there is one.
     fn poll(&mut self) -> Option<Completion>;
 

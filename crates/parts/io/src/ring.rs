@@ -8,6 +8,7 @@
 //! a thread that spins on that core while it waits delays the end by up to milliseconds. The thread
 //! for an fdatasync runs on any core.
 
+use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 
@@ -32,6 +33,8 @@ pub struct Ring {
     /// A slot for each write in flight. Twice the slot's number names the write to the kernel, and
     /// one more names the fdatasync after it.
     slots: Vec<Option<InFlight>>,
+    /// Writes that this thread has done itself, to be reported.
+    ended: VecDeque<Completion>,
     in_flight: usize,
 }
 
@@ -111,6 +114,7 @@ impl Ring {
             file,
             syncing,
             slots: (0..depth).map(|_| None).collect(),
+            ended: VecDeque::new(),
             in_flight: 0,
         })
     }
@@ -202,7 +206,19 @@ impl Queue for Ring {
         self.enter(0)
     }
 
+    fn write(&mut self, request: Request) -> Result<(), IoError> {
+        let (offset_bytes, rest) = request.rest();
+        let outcome = self.file.write_here(offset_bytes, rest, self.syncing);
+        self.ended.push_back(Completion { request, outcome });
+        self.in_flight += 1;
+        Ok(())
+    }
+
     fn poll(&mut self) -> Option<Completion> {
+        if let Some(ended) = self.ended.pop_front() {
+            self.in_flight -= 1;
+            return Some(ended);
+        }
         loop {
             let entry = self.ring.completion().next()?;
             let (name, result) = (entry.user_data(), entry.result());
@@ -327,5 +343,37 @@ mod tests {
                 .all(|(at, &byte)| byte as usize == at / 4096)
         );
         assert_eq!(bytes.len(), 20 * 4096);
+    }
+
+    #[test]
+    fn a_write_of_the_thread_itself_is_reported_next_and_a_failed_one_too() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("here");
+        let opening = Opening {
+            access: crate::Access::Create,
+            caching: Caching::Cached,
+            syncing: Syncing::EachWrite,
+        };
+        let mut ring = match Ring::open(&path, opening, 2) {
+            Err(IoError::UringRefused { .. }) => return,
+            ring => ring.expect("a ring"),
+        };
+        let mut block = AlignedBuffer::zeroed(4096);
+        block.fill(7);
+        ring.write(Request::new(block, 4096, 4096)).expect("asked");
+        assert_eq!(ring.in_flight(), 1);
+        let completion = ring.poll().expect("it has ended");
+        assert_eq!(completion.outcome.expect("written"), 4096);
+        assert_eq!(ring.in_flight(), 0);
+        assert!(ring.poll().is_none());
+        let content = std::fs::read(&path).expect("readable");
+        assert_eq!(content[4096..], [7; 4096]);
+
+        ring.file = BlockFile::open(&path, Access::Read, Caching::Cached).expect("readable");
+        let request = Request::new(AlignedBuffer::zeroed(4096), 0, 4096);
+        ring.write(request).expect("asked");
+        let completion = ring.poll().expect("it has ended");
+        let reason = completion.outcome.expect_err("it is open for reading");
+        assert_eq!(reason.raw_os_error(), Some(libc::EBADF));
     }
 }

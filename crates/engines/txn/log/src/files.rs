@@ -18,6 +18,15 @@ use crate::segment::{self, Growing, Slot, WRITING};
 /// spare.
 const BESIDES: usize = 4;
 
+/// Where the thread is while a write is under way.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    /// At other work: it looks for the end of the write later.
+    Beside,
+    /// In the write, asleep.
+    Here,
+}
+
 /// A segment that has writes in flight or gets the next ones.
 #[derive(Debug)]
 struct Writing {
@@ -36,8 +45,8 @@ struct Span {
     done: bool,
 }
 
-/// A log in files. One thread owns and polls it, and no call but [`FileLog::flush`],
-/// [`FileLog::wait`] and [`FileLog::close`] waits for the disk.
+/// A log in files. One thread owns and polls it, and no call but [`FileLog::write`],
+/// [`FileLog::flush`], [`FileLog::wait`] and [`FileLog::close`] waits for the disk.
 #[derive(Debug)]
 pub struct FileLog {
     home: Arc<Home>,
@@ -147,6 +156,19 @@ impl FileLog {
     /// # Errors
     /// [`LogError::Poisoned`].
     pub fn submit(&mut self) -> Result<bool, LogError> {
+        self.submit_by(Way::Beside)
+    }
+
+    /// As [`FileLog::submit`], but the thread sleeps until the write has ended, for one that has
+    /// nothing else to do. The next [`FileLog::poll`] finds the write.
+    ///
+    /// # Errors
+    /// [`LogError::Poisoned`].
+    pub fn write(&mut self) -> Result<bool, LogError> {
+        self.submit_by(Way::Here)
+    }
+
+    fn submit_by(&mut self, way: Way) -> Result<bool, LogError> {
         self.check()?;
         if self.group.is_empty() || self.groups_in_flight >= self.options.depth {
             return Ok(false);
@@ -156,7 +178,7 @@ impl FileLog {
         if self.groups_in_flight > 0 && !self.group.fills_block() {
             return Ok(false);
         }
-        self.submit_group()?;
+        self.submit_group(way)?;
         Ok(true)
     }
 
@@ -282,7 +304,7 @@ impl FileLog {
                     in_flight: self.spans.len(),
                 });
             }
-            self.submit_group()?;
+            self.submit_group(Way::Beside)?;
             // The next group may be at the end of its segment, with less room than the record
             // needs.
         }
@@ -292,7 +314,7 @@ impl FileLog {
         Ok(())
     }
 
-    fn submit_group(&mut self) -> Result<(), LogError> {
+    fn submit_group(&mut self, way: Way) -> Result<(), LogError> {
         let span = self.group.seal(self.durable);
         let (start, end) = (self.group.at, Lsn(self.group.at.0 + span as u64));
         // One buffer is idle for each group that may still be submitted, and the caller has checked
@@ -303,16 +325,17 @@ impl FileLog {
         let group = Open::new(next, end, self.life, room);
         let buffer = std::mem::replace(&mut self.group, group).buffer;
         self.groups_in_flight += 1;
-        self.write(start, end, buffer, true)
+        self.write_block(start, end, buffer, true, way)
     }
 
     /// Starts a write to the active segment, and notes the positions that it covers.
-    fn write(
+    fn write_block(
         &mut self,
         start: Lsn,
         end: Lsn,
         buffer: AlignedBuffer,
         group: bool,
+        way: Way,
     ) -> Result<(), LogError> {
         self.spans.push_back(Span {
             start,
@@ -326,9 +349,14 @@ impl FileLog {
             (end.0 - start.0) as usize,
         );
         // After a failure the span stays and is never done, so nothing behind it becomes durable.
-        let submitted = self
-            .make_place()
-            .and_then(|()| Ok(self.active.queue.submit(request)?));
+        let submitted = self.make_place().and_then(|()| {
+            let queue = &mut self.active.queue;
+            match way {
+                Way::Beside => queue.submit(request)?,
+                Way::Here => queue.write(request)?,
+            }
+            Ok(())
+        });
         self.poison_on(submitted)
     }
 
@@ -372,7 +400,8 @@ impl FileLog {
                 kind: Kind::Skip,
             };
             skip.write(&mut block);
-            self.write(from, Lsn(from.0 + BLOCK_BYTES as u64), block, false)?;
+            let end = Lsn(from.0 + BLOCK_BYTES as u64);
+            self.write_block(from, end, block, false, Way::Beside)?;
             // What is skipped needs no write, so the span of the skip ends at the next segment.
             if let Some(last) = self.spans.back_mut() {
                 last.end = start;
@@ -392,27 +421,12 @@ impl FileLog {
         // The header is written to the new segment's queue like a group. No group of the segment is
         // durable before it, because spans become durable in order.
         let first = self.layout.first_group(index);
-        self.write(start, first, header.block(), false)?;
+        self.write_block(start, first, header.block(), false, Way::Beside)?;
         let room = self.layout.start(index + 1).0 - first.0;
         // The current group is empty, so its buffer goes to the first group of the new segment.
         let buffer = std::mem::replace(&mut self.group.buffer, AlignedBuffer::zeroed(0));
         self.group = Open::new(buffer, first, self.life, room);
         Ok(())
-    }
-
-    /// The error for a switch without a free file. A file that is being made will be there soon;
-    /// else only a checkpoint helps.
-    fn no_segment(&self) -> LogError {
-        if self.growing.is_some() {
-            return LogError::Busy {
-                in_flight: self.spans.len(),
-            };
-        }
-        LogError::Full {
-            directory: self.home.directory.clone(),
-            segments: self.slots.len(),
-            why: self.growth_failure.clone(),
-        }
     }
 
     /// Collects the writes that have ended, in all segments that are written.

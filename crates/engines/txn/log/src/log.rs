@@ -43,6 +43,18 @@ impl Log {
         }
     }
 
+    /// As [`Log::submit`], but the thread sleeps until the write has ended. It is for a thread that
+    /// has nothing else to do. The next [`Log::poll`] finds the write.
+    ///
+    /// # Errors
+    /// [`LogError::Poisoned`].
+    pub fn write(&mut self) -> Result<bool, LogError> {
+        match self {
+            Self::Files(log) => log.write(),
+            Self::Memory(_) | Self::Remote(_) => Ok(false),
+        }
+    }
+
     /// Handles the writes that have ended, without waiting. Returns how far the log is durable.
     ///
     /// # Errors

@@ -91,6 +91,41 @@ fn a_small_group_waits_for_the_write_in_flight_and_a_block_does_not() {
     assert!(log.flush().expect("a good disk") > end);
 }
 
+/// The thread slept until the write had ended, so the next look finds it. Reopened, every record is
+/// there, whichever way it was written.
+#[test]
+fn what_a_thread_writes_itself_is_durable_at_the_next_look() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let recovery = open(directory.path()).expect("free");
+    let (mut log, _) = recovery.finish().expect("room");
+    for next in 0..200 {
+        log.append(&number(next)).expect("room");
+        if next % 3 == 0 {
+            log.submit().expect("a good disk");
+            log.append(&vec![0; 4096]).expect("room");
+        }
+        let is_first = log.in_flight() == 0;
+        let is_written = log.write().expect("a good disk");
+        let durable = log.poll().expect("a good disk");
+        // An earlier write may still be in flight, and nothing after it counts until it has ended.
+        if is_written && is_first {
+            assert_eq!(durable, log.end());
+        }
+        let end = log.flush().expect("a good disk");
+        assert_eq!(end, log.end());
+    }
+    drop(log);
+    let mut recovery = open(directory.path()).expect("free");
+    let mut next = 0;
+    while let Some(record) = recovery.next_record().expect("sound") {
+        if record.bytes.len() != 4096 {
+            assert_eq!(record.bytes, number(next));
+            next += 1;
+        }
+    }
+    assert_eq!(next, 200);
+}
+
 #[test]
 fn segments_without_their_manifest_are_not_taken_for_an_empty_log() {
     let directory = tempfile::tempdir().expect("a directory");

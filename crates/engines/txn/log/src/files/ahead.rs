@@ -48,6 +48,21 @@ impl FileLog {
             && !written.any(|writing| writing.number == slot.number)
     }
 
+    /// The error for a switch without a free file. A file that is being made will be there soon;
+    /// else only a checkpoint helps.
+    pub(super) fn no_segment(&self) -> LogError {
+        if self.growing.is_some() {
+            return LogError::Busy {
+                in_flight: self.spans.len(),
+            };
+        }
+        LogError::Full {
+            directory: self.home.directory.clone(),
+            segments: self.slots.len(),
+            why: self.growth_failure.clone(),
+        }
+    }
+
     fn begin_to_grow(&mut self) {
         let last = self.slots.iter().map(|slot| slot.number).max();
         let number = last.map_or(0, |last| last + 1);

@@ -22,6 +22,8 @@ pub(crate) struct Journal {
     waiting: VecDeque<Waiting>,
     /// Records that the log has taken.
     appended: Position,
+    /// Those of them that the partition has been told are durable.
+    durable: Position,
     /// Which position must be durable for how many records, in order.
     marks: VecDeque<Mark>,
     /// The log is out of segments until a checkpoint frees some.
@@ -55,6 +57,7 @@ impl Journal {
             remote,
             waiting: VecDeque::new(),
             appended: 0,
+            durable: 0,
             marks: VecDeque::new(),
             full: false,
             checkpoint_at,
@@ -141,8 +144,9 @@ impl Journal {
     }
 
     /// Starts writes and looks for those that have ended. Returns the number of the last durable
-    /// record if it has grown, unless that is to be held back for a later call.
-    pub fn step(&mut self, holds_back: bool) -> Result<Option<Position>> {
+    /// record if it has grown, unless that is to be held back for a later call. `waits` lets the
+    /// thread sleep until its write has ended.
+    pub fn step(&mut self, holds_back: bool, waits: bool) -> Result<Option<Position>> {
         let Some(log) = &mut self.log else {
             return Ok(None);
         };
@@ -151,7 +155,10 @@ impl Journal {
         if self.marks.is_empty() && self.waiting.is_empty() {
             return Ok(None);
         }
-        self.writes += u64::from(log.submit().map_err(from_log)?);
+        // What this thread writes itself is told at the next step, after what has arrived meanwhile
+        // was carried out. Its clients are then answered together, and share later writes.
+        let started = if waits { log.write() } else { log.submit() };
+        self.writes += u64::from(started.map_err(from_log)?);
         self.retry()?;
         // Until the disk names this start as the newest that answered anything, a restart would be
         // content with the stores' logs of an earlier one. So nothing may be answered before that,
@@ -166,9 +173,15 @@ impl Journal {
                 break;
             }
             reached = Some(records);
+            self.durable = records;
             self.marks.pop_front();
         }
         Ok(reached)
+    }
+
+    /// Records that are not durable yet.
+    pub fn records_waiting(&self) -> u64 {
+        self.appended - self.durable + self.waiting.len() as u64
     }
 
     /// Whether something is not durable yet.
@@ -248,9 +261,11 @@ mod tests {
         assert_eq!(effects.records.len(), 1);
         let mut journal = Journal::new(Some(Log::Memory(MemoryLog::new())), None);
         journal.append(&effects.records).expect("memory has room");
-        assert_eq!(journal.step(true), Ok(None));
+        assert_eq!(journal.step(true, false), Ok(None));
         assert!(journal.is_busy());
-        assert_eq!(journal.step(false), Ok(Some(1)));
+        assert_eq!(journal.records_waiting(), 1);
+        assert_eq!(journal.step(false, false), Ok(Some(1)));
+        assert_eq!(journal.records_waiting(), 0);
         assert!(!journal.is_busy());
     }
 }

@@ -236,8 +236,10 @@ impl Pass<'_> {
     pub fn step_logs(&mut self) -> Result<bool> {
         self.step_stores()?;
         let mut busy = false;
+        let front_end = self.clients.front_end.as_ref();
+        let of_front_end = front_end.map_or(0, |front_end| front_end.pipeline.outstanding());
         for slot in 0..self.shard.hosted.len() {
-            if self.shard.step_journal(slot)? {
+            if self.shard.step_journal(slot, of_front_end)? {
                 self.dispatch(self.shard.partition_at(slot), None);
                 busy = true;
             }

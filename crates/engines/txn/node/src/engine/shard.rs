@@ -19,6 +19,10 @@ use crate::threads::Envelope;
 
 /// Segments of a log at most.
 const SEGMENTS_MOST: u64 = dyno_txn_log::Options::SEGMENTS_MOST as u64;
+/// Requests of a front end up to which its thread sleeps in a write of the log. With few of them it
+/// has little else to do, and if it spun it would take a core from the clients and from the thread
+/// of the kernel that ends the write. docs/inside/txn.md has what was measured.
+const FRONT_END_WAITS: usize = 16;
 
 /// A partition with its log.
 pub(crate) struct HostedPartition {
@@ -170,14 +174,19 @@ impl ShardState {
     }
 
     /// Starts writes of one log. Returns whether records have become durable, which the partition
-    /// has then been told.
-    pub fn step_journal(&mut self, slot: usize) -> Result<bool> {
+    /// has then been told. `of_front_end` are the requests of the thread's front end that wait.
+    pub fn step_journal(&mut self, slot: usize, of_front_end: usize) -> Result<bool> {
+        // While no more records wait than the front end has requests, they are those of its
+        // requests, and no other client needs this thread. Several partitions write side by side.
+        let is_alone = self.hosted.len() == 1;
+        let records = self.hosted[slot].journal.records_waiting();
+        let waits = is_alone && of_front_end <= FRONT_END_WAITS && records <= of_front_end as u64;
         // What was held until a record is durable may change rows once it is released.
         let holds_back = self.hosted[slot].needs_stall();
         let HostedPartition {
             partition, journal, ..
         } = &mut self.hosted[slot];
-        let Some(position) = journal.step(holds_back)? else {
+        let Some(position) = journal.step(holds_back, waits)? else {
             return Ok(false);
         };
         partition.durable(self.now, position, &mut self.effects);
