@@ -46,7 +46,7 @@ fn run_tidy() -> ExitCode {
     }
     let breaches = findings.iter().filter(|finding| finding.breach).count();
     println!(
-        "tidy: {breaches} breaches, {} warnings",
+        "tidy: breaches: {breaches}, warnings: {}",
         findings.len() - breaches
     );
     if breaches == 0 {

@@ -112,6 +112,8 @@ impl Session<'_> {
         let seen = machine(&Root::system(), &cache, &mut || thread::sleep(PAUSE));
         warn_about(&seen);
         let known = known_limits(self, &cache, &seen, stop)?;
+        // A run that was itself killed may have left devices, or files in memory.
+        dyno_rigs::remove_strays();
         let (mut exit, mut records) = (Exit::Done, Vec::new());
         for job in jobs {
             if stop.asked() {
@@ -271,14 +273,12 @@ impl Job {
         let mut progress = RunProgress::new(session.report_every);
         let teller = progress.teller();
         let memory_scratch = dyno_rigs::memory_scratch();
-        // A run that was itself killed may have left devices, or files in memory.
-        dyno_rigs::remove_strays();
         let summary = dyno_suite::run(Setup {
             planned: self.planned,
             systems: self.chosen.systems,
             executor: &mut ChildExecutor {
                 progress: Some(&teller),
-                after_kill: Some(&dyno_rigs::remove_strays),
+                after_failure: Some(&dyno_rigs::remove_strays),
             },
             clock: &clock,
             sensors: &|| sensors.read(),

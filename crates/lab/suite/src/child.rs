@@ -18,9 +18,9 @@ use crate::stop::Stop;
 pub struct ChildExecutor<'a> {
     /// Is told the lines of progress (see [`PROGRESS`]) as they come.
     pub progress: Option<&'a dyn Fn(&str)>,
-    /// Is called after each child that was killed or crashed, which could not take away what it had
+    /// Is called after each child that failed, was killed or crashed. It may have left what it had
     /// made outside its scratch directory.
-    pub after_kill: Option<&'a dyn Fn()>,
+    pub after_failure: Option<&'a dyn Fn()>,
 }
 
 impl Executor for ChildExecutor<'_> {
@@ -55,8 +55,10 @@ impl Executor for ChildExecutor<'_> {
             dyno_machine::Exit::Code(code) => Exit::Code(code),
             dyno_machine::Exit::Signal(signal) => Exit::Signal(signal),
         };
-        if let (Some(after_kill), false) = (self.after_kill, matches!(exit, Exit::Code(_))) {
-            after_kill();
+        if let Some(after_failure) = self.after_failure
+            && exit != Exit::Code(0)
+        {
+            after_failure();
         }
         Ok(Ended {
             exit,
@@ -175,18 +177,19 @@ mod tests {
     }
 
     #[test]
-    fn what_a_child_leaves_is_taken_away_if_it_was_killed_or_crashed() {
+    fn what_a_child_leaves_is_taken_away_unless_it_ended_well() {
         let calls = RefCell::new(0);
         let count = || *calls.borrow_mut() += 1;
         let mut executor = ChildExecutor {
-            after_kill: Some(&count),
+            after_failure: Some(&count),
             ..ChildExecutor::default()
         };
         let enough = Duration::from_secs(20);
         let scripts = [
-            ("exit 3", enough, 0),
-            ("cat /dev/zero >/dev/null", Duration::from_millis(50), 1),
-            ("kill -9 $$", enough, 2),
+            ("exit 0", enough, 0),
+            ("exit 3", enough, 1),
+            ("cat /dev/zero >/dev/null", Duration::from_millis(50), 2),
+            ("kill -9 $$", enough, 3),
         ];
         for (script, time_limit, total) in scripts {
             run_by(&mut executor, script, time_limit, &Stop::default());

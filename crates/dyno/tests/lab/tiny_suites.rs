@@ -2,44 +2,14 @@
 //! reported, checked and compared.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::Path;
+use std::process::Command;
 
-use assert_cmd::Command;
+use assert_cmd::assert::{Assert, OutputAssertExt};
 use dyno_record::{Outcome, RunDir, StoredRun};
 
-/// `dyno` with its caches in a directory of the test.
-fn dyno(home: &Path) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dyno"));
-    command.env("HOME", home).current_dir(home);
-    command
-        .env_remove("XDG_CACHE_HOME")
-        .env_remove("XDG_DATA_HOME");
-    command
-}
-
-fn runs(home: &Path) -> Vec<PathBuf> {
-    fs::read_dir(home.join("runs"))
-        .expect("there are runs")
-        .map(|entry| entry.expect("readable").path())
-        .collect()
-}
-
-fn scratch_directories(home: &Path) -> Vec<String> {
-    let names = fs::read_dir(home.join(".cache/dynolab"))
-        .expect("the cache")
-        .map(|entry| entry.expect("readable").file_name());
-    let names = names.map(|name| name.to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with("scratch-")).collect()
-}
-
-fn only_run(home: &Path) -> PathBuf {
-    let mut runs = runs(home);
-    assert_eq!(runs.len(), 1, "{runs:?}");
-    runs.remove(0)
-}
+use crate::home::{dyno, has_sql, only_run, runs, scratch_directories};
 
 /// Lets a run end well, and returns its record and what it said.
 fn record_of(home: &Path, mut run: Command) -> (StoredRun, String) {
@@ -47,6 +17,14 @@ fn record_of(home: &Path, mut run: Command) -> (StoredRun, String) {
     let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
     assert_eq!(ran.get_output().status.code(), Some(0), "{said}");
     (RunDir::open(&only_run(home)).expect("a record"), said)
+}
+
+/// Asks a rig as the lab asks it: on its standard input.
+fn ask_rig(home: &Path, request: &str) -> Assert {
+    assert_cmd::Command::from_std(dyno(home))
+        .arg("rig")
+        .write_stdin(request)
+        .assert()
 }
 
 /// Fails unless a case was measured on a system.
@@ -115,9 +93,7 @@ fn run_tiny(suites: &[&str]) {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     // Queries and what is read back need the other program; without it the suite says so and the
     // rest runs.
-    let sql = assert_cmd::cargo::cargo_bin!("dyno")
-        .with_file_name("dyno-sql")
-        .is_file();
+    let sql = has_sql();
     let expected = if sql { 0 } else { 1 };
     assert_eq!(output.status.code(), Some(expected), "{said}");
     assert!(
@@ -151,11 +127,8 @@ fn run_tiny(suites: &[&str]) {
             assert!(run.join(name).metadata().expect(name).len() > 500, "{name}");
         }
     }
-    assert_eq!(
-        scratch_directories(home),
-        Vec::<String>::new(),
-        "a run leaves none behind"
-    );
+    let left = scratch_directories(home);
+    assert!(left.is_empty(), "{left:?}");
 
     for format in ["md", "html", "xlsx", "json"] {
         dyno(home)
@@ -216,7 +189,8 @@ fn clients_of_kafka_are_measured_against_our_log() {
     for case in ["kafka-produce", "kafka-consume"] {
         assert_measured(&record, case, "dyno", "throughput");
     }
-    assert_eq!(scratch_directories(home), Vec::<String>::new());
+    let left = scratch_directories(home);
+    assert!(left.is_empty(), "{left:?}");
 }
 
 /// Redis' own benchmark runs against our engine and against Redis, and every increment is there.
@@ -262,7 +236,7 @@ fn workloads_of_ycsb_are_measured_over_redis_protocol() {
     }
     let params = r#"{"mix":"e","clients":1,"records":1,"seconds":1}"#;
     let asked = format!(r#"{{"workload":"resp-ycsb","params":{params}}}"#);
-    let rig = dyno(home).arg("rig").write_stdin(asked).assert().code(2);
+    let rig = ask_rig(home, &asked).code(2);
     let said = String::from_utf8_lossy(&rig.get_output().stderr).into_owned();
     assert!(said.contains("a sorted set"), "{said}");
 }
@@ -361,24 +335,12 @@ fn a_plan_that_does_not_fit_is_refused() {
 #[test]
 fn a_rig_refuses_what_it_does_not_know() {
     let home = tempfile::tempdir().expect("a directory");
-    let rig = dyno(home.path())
-        .arg("rig")
-        .write_stdin("{\"workload\":\"nothing\"}")
-        .assert()
-        .code(2);
+    let rig = ask_rig(home.path(), r#"{"workload":"nothing"}"#).code(2);
     let said = String::from_utf8_lossy(&rig.get_output().stderr).into_owned();
     assert!(said.contains("no workload is called `nothing`"), "{said}");
-    let version = dyno(home.path())
-        .arg("rig")
-        .write_stdin("{\"workload\":\"version\"}")
-        .assert()
-        .success();
+    let version = ask_rig(home.path(), r#"{"workload":"version"}"#).success();
     assert!(version.get_output().stdout.starts_with(b"{\"version\":\""));
-    dyno(home.path())
-        .arg("rig")
-        .write_stdin("nonsense")
-        .assert()
-        .code(2);
+    ask_rig(home.path(), "nonsense").code(2);
 }
 
 #[test]
@@ -398,92 +360,4 @@ fn completions_and_manual_pages_come_out_of_the_same_definitions() {
         !pages.join("dyno-rig.1").exists(),
         "hidden commands have no page"
     );
-}
-
-#[test]
-fn ctrl_c_ends_a_run_and_keeps_what_was_measured() {
-    // As a shell counts a program that Ctrl-C ended; 2 would say that it was asked wrongly.
-    assert_kept(&["-INT"], 130);
-}
-
-/// A terminal that is lost sends it twice: by the shell, and by the kernel when the shell ends.
-#[test]
-fn a_hang_up_ends_a_run_and_keeps_what_was_measured() {
-    assert_kept(&["-HUP", "-HUP"], 129);
-}
-
-/// Sends signals to a run, and fails unless it ends by itself with a record and a report.
-fn assert_kept(signals: &[&str], code: i32) {
-    let home = tempfile::tempdir().expect("a directory");
-    let program = assert_cmd::cargo::cargo_bin!("dyno");
-    if !program.with_file_name("dyno-sql").is_file() {
-        println!(
-            "skipped: a run that a signal ends: dyno-sql, which reads loads back, is not built"
-        );
-        return;
-    }
-    let mut run = std::process::Command::new(program)
-        .env("HOME", home.path())
-        .env_remove("XDG_CACHE_HOME")
-        .current_dir(home.path())
-        .args(["run", "wspr", "--tiny"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let mut lines = BufReader::new(run.stderr.take().expect("piped")).lines();
-    let timing = lines.any(|line| line.expect("text").contains("load-csv-1: 1 system answers"));
-    assert!(timing, "the run ended before it could be stopped");
-    let pid = run.id().to_string();
-    for signal in signals {
-        let sent = std::process::Command::new("kill")
-            .args([*signal, pid.as_str()])
-            .status();
-        assert!(sent.expect("kill is there").success());
-    }
-    let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
-    assert_eq!(run.wait().expect("it ends").code(), Some(code), "{rest:?}");
-    assert_eq!(scratch_directories(home.path()), Vec::<String>::new());
-    assert!(
-        rest.iter()
-            .any(|line| line.contains("what was measured is kept")),
-        "{rest:?}"
-    );
-    let record = only_run(home.path());
-    assert!(record.join("report.html").is_file(), "{rest:?}");
-    let stored = RunDir::open(&record).expect("a record");
-    assert!(stored.run.finished_at.is_none());
-    assert!(
-        stored
-            .samples
-            .iter()
-            .any(|sample| sample.outcome == Outcome::Done)
-    );
-}
-
-/// As a pipe of ssh that breaks, or a pager that is left: the run goes on without being heard.
-#[test]
-fn a_run_whose_output_is_closed_ends_with_its_record_and_its_reports() {
-    let home = tempfile::tempdir().expect("a directory");
-    let dyno = assert_cmd::cargo::cargo_bin!("dyno");
-    let line = "\"$0\" run wspr --tiny 2>&1 | head -n 3; exit ${PIPESTATUS[0]}";
-    let output = std::process::Command::new("bash")
-        .args(["-c", line])
-        .arg(dyno)
-        .env("HOME", home.path())
-        .env_remove("XDG_CACHE_HOME")
-        .current_dir(home.path())
-        .output()
-        .expect("bash is there");
-    // Without the SQL engine one case fails, and the run says so by its code.
-    let code = output.status.code();
-    assert!(matches!(code, Some(0 | 1)), "{code:?}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
-    let run = only_run(home.path());
-    let stored = RunDir::open(&run).expect("a record");
-    assert!(stored.run.finished_at.is_some(), "it ran to its end");
-    assert_eq!(scratch_directories(home.path()), Vec::<String>::new());
-    for name in ["report.md", "report.html", "report.xlsx", "report.json"] {
-        assert!(run.join(name).metadata().expect(name).len() > 500, "{name}");
-    }
 }

@@ -1,30 +1,16 @@
-//! A run that was interrupted goes on in its own record, one whose times cannot be kept has its
-//! report all the same, and the scratch files of one that was killed are removed.
+//! What is kept of a run that is interrupted, how it goes on in its own record, and what is removed
+//! of one that was killed.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{self, Stdio};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use assert_cmd::Command;
-use dyno_record::RunDir;
+use assert_cmd::assert::OutputAssertExt;
+use dyno_record::{Outcome, RunDir};
 
-fn dyno(home: &Path) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dyno"));
-    command.env("HOME", home).current_dir(home);
-    command
-        .env_remove("XDG_CACHE_HOME")
-        .env_remove("XDG_DATA_HOME");
-    command
-}
-
-fn only_run(home: &Path) -> PathBuf {
-    let runs = fs::read_dir(home.join("runs")).expect("there are runs");
-    let mut runs: Vec<PathBuf> = runs.map(|run| run.expect("readable").path()).collect();
-    assert_eq!(runs.len(), 1, "{runs:?}");
-    runs.remove(0)
-}
+use crate::home::{dyno, has_sql, only_run, scratch_directories};
 
 #[test]
 fn what_is_complete_is_not_measured_again() {
@@ -130,23 +116,12 @@ fn a_run_whose_times_cannot_be_kept_ends_well_with_its_report() {
     assert!(only_run(home).join("report.html").is_file(), "{said}");
 }
 
-fn scratch_directories(home: &Path) -> Vec<String> {
-    let entries = fs::read_dir(home.join(".cache/dynolab"))
-        .into_iter()
-        .flatten();
-    let names = entries.map(|entry| entry.expect("readable").file_name());
-    let names = names.map(|name| name.to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with("scratch-")).collect()
-}
-
 /// They once stayed in the cache for good.
 #[test]
 fn the_scratch_files_of_a_killed_process_are_removed_by_the_next_one() {
     let home = tempfile::tempdir().expect("a directory");
     let home = home.path();
-    let mut killed = process::Command::new(assert_cmd::cargo::cargo_bin!("dyno"))
-        .env("HOME", home)
-        .env_remove("XDG_CACHE_HOME")
+    let mut killed = dyno(home)
         .args(["limits", "--quick"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -161,5 +136,89 @@ fn the_scratch_files_of_a_killed_process_are_removed_by_the_next_one() {
     killed.wait().expect("it ends");
     assert_eq!(scratch_directories(home).len(), 1);
     dyno(home).args(["limits", "--tiny"]).assert().success();
-    assert_eq!(scratch_directories(home), Vec::<String>::new());
+    let left = scratch_directories(home);
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn ctrl_c_ends_a_run_and_keeps_what_was_measured() {
+    // As a shell counts a program that Ctrl-C ended; 2 would say that it was asked wrongly.
+    assert_kept(&["-INT"], 130);
+}
+
+/// A terminal that is lost sends it twice: by the shell, and by the kernel when the shell ends.
+#[test]
+fn a_hang_up_ends_a_run_and_keeps_what_was_measured() {
+    assert_kept(&["-HUP", "-HUP"], 129);
+}
+
+/// Sends signals to a run, and fails unless it ends by itself with a record and a report.
+fn assert_kept(signals: &[&str], code: i32) {
+    if !has_sql() {
+        println!(
+            "skipped: a run that a signal ends: dyno-sql, which reads loads back, is not built"
+        );
+        return;
+    }
+    let home = tempfile::tempdir().expect("a directory");
+    let mut run = dyno(home.path())
+        .args(["run", "wspr", "--tiny"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut lines = BufReader::new(run.stderr.take().expect("piped")).lines();
+    let timing = lines.any(|line| line.expect("text").contains("load-csv-1: 1 system answers"));
+    assert!(timing, "the run ended before it could be stopped");
+    let pid = run.id().to_string();
+    for signal in signals {
+        let sent = Command::new("kill").args([*signal, pid.as_str()]).status();
+        assert!(sent.expect("kill is there").success());
+    }
+    let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    assert_eq!(run.wait().expect("it ends").code(), Some(code), "{rest:?}");
+    let left = scratch_directories(home.path());
+    assert!(left.is_empty(), "{left:?}");
+    assert!(
+        rest.iter()
+            .any(|line| line.contains("what was measured is kept")),
+        "{rest:?}"
+    );
+    let record = only_run(home.path());
+    assert!(record.join("report.html").is_file(), "{rest:?}");
+    let stored = RunDir::open(&record).expect("a record");
+    assert!(stored.run.finished_at.is_none());
+    assert!(
+        stored
+            .samples
+            .iter()
+            .any(|sample| sample.outcome == Outcome::Done)
+    );
+}
+
+/// As a pipe of ssh that breaks, or a pager that is left: the run goes on without being heard.
+#[test]
+fn a_run_whose_output_is_closed_ends_with_its_record_and_its_reports() {
+    let home = tempfile::tempdir().expect("a directory");
+    let line = "\"$0\" run wspr --tiny 2>&1 | head -n 3; exit ${PIPESTATUS[0]}";
+    let output = Command::new("bash")
+        .args(["-c", line])
+        .arg(env!("CARGO_BIN_EXE_dyno"))
+        .env("HOME", home.path())
+        .env_remove("XDG_CACHE_HOME")
+        .current_dir(home.path())
+        .output()
+        .expect("bash is there");
+    // Without the SQL engine one case fails, and the run says so by its code.
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 1)), "{code:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
+    let run = only_run(home.path());
+    let stored = RunDir::open(&run).expect("a record");
+    assert!(stored.run.finished_at.is_some(), "it ran to its end");
+    let left = scratch_directories(home.path());
+    assert!(left.is_empty(), "{left:?}");
+    for name in ["report.md", "report.html", "report.xlsx", "report.json"] {
+        assert!(run.join(name).metadata().expect(name).len() > 500, "{name}");
+    }
 }
