@@ -34,7 +34,8 @@ pub fn only_run(home: &Path) -> PathBuf {
     runs.remove(0)
 }
 
-/// Where processes keep what they need only while they run. There are none before the first one.
+/// The scratch directories in `home`: each `dyno` that runs there has one, and removes it at its
+/// end. The list is empty if no `dyno` has run yet.
 pub fn scratch_directories(home: &Path) -> Vec<PathBuf> {
     let mut found = entries(&home.join(".cache/dynolab"));
     found.retain(|path| {

@@ -305,18 +305,26 @@ mod tests {
         assert_eq!(outcome(4096, -libc::EIO), Err(Some(libc::EIO)));
     }
 
-    #[test]
-    fn stable_writes_end_once_each_and_lie_where_they_belong() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("stable");
+    /// A ring for a new file, each of whose writes is stable when it ends; `None` where the kernel
+    /// has no io_uring for this process.
+    fn stable_ring(path: &Path, depth: usize) -> Option<Ring> {
         let opening = Opening {
             access: crate::Access::Create,
             caching: Caching::Cached,
             syncing: Syncing::EachWrite,
         };
-        let mut ring = match Ring::open(&path, opening, 3) {
-            Err(IoError::UringRefused { .. }) => return,
-            ring => ring.expect("a ring"),
+        match Ring::open(path, opening, depth) {
+            Err(IoError::UringRefused { .. }) => None,
+            ring => Some(ring.expect("a ring")),
+        }
+    }
+
+    #[test]
+    fn stable_writes_end_once_each_and_lie_where_they_belong() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("stable");
+        let Some(mut ring) = stable_ring(&path, 3) else {
+            return;
         };
         let mut ended = 0;
         for block in 0..20u8 {
@@ -349,14 +357,8 @@ mod tests {
     fn a_write_of_the_thread_itself_is_reported_next_and_a_failed_one_too() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("here");
-        let opening = Opening {
-            access: crate::Access::Create,
-            caching: Caching::Cached,
-            syncing: Syncing::EachWrite,
-        };
-        let mut ring = match Ring::open(&path, opening, 2) {
-            Err(IoError::UringRefused { .. }) => return,
-            ring => ring.expect("a ring"),
+        let Some(mut ring) = stable_ring(&path, 2) else {
+            return;
         };
         let mut block = AlignedBuffer::zeroed(4096);
         block.fill(7);
