@@ -40,7 +40,7 @@ pub use null::{NullSink, ZeroSource};
 pub use open::{Buffering, Chosen, open, stage};
 pub use opening::{Access, Caching, Opening, Syncing};
 pub use page_cache::{FileSink, FileSource};
-pub use queue::{Completion, InlineQueue, Queue, QueuedSink, Request, Settled};
+pub use queue::{Completion, InlineQueue, Meanwhile, Queue, QueuedSink, Request, Settled};
 pub use ring::{Ring, UringSink};
 pub use staged::Staged;
 pub use stdout::StdoutSink;

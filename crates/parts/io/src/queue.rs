@@ -97,6 +97,16 @@ impl Completion {
     }
 }
 
+/// What the thread that submits a write does until the write has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meanwhile {
+    /// It goes on, and looks for the end of the write later.
+    GoesOn,
+    /// It writes itself and sleeps: for a thread that has nothing else to do. The write is reported
+    /// next.
+    Sleeps,
+}
+
 /// Writes that are in flight while their submitter does something else: [`crate::Ring`], or a
 /// simulated one. Dropping a queue waits for them.
 pub trait Queue: Send + fmt::Debug {
@@ -109,20 +119,13 @@ pub trait Queue: Send + fmt::Debug {
     /// Writes that were submitted and have not been returned yet.
     fn in_flight(&self) -> usize;
 
-    /// Starts a write. The caller makes sure that fewer than `depth` are in flight.
+    /// Starts a write. The caller makes sure that fewer than `depth` are in flight. A queue that
+    /// cannot write in the way that `meanwhile` asks for writes in its own.
     ///
     /// # Errors
-    /// The error of the system; the memory of the request stays with the queue.
-    fn submit(&mut self, request: Request) -> Result<(), IoError>;
-
-    /// As [`Queue::submit`], but for a thread that has nothing else to do: where it can, the queue
-    /// writes in this thread, which sleeps until the write has ended, and reports it next.
-    ///
-    /// # Errors
-    /// As [`Queue::submit`]. A failed write is not among them, but reported like any other.
-    fn write(&mut self, request: Request) -> Result<(), IoError> {
-        self.submit(request)
-    }
+    /// The error of the system; the memory of the request stays with the queue. A failed write is
+    /// not among them, but reported when it has ended.
+    fn submit(&mut self, request: Request, meanwhile: Meanwhile) -> Result<(), IoError>;
 
     /// Returns a write that has ended, if there is one.
     fn poll(&mut self) -> Option<Completion>;
@@ -184,7 +187,7 @@ impl<Q: Queue> QueuedSink<Q> {
         let buffer = std::mem::replace(&mut self.block, next);
         let len_bytes = buffer.len();
         let request = Request::new(buffer, self.submitted_bytes, len_bytes);
-        self.queue.submit(request)?;
+        self.queue.submit(request, Meanwhile::GoesOn)?;
         self.submitted_bytes = end_bytes;
         self.filled = 0;
         Ok(())
@@ -204,7 +207,7 @@ impl<Q: Queue> QueuedSink<Q> {
                 self.idle.push(request.buffer);
                 Ok(())
             }
-            Settled::Short(request) => self.queue.submit(request),
+            Settled::Short(request) => self.queue.submit(request, Meanwhile::GoesOn),
         }
     }
 
@@ -304,7 +307,7 @@ impl<D: Device> Queue for InlineQueue<D> {
         usize::from(self.ended.is_some())
     }
 
-    fn submit(&mut self, request: Request) -> Result<(), IoError> {
+    fn submit(&mut self, request: Request, _: Meanwhile) -> Result<(), IoError> {
         let (offset_bytes, rest) = request.rest();
         let outcome = match self.device.write_some_at(offset_bytes, rest) {
             Err(IoError::System { source, .. }) => Err(source),

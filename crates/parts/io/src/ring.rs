@@ -18,7 +18,7 @@ use crate::block_file::BlockFile;
 use crate::device::Device;
 use crate::error::IoError;
 use crate::opening::{Access, Caching, Opening, Syncing};
-use crate::queue::{Completion, Queue, QueuedSink, Request};
+use crate::queue::{Completion, Meanwhile, Queue, QueuedSink, Request};
 
 /// The most bytes of one write; the kernel accepts a little less than 2 GiB. The rest of a longer
 /// block follows in another write.
@@ -166,7 +166,14 @@ impl Queue for Ring {
         self.in_flight
     }
 
-    fn submit(&mut self, request: Request) -> Result<(), IoError> {
+    fn submit(&mut self, request: Request, meanwhile: Meanwhile) -> Result<(), IoError> {
+        if meanwhile == Meanwhile::Sleeps {
+            let (offset_bytes, rest) = request.rest();
+            let outcome = self.file.write_here(offset_bytes, rest, self.syncing);
+            self.ended.push_back(Completion { request, outcome });
+            self.in_flight += 1;
+            return Ok(());
+        }
         let free = self.slots.iter().position(Option::is_none);
         let slot = free.expect("the caller holds fewer writes in flight than the depth");
         let (offset_bytes, rest) = request.rest();
@@ -204,14 +211,6 @@ impl Queue for Ring {
         drop(queue);
         pushed.expect("the kernel's queue has two places for each slot");
         self.enter(0)
-    }
-
-    fn write(&mut self, request: Request) -> Result<(), IoError> {
-        let (offset_bytes, rest) = request.rest();
-        let outcome = self.file.write_here(offset_bytes, rest, self.syncing);
-        self.ended.push_back(Completion { request, outcome });
-        self.in_flight += 1;
-        Ok(())
     }
 
     fn poll(&mut self) -> Option<Completion> {
@@ -336,7 +335,8 @@ mod tests {
             let mut buffer = AlignedBuffer::zeroed(4096);
             buffer.fill(block);
             let request = Request::new(buffer, u64::from(block) * 4096, 4096);
-            ring.submit(request).expect("it is taken");
+            ring.submit(request, Meanwhile::GoesOn)
+                .expect("it is taken");
         }
         while let Some(completion) = ring.wait().expect("it waits") {
             assert_eq!(completion.outcome.expect("it is written"), 4096);
@@ -362,7 +362,8 @@ mod tests {
         };
         let mut block = AlignedBuffer::zeroed(4096);
         block.fill(7);
-        ring.write(Request::new(block, 4096, 4096)).expect("asked");
+        let request = Request::new(block, 4096, 4096);
+        ring.submit(request, Meanwhile::Sleeps).expect("asked");
         assert_eq!(ring.in_flight(), 1);
         let completion = ring.poll().expect("it has ended");
         assert_eq!(completion.outcome.expect("written"), 4096);
@@ -373,7 +374,7 @@ mod tests {
 
         ring.file = BlockFile::open(&path, Access::Read, Caching::Cached).expect("readable");
         let request = Request::new(AlignedBuffer::zeroed(4096), 0, 4096);
-        ring.write(request).expect("asked");
+        ring.submit(request, Meanwhile::Sleeps).expect("asked");
         let completion = ring.poll().expect("it has ended");
         let reason = completion.outcome.expect_err("it is open for reading");
         assert_eq!(reason.raw_os_error(), Some(libc::EBADF));

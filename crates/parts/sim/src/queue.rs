@@ -1,8 +1,9 @@
 //! Writes at once, on the simulated disk.
 
+use std::collections::VecDeque;
 use std::io;
 
-use dyno_io::{Completion, Device, IoError, Queue, Request};
+use dyno_io::{Completion, Device, IoError, Meanwhile, Queue, Request};
 
 use crate::file::SimFile;
 use dyno_random::Random;
@@ -14,6 +15,8 @@ pub struct SimQueue {
     depth: usize,
     /// Writes that have not ended, with the number of those that are stable when they end.
     pending: Vec<(Request, Option<Result<u64, IoError>>)>,
+    /// Writes through which the submitter slept: they have ended, and are reported next.
+    ended: VecDeque<Completion>,
     random: Random,
 }
 
@@ -24,6 +27,7 @@ impl SimQueue {
             file,
             depth,
             pending: Vec::new(),
+            ended: VecDeque::new(),
             random: Random::new(seed),
         }
     }
@@ -33,6 +37,10 @@ impl SimQueue {
         // once.
         let at = self.random.below(self.pending.len());
         let (request, begun) = self.pending.swap_remove(at);
+        self.end(request, begun)
+    }
+
+    fn end(&mut self, request: Request, begun: Option<Result<u64, IoError>>) -> Completion {
         let (offset_bytes, rest) = request.rest();
         let written = match begun {
             Some(begun) => begun.and_then(|number| self.file.end(number)),
@@ -56,24 +64,36 @@ impl Queue for SimQueue {
     }
 
     fn in_flight(&self) -> usize {
-        self.pending.len()
+        self.pending.len() + self.ended.len()
     }
 
-    fn submit(&mut self, request: Request) -> Result<(), IoError> {
-        assert!(self.pending.len() < self.depth, "more writes than places");
+    fn submit(&mut self, request: Request, meanwhile: Meanwhile) -> Result<(), IoError> {
+        assert!(self.in_flight() < self.depth, "more writes than places");
         let (offset_bytes, rest) = request.rest();
         let stable = self.file.is_stable();
         let begun = stable.then(|| self.file.begin(offset_bytes, rest));
-        self.pending.push((request, begun));
+        match meanwhile {
+            Meanwhile::GoesOn => self.pending.push((request, begun)),
+            Meanwhile::Sleeps => {
+                let ended = self.end(request, begun);
+                self.ended.push_back(ended);
+            }
+        }
         Ok(())
     }
 
     fn poll(&mut self) -> Option<Completion> {
+        if let Some(ended) = self.ended.pop_front() {
+            return Some(ended);
+        }
         let looks = self.file.slow_one_in();
         (!self.pending.is_empty() && self.random.one_in(looks)).then(|| self.end_one())
     }
 
     fn wait(&mut self) -> Result<Option<Completion>, IoError> {
+        if let Some(ended) = self.ended.pop_front() {
+            return Ok(Some(ended));
+        }
         Ok((!self.pending.is_empty()).then(|| self.end_one()))
     }
 }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dyno_io::{
-    Access, AlignedBuffer, BlockFile, Caching, Device, HostFiles, Opening, Syncing, write_whole,
+    Access, AlignedBuffer, BlockFile, Caching, Device, HostFiles, Meanwhile, Opening, Syncing,
+    write_whole,
 };
 use dyno_txn_log::{FileLog, Options, Recovery, fresh_identity};
 
@@ -135,7 +136,7 @@ fn batches(directory: &Path, depth: usize, batch: u32, wait: Wait, span: Duratio
         for _ in 0..batch {
             end = log.append(&RECORD)?;
         }
-        log.submit()?;
+        log.submit(Meanwhile::GoesOn)?;
         while log.poll()? < end {
             wait.once();
         }
@@ -178,7 +179,7 @@ fn stream(directory: &Path, depth: usize, wait: Wait, span: Duration) -> Outcome
                 Err(e) => return Err(e.into()),
             }
         }
-        log.submit()?;
+        log.submit(Meanwhile::GoesOn)?;
         let durable = log.poll()?;
         while let Some((_, since)) = waiting.pop_front_if(|(end, _)| *end <= durable) {
             took.push(since.elapsed());
@@ -203,7 +204,7 @@ fn read_back(directory: &Path) -> Outcome<()> {
         match log.append(&RECORD) {
             Ok(_) => appended += 1,
             Err(e) if e.is_passing() => {
-                log.submit()?;
+                log.submit(Meanwhile::GoesOn)?;
                 log.poll()?;
             }
             Err(e) => return Err(e.into()),

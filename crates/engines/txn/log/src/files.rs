@@ -5,7 +5,7 @@ mod ahead;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use dyno_io::{AlignedBuffer, Completion, Queue, Request, Settled};
+use dyno_io::{AlignedBuffer, Completion, Meanwhile, Queue, Request, Settled};
 
 use crate::checkpoint::Checkpointer;
 use crate::error::LogError;
@@ -17,15 +17,6 @@ use crate::segment::{self, Growing, Slot, WRITING};
 /// Places in a segment's queue besides those for groups: for a header and a skip, with some to
 /// spare.
 const BESIDES: usize = 4;
-
-/// Where the thread is while a write is under way.
-#[derive(Debug, Clone, Copy)]
-enum Way {
-    /// At other work: it looks for the end of the write later.
-    Beside,
-    /// In the write, asleep.
-    Here,
-}
 
 /// A segment that has writes in flight or gets the next ones.
 #[derive(Debug)]
@@ -45,8 +36,8 @@ struct Span {
     done: bool,
 }
 
-/// A log in files. One thread owns and polls it, and no call but [`FileLog::write`],
-/// [`FileLog::flush`], [`FileLog::wait`] and [`FileLog::close`] waits for the disk.
+/// A log in files. One thread owns and polls it, and no call but [`FileLog::flush`],
+/// [`FileLog::wait`], [`FileLog::close`] and a [`FileLog::submit`] that sleeps waits for the disk.
 #[derive(Debug)]
 pub struct FileLog {
     home: Arc<Home>,
@@ -151,24 +142,12 @@ impl FileLog {
     }
 
     /// Starts to write what was appended, unless [`Options::depth`] groups are in flight already,
-    /// or one is and the next would not fill a block. Returns whether it did.
+    /// or one is and the next would not fill a block. Returns whether it did. Even of a write
+    /// through which the thread slept, only [`FileLog::poll`] finds the end.
     ///
     /// # Errors
     /// [`LogError::Poisoned`].
-    pub fn submit(&mut self) -> Result<bool, LogError> {
-        self.submit_by(Way::Beside)
-    }
-
-    /// As [`FileLog::submit`], but the thread sleeps until the write has ended, for one that has
-    /// nothing else to do. The next [`FileLog::poll`] finds the write.
-    ///
-    /// # Errors
-    /// [`LogError::Poisoned`].
-    pub fn write(&mut self) -> Result<bool, LogError> {
-        self.submit_by(Way::Here)
-    }
-
-    fn submit_by(&mut self, way: Way) -> Result<bool, LogError> {
+    pub fn submit(&mut self, meanwhile: Meanwhile) -> Result<bool, LogError> {
         self.check()?;
         if self.group.is_empty() || self.groups_in_flight >= self.options.depth {
             return Ok(false);
@@ -178,7 +157,7 @@ impl FileLog {
         if self.groups_in_flight > 0 && !self.group.fills_block() {
             return Ok(false);
         }
-        self.submit_group(way)?;
+        self.submit_group(meanwhile)?;
         Ok(true)
     }
 
@@ -219,7 +198,7 @@ impl FileLog {
         // `submit` may refuse because too many groups are in flight. The wait then ends one of
         // them, so each round makes progress.
         while self.durable < self.group.end() {
-            self.submit()?;
+            self.submit(Meanwhile::GoesOn)?;
             self.wait()?;
             self.poll()?;
         }
@@ -304,7 +283,7 @@ impl FileLog {
                     in_flight: self.spans.len(),
                 });
             }
-            self.submit_group(Way::Beside)?;
+            self.submit_group(Meanwhile::GoesOn)?;
             // The next group may be at the end of its segment, with less room than the record
             // needs.
         }
@@ -314,7 +293,7 @@ impl FileLog {
         Ok(())
     }
 
-    fn submit_group(&mut self, way: Way) -> Result<(), LogError> {
+    fn submit_group(&mut self, meanwhile: Meanwhile) -> Result<(), LogError> {
         let span = self.group.seal(self.durable);
         let (start, end) = (self.group.at, Lsn(self.group.at.0 + span as u64));
         // One buffer is idle for each group that may still be submitted, and the caller has checked
@@ -325,7 +304,7 @@ impl FileLog {
         let group = Open::new(next, end, self.life, room);
         let buffer = std::mem::replace(&mut self.group, group).buffer;
         self.groups_in_flight += 1;
-        self.write_block(start, end, buffer, true, way)
+        self.write_block(start, end, buffer, true, meanwhile)
     }
 
     /// Starts a write to the active segment, and notes the positions that it covers.
@@ -335,7 +314,7 @@ impl FileLog {
         end: Lsn,
         buffer: AlignedBuffer,
         group: bool,
-        way: Way,
+        meanwhile: Meanwhile,
     ) -> Result<(), LogError> {
         self.spans.push_back(Span {
             start,
@@ -350,11 +329,7 @@ impl FileLog {
         );
         // After a failure the span stays and is never done, so nothing behind it becomes durable.
         let submitted = self.make_place().and_then(|()| {
-            let queue = &mut self.active.queue;
-            match way {
-                Way::Beside => queue.submit(request)?,
-                Way::Here => queue.write(request)?,
-            }
+            self.active.queue.submit(request, meanwhile)?;
             Ok(())
         });
         self.poison_on(submitted)
@@ -401,7 +376,7 @@ impl FileLog {
             };
             skip.write(&mut block);
             let end = Lsn(from.0 + BLOCK_BYTES as u64);
-            self.write_block(from, end, block, false, Way::Beside)?;
+            self.write_block(from, end, block, false, Meanwhile::GoesOn)?;
             // What is skipped needs no write, so the span of the skip ends at the next segment.
             if let Some(last) = self.spans.back_mut() {
                 last.end = start;
@@ -421,7 +396,7 @@ impl FileLog {
         // The header is written to the new segment's queue like a group. No group of the segment is
         // durable before it, because spans become durable in order.
         let first = self.layout.first_group(index);
-        self.write_block(start, first, header.block(), false, Way::Beside)?;
+        self.write_block(start, first, header.block(), false, Meanwhile::GoesOn)?;
         let room = self.layout.start(index + 1).0 - first.0;
         // The current group is empty, so its buffer goes to the first group of the new segment.
         let buffer = std::mem::replace(&mut self.group.buffer, AlignedBuffer::zeroed(0));
@@ -458,7 +433,9 @@ impl FileLog {
         // The device may have taken a part only. The rest is submitted again, and the span waits.
         let request = match ended.settle(writing.queue.device())? {
             Settled::Written(request) => request,
-            Settled::Short(request) => return Ok(writing.queue.submit(request)?),
+            Settled::Short(request) => {
+                return Ok(writing.queue.submit(request, Meanwhile::GoesOn)?);
+            }
         };
         let start = Lsn(self.layout.start(index).0 + request.offset_bytes);
         if let Some(span) = self.spans.iter_mut().find(|span| span.start == start) {

@@ -13,7 +13,7 @@
 //! # let directory = tempfile::tempdir()?;
 //! use std::sync::Arc;
 //!
-//! use dyno_io::HostFiles;
+//! use dyno_io::{HostFiles, Meanwhile};
 //! use dyno_txn_log::{Options, Recovery, fresh_identity};
 //!
 //! let options = Options {
@@ -27,7 +27,7 @@
 //! let (mut log, _) = open()?.finish()?;
 //! let end = log.append(b"a transfer")?;
 //! while log.poll()? < end {
-//!     log.submit()?;
+//!     log.submit(Meanwhile::GoesOn)?;
 //! }
 //! // Now the client may be told.
 //! drop(log);

@@ -1,5 +1,7 @@
 //! One interface to the three kinds of log that a core may have.
 
+use dyno_io::Meanwhile;
+
 use crate::error::LogError;
 use crate::files::FileLog;
 use crate::memory::MemoryLog;
@@ -36,21 +38,9 @@ impl Log {
     ///
     /// # Errors
     /// [`LogError::Poisoned`].
-    pub fn submit(&mut self) -> Result<bool, LogError> {
+    pub fn submit(&mut self, meanwhile: Meanwhile) -> Result<bool, LogError> {
         match self {
-            Self::Files(log) => log.submit(),
-            Self::Memory(_) | Self::Remote(_) => Ok(false),
-        }
-    }
-
-    /// As [`Log::submit`], but the thread sleeps until the write has ended. It is for a thread that
-    /// has nothing else to do. The next [`Log::poll`] finds the write.
-    ///
-    /// # Errors
-    /// [`LogError::Poisoned`].
-    pub fn write(&mut self) -> Result<bool, LogError> {
-        match self {
-            Self::Files(log) => log.write(),
+            Self::Files(log) => log.submit(meanwhile),
             Self::Memory(_) | Self::Remote(_) => Ok(false),
         }
     }

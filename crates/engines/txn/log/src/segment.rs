@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dyno_io::{Access, AlignedBuffer, Caching, IoError, Opening, Queue, Storage, Syncing};
-use dyno_io::{Request, Settled, write_whole};
+use dyno_io::{Meanwhile, Request, Settled, write_whole};
 
 use crate::error::LogError;
 use crate::group::Life;
@@ -223,7 +223,7 @@ impl Growing {
         if let Some(ended) = self.queue.poll() {
             match ended.settle(self.queue.device())? {
                 Settled::Written(request) => self.zeros = Some(request.buffer),
-                Settled::Short(request) => self.queue.submit(request)?,
+                Settled::Short(request) => self.queue.submit(request, Meanwhile::GoesOn)?,
             }
         }
         let Some(zeros) = self.zeros.take() else {
@@ -233,13 +233,14 @@ impl Growing {
         let left = self.header.segment_bytes - self.written;
         if left > 0 {
             let most = left.min(zeros.len() as u64);
-            self.queue
-                .submit(Request::new(zeros, self.written, most as usize))?;
+            let request = Request::new(zeros, self.written, most as usize);
+            self.queue.submit(request, Meanwhile::GoesOn)?;
             self.written += most;
         } else if !self.headed {
             // The header comes last, so that a file which has one is whole.
             let block = self.header.block();
-            self.queue.submit(Request::new(block, 0, BLOCK_BYTES))?;
+            let request = Request::new(block, 0, BLOCK_BYTES);
+            self.queue.submit(request, Meanwhile::GoesOn)?;
             self.headed = true;
         } else {
             return Ok(true);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use dyno_io::{HostFiles, Storage};
+use dyno_io::{HostFiles, Meanwhile, Storage};
 use dyno_sim::{Disk, Faults};
 use dyno_txn_log::{FileLog, LogError, Lsn, Options, Recovered, Recovery, fresh_identity, restore};
 
@@ -33,7 +33,7 @@ fn fill(log: &mut FileLog, from: u64, count: u64) -> Lsn {
     for next in from..from + count {
         while let Err(error) = log.append(&number(next)) {
             assert!(error.is_passing(), "{error}");
-            log.submit().expect("a good disk");
+            log.submit(Meanwhile::GoesOn).expect("a good disk");
             log.poll().expect("a good disk");
         }
     }
@@ -74,7 +74,7 @@ fn a_small_group_waits_for_the_write_in_flight_and_a_block_does_not() {
     let (mut log, _) = recovery.expect("free").finish().expect("room");
     let append = |log: &mut FileLog, bytes: usize| {
         log.append(&vec![7; bytes]).expect("room");
-        log.submit().expect("a good disk")
+        log.submit(Meanwhile::GoesOn).expect("a good disk")
     };
     assert!(append(&mut log, 10));
     assert!(
@@ -101,11 +101,11 @@ fn what_a_thread_writes_itself_is_durable_at_the_next_look() {
     for next in 0..200 {
         log.append(&number(next)).expect("room");
         if next % 3 == 0 {
-            log.submit().expect("a good disk");
+            log.submit(Meanwhile::GoesOn).expect("a good disk");
             log.append(&vec![0; 4096]).expect("room");
         }
         let is_first = log.in_flight() == 0;
-        let is_written = log.write().expect("a good disk");
+        let is_written = log.submit(Meanwhile::Sleeps).expect("a good disk");
         let durable = log.poll().expect("a good disk");
         // An earlier write may still be in flight, and nothing after it counts until it has ended.
         if is_written && is_first {
@@ -170,7 +170,7 @@ fn a_full_disk_is_named_with_its_room_and_a_checkpoint_makes_the_log_go_on() {
         match log.append(&[1; 1_000]) {
             Ok(_) => {}
             Err(LogError::Busy { .. }) => {
-                log.submit().expect("a good disk");
+                log.submit(Meanwhile::GoesOn).expect("a good disk");
                 log.poll().expect("a good disk");
             }
             Err(error) => break error,
@@ -358,11 +358,11 @@ fn child_that_appends() {
     for next in known.. {
         while let Err(error) = log.append(&number(next)) {
             assert!(error.is_passing(), "{error}");
-            log.submit().expect("a good disk");
+            log.submit(Meanwhile::GoesOn).expect("a good disk");
             log.poll().expect("a good disk");
         }
         waiting.push_back((next + 1, log.end()));
-        log.submit().expect("a good disk");
+        log.submit(Meanwhile::GoesOn).expect("a good disk");
         let durable = log.poll().expect("a good disk");
         let mut confirmed = None;
         while let Some((records, _)) = waiting.pop_front_if(|(_, end)| *end <= durable) {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use dyno_io::Meanwhile;
 use dyno_sim::{Disk, Faults};
 use dyno_txn_log::{FileLog, Options, Recovery};
 
@@ -43,9 +44,9 @@ fn with_a_gap() -> Disk {
         let disk = Disk::new(seed, Faults::default());
         let (mut log, _) = open(&disk);
         log.append(&first).expect("room");
-        log.submit().expect("a good disk");
+        log.submit(Meanwhile::GoesOn).expect("a good disk");
         log.append(&second).expect("room");
-        log.submit().expect("a good disk");
+        log.submit(Meanwhile::GoesOn).expect("a good disk");
         assert_eq!(log.in_flight(), 2);
         let after = disk.after_crash(seed);
         if !has_group(&after, 1) && has_group(&after, 2) {

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
+use dyno_io::Meanwhile;
 use dyno_sim::{Disk, Failure, Faults, Lie, Random};
 use dyno_txn_core::Position;
 use dyno_txn_log::{FileLog, LogError, Lsn, Options, Recovery};
@@ -68,6 +69,8 @@ impl Expected {
 pub(super) struct Journal {
     disk: Disk,
     options: Options,
+    /// What the thread does during each of its writes.
+    meanwhile: Meanwhile,
     log: Option<FileLog>,
     expected: Expected,
     /// The number of the last record that the log has accepted.
@@ -93,6 +96,10 @@ impl Journal {
                 segments_most: 1 << 20,
                 buffer_bytes: 32 << 10,
                 depth: 1 + (seed % 3) as usize,
+            },
+            meanwhile: match seed % 2 {
+                0 => Meanwhile::GoesOn,
+                _ => Meanwhile::Sleeps,
             },
             log: None,
             expected: Expected::default(),
@@ -194,7 +201,7 @@ impl Journal {
         if self.taken > from {
             self.marks.push_back((log.end(), self.taken));
         }
-        log.submit().map(drop)
+        log.submit(self.meanwhile).map(drop)
     }
 
     /// The position at which the appended records end, or `None` until the log has accepted all of

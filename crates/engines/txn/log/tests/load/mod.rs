@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use dyno_io::Meanwhile;
 use dyno_sim::{Disk, Random};
 use dyno_txn_log::{FileLog, LogError, Lsn, Options, Recovered, Recovery};
 
@@ -67,7 +68,11 @@ pub fn work(
                 Err(error) => return Err(error),
             },
             12..15 => {
-                log.submit()?;
+                let meanwhile = match random.below(3) {
+                    0 => Meanwhile::Sleeps,
+                    _ => Meanwhile::GoesOn,
+                };
+                log.submit(meanwhile)?;
             }
             15..19 => {
                 let durable = log.poll()?;

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use dyno_io::Meanwhile;
 use dyno_txn_api::Result;
 use dyno_txn_core::{Position, Records};
 use dyno_txn_log::{Log, LogError, Lsn};
@@ -144,9 +145,8 @@ impl Journal {
     }
 
     /// Starts writes and looks for those that have ended. Returns the number of the last durable
-    /// record if it has grown, unless that is to be held back for a later call. `waits` lets the
-    /// thread sleep until its write has ended.
-    pub fn step(&mut self, holds_back: bool, waits: bool) -> Result<Option<Position>> {
+    /// record if it has grown, unless that is to be held back for a later call.
+    pub fn step(&mut self, holds_back: bool, meanwhile: Meanwhile) -> Result<Option<Position>> {
         let Some(log) = &mut self.log else {
             return Ok(None);
         };
@@ -157,8 +157,8 @@ impl Journal {
         }
         // What this thread writes itself is told at the next step, after what has arrived meanwhile
         // was carried out. Its clients are then answered together, and share later writes.
-        let started = if waits { log.write() } else { log.submit() };
-        self.writes += u64::from(started.map_err(from_log)?);
+        let started = log.submit(meanwhile).map_err(from_log)?;
+        self.writes += u64::from(started);
         self.retry()?;
         // Until the disk names this start as the newest that answered anything, a restart would be
         // content with the stores' logs of an earlier one. So nothing may be answered before that,
@@ -233,9 +233,12 @@ impl Journal {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use dyno_sim::{Disk, Faults};
     use dyno_txn_api::{Procedures, Timestamp};
     use dyno_txn_core::{Config, Effects, Partition, Timestamps};
-    use dyno_txn_log::MemoryLog;
+    use dyno_txn_log::{MemoryLog, Options, Recovery};
 
     use super::*;
 
@@ -251,21 +254,43 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_is_durable_can_be_held_back_and_is_told_later() {
+    /// The first record of an empty partition.
+    fn one_record() -> Records {
         let config = Config::new(0, 1);
         let mut partition = Partition::new(config, Procedures::new(), Box::new(NoTimestamps));
         let mut effects = Effects::default();
         let finished = partition.finish_recovery(0, 1, &mut effects);
         finished.expect("an empty log has no timestamp");
         assert_eq!(effects.records.len(), 1);
+        effects.records
+    }
+
+    #[test]
+    fn what_is_durable_can_be_held_back_and_is_told_later() {
         let mut journal = Journal::new(Some(Log::Memory(MemoryLog::new())), None);
-        journal.append(&effects.records).expect("memory has room");
-        assert_eq!(journal.step(true, false), Ok(None));
+        journal.append(&one_record()).expect("memory has room");
+        assert_eq!(journal.step(true, Meanwhile::GoesOn), Ok(None));
         assert!(journal.is_busy());
         assert_eq!(journal.records_waiting(), 1);
-        assert_eq!(journal.step(false, false), Ok(Some(1)));
+        assert_eq!(journal.step(false, Meanwhile::GoesOn), Ok(Some(1)));
         assert_eq!(journal.records_waiting(), 0);
         assert!(!journal.is_busy());
+    }
+
+    /// Clients that are answered together come back together, so one write serves two of them.
+    #[test]
+    fn what_the_thread_wrote_itself_is_told_together_with_what_came_meanwhile() {
+        let disk = Arc::new(Disk::new(1, Faults::default()));
+        let recovery = Recovery::open(disk, Path::new("/log"), Options::default());
+        let (log, _) = recovery.expect("free").finish().expect("room");
+        let mut journal = Journal::new(Some(Log::Files(Box::new(log))), None);
+        let record = one_record();
+        journal.append(&record).expect("room");
+        assert_eq!(journal.step(false, Meanwhile::Sleeps), Ok(None));
+        journal.append(&record).expect("room");
+        journal.append(&record).expect("room");
+        assert_eq!(journal.step(false, Meanwhile::Sleeps), Ok(Some(1)));
+        assert_eq!(journal.step(false, Meanwhile::Sleeps), Ok(Some(3)));
+        assert_eq!(journal.writes, 2);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use dyno_io::Meanwhile;
 use dyno_net::Port;
 use dyno_txn_api::{Error, Result};
 use dyno_txn_core::message::{Address, PartitionId};
@@ -180,13 +181,18 @@ impl ShardState {
         // requests, and no other client needs this thread. Several partitions write side by side.
         let is_alone = self.hosted.len() == 1;
         let records = self.hosted[slot].journal.records_waiting();
-        let waits = is_alone && of_front_end <= FRONT_END_WAITS && records <= of_front_end as u64;
+        let few_wait = of_front_end <= FRONT_END_WAITS && records <= of_front_end as u64;
+        let meanwhile = if is_alone && few_wait {
+            Meanwhile::Sleeps
+        } else {
+            Meanwhile::GoesOn
+        };
         // What was held until a record is durable may change rows once it is released.
         let holds_back = self.hosted[slot].needs_stall();
         let HostedPartition {
             partition, journal, ..
         } = &mut self.hosted[slot];
-        let Some(position) = journal.step(holds_back, waits)? else {
+        let Some(position) = journal.step(holds_back, meanwhile)? else {
             return Ok(false);
         };
         partition.durable(self.now, position, &mut self.effects);
