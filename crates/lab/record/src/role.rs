@@ -24,6 +24,13 @@ impl CasePlan {
         systems.filter(|name| self.role(name) == Role::Peer)
     }
 
+    /// The peers that promise as much as `dyno`. The best peer is one of them: a system that does
+    /// less than it was asked for is not the better choice for being faster.
+    pub fn equals(&self) -> impl Iterator<Item = &str> {
+        self.peers()
+            .filter(|peer| !self.promises_less.contains_key(*peer))
+    }
+
     /// The systems that are compared with each other: all but the experiments of `--why`, which are
     /// compared with nothing but `dyno` unchanged.
     pub fn compared(&self) -> impl Iterator<Item = &String> {
@@ -33,7 +40,7 @@ impl CasePlan {
 }
 
 /// What a system is in a case, which decides where it is shown. Headlines, guides and the best peer
-/// know only peers.
+/// know only peers, and of these only [`CasePlan::equals`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// `dyno` in the mode that the case is about.

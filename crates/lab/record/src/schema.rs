@@ -111,6 +111,9 @@ pub struct CasePlan {
     /// the same answer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
+    /// Peers that promise less than `dyno` does here, and what it is that they do not promise.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub promises_less: BTreeMap<String, String>,
     /// Those of the variants that are another project's library inside `dyno`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baselines: Vec<String>,

@@ -1,5 +1,7 @@
 //! Page one of a report: what came out of each case, and what to choose.
 
+use std::collections::BTreeMap;
+
 use dyno_record::CasePlan;
 use serde::Serialize;
 
@@ -34,7 +36,7 @@ pub struct HeadlineRow {
     pub cells: [String; 7],
     /// The peer that the ratio is to.
     pub best_peer: Option<String>,
-    /// Whether a peer was to run in this case.
+    /// Whether a peer that promises as much was to run in this case.
     pub compared: bool,
     /// Whether the figure needs a loud mark: one sample, or none, or failures.
     pub loud: bool,
@@ -103,7 +105,7 @@ pub fn headline(report: &Report) -> Headline {
 }
 
 fn row(report: &Report, plan: &CasePlan) -> HeadlineRow {
-    let compared = plan.peers().next().is_some();
+    let compared = plan.equals().next().is_some();
     let nothing = || NOTHING.to_owned();
     let troubles = report.trouble_count(&plan.name, OURS);
     // A case of which every invocation failed keeps its row: leaving it out would make the page
@@ -205,7 +207,7 @@ fn peer_text(report: &Report, plan: &CasePlan, best: Option<&str>) -> String {
         return format!("{peer} {}{doubt}", text.unwrap_or_default());
     }
     let missing: Vec<String> = plan
-        .peers()
+        .equals()
         .map(|peer| match report.trouble_count(&plan.name, peer) {
             0 => format!("{peer} was not measured"),
             times => format!("{peer} failed {}", counted(times as u64, "time")),
@@ -315,6 +317,15 @@ fn notes(report: &Report, was_run: impl Fn(&&CaseReport) -> bool) -> Vec<String>
             .as_ref()
             .map(|target| format!("target of {name}: {}", target.text()));
         notes.extend(cause.into_iter().chain(target));
+    }
+    let less = report
+        .cases
+        .iter()
+        .flat_map(|case| &case.plan.promises_less);
+    for (peer, what) in less.collect::<BTreeMap<_, _>>() {
+        notes.push(format!(
+            "{peer} promises less, so it is not the best peer: {what}"
+        ));
     }
     let left_out = report.cases.iter().filter(|case| !was_run(case));
     let left_out: Vec<&str> = left_out.map(|case| case.plan.name.as_str()).collect();

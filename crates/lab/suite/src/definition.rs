@@ -48,6 +48,9 @@ pub(crate) struct Body {
     /// the others that go with that value.
     #[serde(default)]
     pub(crate) given: BTreeMap<String, BTreeMap<String, SizeParams>>,
+    /// Peers that promise less than `dyno`, and what it is that they do not promise.
+    #[serde(default)]
+    pub(crate) promises_less: BTreeMap<Spanned<String>, String>,
     #[serde(default)]
     pub(crate) data: Vec<DataDef>,
     pub(crate) case: Vec<CaseDef>,
@@ -287,6 +290,17 @@ impl Definition {
             self.check_name("case", &case.name, &mut names)?;
             self.check_case(case)?;
         }
+        let peers = self.peers();
+        for (peer, what) in &self.body.promises_less {
+            let name = peer.get_ref();
+            if !peers.contains(name) {
+                return Err(self.error_at(peer, format!("`{name}` is a peer of no case")));
+            }
+            if what.trim().is_empty() {
+                let reason = format!("what does `{name}` not promise? The text is empty");
+                return Err(self.error_at(peer, reason));
+            }
+        }
         for (size, def) in [
             ("tiny", &self.body.sizes.tiny),
             ("quick", &self.body.sizes.quick),
@@ -440,6 +454,18 @@ estimate = { units_per_s = { other = 1e6 } }
             "unknown variant",
         );
         check("\"load-gz-1\"", "\"Load_gz\"", 12, "kebab-case");
+        check(
+            "[[case]]",
+            "[promises_less]\nthird = \"It forgets.\"\n[[case]]",
+            12,
+            "`third` is a peer of no case",
+        );
+        check(
+            "[[case]]",
+            "[promises_less]\nthird = \" \"\n[[case]]\npeers = [\"third\"]",
+            12,
+            "what does `third` not promise?",
+        );
         check("analysis = \"A\"", "analysis = \" \"", 12, "no analysis");
         check("expected_count = 10", "", 12, "no_expected_count");
         check(

@@ -357,6 +357,20 @@ ranked = false
     }
 
     #[test]
+    fn cases_say_which_of_their_peers_promise_less() {
+        let less = "[promises_less]\nthird = \"it forgets\"\n[[case]]";
+        let text = SUITE.replacen("[[case]]", less, 1);
+        let planned = planned(&text, &["other", "third"]).expect("good");
+        let [load, top, ..] = &planned.plan.cases[..] else {
+            panic!("two cases with peers");
+        };
+        assert_eq!(load.promises_less["third"], "it forgets");
+        assert_eq!(load.peers().collect::<Vec<_>>(), ["other", "third"]);
+        assert_eq!(load.equals().collect::<Vec<_>>(), ["other"]);
+        assert!(top.promises_less.is_empty(), "`third` is not a peer of it");
+    }
+
+    #[test]
     fn a_suite_expands() {
         let planned = planned(SUITE, &["other"]).expect("good");
         let names: Vec<&str> = planned.plan.cases.iter().map(|c| c.name.as_str()).collect();

@@ -38,11 +38,11 @@ pub(crate) fn fill(table: &Table, report: &Report) -> FilledTable {
 /// What page one advises between ours and the peers of a case; nothing where no peer was to run.
 /// A verdict that is open advises nothing, whatever the ratio.
 pub(crate) fn choice(report: &Report, case: &CasePlan) -> Option<String> {
-    case.peers().next()?;
+    case.equals().next()?;
     match deciding_ratio(report, &case.name, OURS) {
         Some((_, ratio)) if ratio.is_open() => Some(format!("nothing yet: {}", ratio.reason)),
         Some(_) => {
-            let names = std::iter::once(OURS).chain(case.peers());
+            let names = std::iter::once(OURS).chain(case.equals());
             let systems: Vec<Named<'_>> = names.map(Named::plain).collect();
             Some(advice(case, &case.metric, &systems, report).choose)
         }
@@ -136,7 +136,11 @@ fn advice(case: &CasePlan, metric: &str, systems: &[Named<'_>], report: &Report)
         metric,
         report,
     };
-    let (measured, out): (Vec<Named<'_>>, Vec<Named<'_>>) = systems
+    // A system that promises less is not chosen for being faster.
+    let (less, as_much): (Vec<Named<'_>>, Vec<Named<'_>>) = systems
+        .iter()
+        .partition(|named| case.promises_less.contains_key(named.system));
+    let (measured, out): (Vec<Named<'_>>, Vec<Named<'_>>) = as_much
         .iter()
         .partition(|named| report.figure(&case.name, named.system, metric).is_some());
     let mut able = Vec::new();
@@ -175,6 +179,8 @@ fn advice(case: &CasePlan, metric: &str, systems: &[Named<'_>], report: &Report)
             ),
         },
     ));
+    let less = less.iter();
+    why.extend(less.map(|named| format!("{} promises less", named.name)));
     let names: Vec<&str> = unbeaten.iter().map(|named| named.name).collect();
     // One able system is the choice, not "any".
     let all = able.len() > 1 && names.len() == able.len();

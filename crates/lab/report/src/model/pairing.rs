@@ -157,14 +157,15 @@ fn verdict(seen: &Comparison, doubt: Option<Doubt>, widest: (f64, f64)) -> (&'st
     }
 }
 
-/// The ratio of `system` to the peer that comes out best against it, with the peer's name.
+/// The ratio of `system` to the peer that comes out best against it, with the peer's name. Peers
+/// that promise less do not count.
 pub(crate) fn best_ratio(
     report: &Report,
     case: &CasePlan,
     metric: &str,
     system: &str,
 ) -> Option<(String, Ratio)> {
-    let peers = case.peers().filter(|peer| *peer != system);
+    let peers = case.equals().filter(|peer| *peer != system);
     let ratios = peers.filter_map(|peer| {
         let ratio = ratio_between(report, case, metric, (system, peer))?;
         Some((peer.to_owned(), ratio))
@@ -184,7 +185,8 @@ pub(crate) fn ranking_figure<'a>(
 }
 
 /// The row of another system shows ours against it; our own row, ours against the best of the
-/// peers. A variant is our own program in another mode, so it is never the best peer.
+/// peers. A variant is our own program in another mode, so it is never the best peer, and neither is
+/// a peer that promises less.
 pub(crate) fn deciding_ratio<'a>(
     report: &'a Report,
     case: &str,
@@ -194,7 +196,7 @@ pub(crate) fn deciding_ratio<'a>(
     let plan = &report.cases.iter().find(|c| c.plan.name == case)?.plan;
     let found = match system {
         OURS => plan
-            .peers()
+            .equals()
             .filter_map(|peer| ratios.get_key_value(peer))
             // The lowest ratio is that to the strongest peer.
             .min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio)),

@@ -201,6 +201,7 @@ fn case(name: &str, systems: &[&str], repeats: Option<u32>) -> CasePlan {
         ]),
         systems: systems.iter().map(|s| (*s).to_owned()).collect(),
         variants: BTreeMap::new(),
+        promises_less: BTreeMap::new(),
         baselines: Vec::new(),
         experiments: BTreeMap::new(),
         untried: BTreeMap::new(),

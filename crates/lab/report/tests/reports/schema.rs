@@ -110,6 +110,8 @@ fn what_is_written_today_is_as_the_schema_says() {
         at_least: 0.5,
     });
     let case = &mut stored.run.plan.cases[0];
+    let less = &mut case.promises_less;
+    less.insert("chdb".into(), "it forgets".into());
     // The peer of the case stands for the program with a change, so that there are samples of it.
     case.experiments.insert(
         "duckdb".into(),

@@ -275,6 +275,29 @@ fn three_samples_at_a_factor_of_four_are_not_judged() {
 }
 
 #[test]
+fn the_best_peer_is_never_one_that_promises_less() {
+    let mut run = stored();
+    let rows = headline(&build_stored(&run)).rows;
+    let before = rows.iter().find(|row| row.cells[0] == "load-gz-2").unwrap();
+    assert!(before.cells[2].starts_with("chdb "), "{:?}", before.cells);
+    let mut cases = run.run.plan.cases.iter_mut();
+    let case = cases.find(|c| c.name == "load-gz-2").unwrap();
+    let what = "it answers before its data is on the disk".to_owned();
+    case.promises_less.insert("chdb".into(), what.clone());
+    let report = build_stored(&run);
+    let page = headline(&report);
+    let row = page.rows.iter().find(|row| row.cells[0] == "load-gz-2");
+    let row = row.unwrap();
+    assert!(row.cells[2].starts_with("duckdb "), "{:?}", row.cells);
+    assert!(!row.cells[6].contains("chdb"), "{:?}", row.cells);
+    let note = format!("chdb promises less, so it is not the best peer: {what}");
+    assert!(page.notes.contains(&note), "{:?}", page.notes);
+    // Its figure and its ratio are in the report as before.
+    let ours = report.figure("load-gz-2", "dyno", "throughput").unwrap();
+    assert!(ours.ratio_to.contains_key("chdb"));
+}
+
+#[test]
 fn the_best_peer_is_never_one_of_our_own_variants() {
     let mut run = stored();
     let case = run
