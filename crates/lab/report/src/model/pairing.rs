@@ -185,8 +185,8 @@ pub(crate) fn ranking_figure<'a>(
 }
 
 /// The row of another system shows ours against it; our own row, ours against the best of the
-/// peers. A variant is our own program in another mode, so it is never the best peer, and neither is
-/// a peer that promises less.
+/// peers. A variant is our own program in another mode, so it is never the best peer, and neither
+/// is a peer that promises less.
 pub(crate) fn deciding_ratio<'a>(
     report: &'a Report,
     case: &str,
