@@ -26,7 +26,7 @@ impl CasePlan {
 
     /// The peers that promise as much as `dyno`. The best peer is one of them: a system that does
     /// less than it was asked for is not the better choice for being faster.
-    pub fn equals(&self) -> impl Iterator<Item = &str> {
+    pub fn rivals(&self) -> impl Iterator<Item = &str> {
         self.peers()
             .filter(|peer| !self.promises_less.contains_key(*peer))
     }
@@ -40,7 +40,7 @@ impl CasePlan {
 }
 
 /// What a system is in a case, which decides where it is shown. Headlines, guides and the best peer
-/// know only peers, and of these only [`CasePlan::equals`].
+/// know only peers, and of these only [`CasePlan::rivals`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// `dyno` in the mode that the case is about.

@@ -105,7 +105,7 @@ pub fn headline(report: &Report) -> Headline {
 }
 
 fn row(report: &Report, plan: &CasePlan) -> HeadlineRow {
-    let compared = plan.equals().next().is_some();
+    let compared = plan.rivals().next().is_some();
     let nothing = || NOTHING.to_owned();
     let troubles = report.trouble_count(&plan.name, OURS);
     // A case of which every invocation failed keeps its row: leaving it out would make the page
@@ -207,7 +207,7 @@ fn peer_text(report: &Report, plan: &CasePlan, best: Option<&str>) -> String {
         return format!("{peer} {}{doubt}", text.unwrap_or_default());
     }
     let missing: Vec<String> = plan
-        .equals()
+        .rivals()
         .map(|peer| match report.trouble_count(&plan.name, peer) {
             0 => format!("{peer} was not measured"),
             times => format!("{peer} failed {}", counted(times as u64, "time")),

@@ -366,7 +366,7 @@ ranked = false
         };
         assert_eq!(load.promises_less["third"], "it forgets");
         assert_eq!(load.peers().collect::<Vec<_>>(), ["other", "third"]);
-        assert_eq!(load.equals().collect::<Vec<_>>(), ["other"]);
+        assert_eq!(load.rivals().collect::<Vec<_>>(), ["other"]);
         assert!(top.promises_less.is_empty(), "`third` is not a peer of it");
     }
 

@@ -38,11 +38,11 @@ pub(crate) fn fill(table: &Table, report: &Report) -> FilledTable {
 /// What page one advises between ours and the peers of a case; nothing where no peer was to run.
 /// A verdict that is open advises nothing, whatever the ratio.
 pub(crate) fn choice(report: &Report, case: &CasePlan) -> Option<String> {
-    case.equals().next()?;
+    case.rivals().next()?;
     match deciding_ratio(report, &case.name, OURS) {
         Some((_, ratio)) if ratio.is_open() => Some(format!("nothing yet: {}", ratio.reason)),
         Some(_) => {
-            let names = std::iter::once(OURS).chain(case.equals());
+            let names = std::iter::once(OURS).chain(case.rivals());
             let systems: Vec<Named<'_>> = names.map(Named::plain).collect();
             Some(advice(case, &case.metric, &systems, report).choose)
         }

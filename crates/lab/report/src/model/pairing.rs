@@ -165,7 +165,7 @@ pub(crate) fn best_ratio(
     metric: &str,
     system: &str,
 ) -> Option<(String, Ratio)> {
-    let peers = case.equals().filter(|peer| *peer != system);
+    let peers = case.rivals().filter(|peer| *peer != system);
     let ratios = peers.filter_map(|peer| {
         let ratio = ratio_between(report, case, metric, (system, peer))?;
         Some((peer.to_owned(), ratio))
@@ -196,7 +196,7 @@ pub(crate) fn deciding_ratio<'a>(
     let plan = &report.cases.iter().find(|c| c.plan.name == case)?.plan;
     let found = match system {
         OURS => plan
-            .equals()
+            .rivals()
             .filter_map(|peer| ratios.get_key_value(peer))
             // The lowest ratio is that to the strongest peer.
             .min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio)),

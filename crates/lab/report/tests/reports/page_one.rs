@@ -33,7 +33,7 @@ fn agrees_with_the_model(report: &Report, page: &Headline) {
         };
         let row = rows.clone().find(|row| row.cells[0] == plan.name).unwrap();
         assert!(row.cells[1].starts_with(&quantity(ours.median, &ours.unit)));
-        let peers: Vec<&str> = plan.equals().collect();
+        let peers: Vec<&str> = plan.rivals().collect();
         let best = ours.ratio_to.iter();
         let best = best.filter(|(name, _)| peers.contains(&name.as_str()));
         let best = best.min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio));
