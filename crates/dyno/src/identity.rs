@@ -33,6 +33,7 @@ pub fn system() -> anyhow::Result<System> {
         args: vec!["rig".into()],
         version: env!("CARGO_PKG_VERSION").to_string(),
         data_version: dyno_rigs::DATA_VERSION.to_string(),
+        promises_less: None,
         missing: None,
     })
 }

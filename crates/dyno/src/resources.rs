@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dyno_machine::{Root, available_memory_bytes, free_disk_bytes};
 use dyno_record::Size;
-use dyno_suite::{Definition, Needs, Planned, Preparer, Resources, show_bytes};
+use dyno_suite::{Definition, Needs, Preparer, Resources, show_bytes};
 
 use crate::places;
 use crate::systems::Chosen;
@@ -37,7 +37,7 @@ pub fn check(
     for &(size, flag) in smaller {
         // The smaller sizes are tried from the largest on, so that the message names the most that
         // would fit.
-        let planned = Planned::new(suite, size, &chosen.peers)?;
+        let planned = chosen.plan(suite, size)?;
         let preparer = Preparer::new(data, &planned, &chosen.systems);
         let needs = planned.needs(&|data, system| preparer.ready(data, system));
         if needs.check(resources).is_ok() {

@@ -208,7 +208,7 @@ struct Job {
 impl Job {
     fn plan(suite: &Definition, session: &Session<'_>, cache: &Path) -> anyhow::Result<Job> {
         let chosen = systems::choose(suite, session.peers)?;
-        let mut planned = Planned::new(suite, session.size, &chosen.peers)?;
+        let mut planned = chosen.plan(suite, session.size)?;
         Times::read(cache).correct(&mut planned);
         if let Some(load) = session.beside {
             planned.run_beside(identity::load(load)?);

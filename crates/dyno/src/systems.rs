@@ -1,6 +1,7 @@
 //! Chooses the systems that take part in a suite, and names those that are missing.
 
-use dyno_suite::{Catalogue, Definition, Peer, PeerState, System};
+use dyno_record::Size;
+use dyno_suite::{Catalogue, Definition, Peer, PeerState, Planned, System};
 
 use crate::args::PeersFrom;
 use crate::{built_in, identity};
@@ -11,6 +12,15 @@ pub struct Chosen {
     pub systems: Vec<System>,
     /// Names of the peers that can take part.
     pub peers: Vec<String>,
+}
+
+impl Chosen {
+    /// A suite expanded for them, with which of the peers promise less than `dyno`.
+    pub fn plan(&self, suite: &Definition, size: Size) -> Result<Planned, dyno_suite::Error> {
+        let mut planned = Planned::new(suite, size, &self.peers)?;
+        planned.note_lesser_promises(&self.systems);
+        Ok(planned)
+    }
 }
 
 /// Whether a peer can take part: what is declared is installed, and what it drives is on this
@@ -51,4 +61,30 @@ pub fn choose(suite: &Definition, peers: Option<&PeersFrom>) -> anyhow::Result<C
         .map(|system| system.name.clone())
         .collect();
     Ok(Chosen { systems, peers })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn what_the_file_of_a_peer_says_of_its_promises_is_in_the_plan() {
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let suite = Definition::read(&repository.join("suites/ycsb.toml")).expect("a suite");
+        let catalogue = Catalogue::from_dir(&repository.join("peers"), Path::new("/nowhere"));
+        let catalogue = catalogue.expect("peers");
+        let peers = suite.peers();
+        let systems = peers
+            .iter()
+            .map(|name| catalogue.system(catalogue.peer(name).expect("declared")))
+            .collect();
+        let chosen = Chosen { systems, peers };
+        let planned = chosen.plan(&suite, Size::Quick).expect("it expands");
+        for case in &planned.plan.cases {
+            assert_eq!(case.rivals().collect::<Vec<_>>(), ["redis-always"]);
+            assert!(case.promises_less["redis-none"].contains("no log"));
+        }
+    }
 }

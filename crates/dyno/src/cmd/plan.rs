@@ -25,7 +25,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     let mut shown = Vec::new();
     for suite in built_in::suites(&args.select)? {
         let chosen = systems::choose(&suite, args.select.peers.then_some(&args.select.peers_from))?;
-        let mut planned = Planned::new(&suite, size, &chosen.peers)?;
+        let mut planned = chosen.plan(&suite, size)?;
         let corrected = Times::read(&cache).correct(&mut planned);
         let preparer = Preparer::new(&data, &planned, &chosen.systems);
         let absent = absent(&planned, &chosen);

@@ -111,7 +111,7 @@ pub struct CasePlan {
     /// the same answer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
-    /// Peers that promise less than `dyno` does here, and what it is that they do not promise.
+    /// Peers that promise less than `dyno`, and how.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub promises_less: BTreeMap<String, String>,
     /// Those of the variants that are another project's library inside `dyno`.

@@ -48,9 +48,6 @@ pub(crate) struct Body {
     /// the others that go with that value.
     #[serde(default)]
     pub(crate) given: BTreeMap<String, BTreeMap<String, SizeParams>>,
-    /// Peers that promise less than `dyno`, and what it is that they do not promise.
-    #[serde(default)]
-    pub(crate) promises_less: BTreeMap<Spanned<String>, String>,
     #[serde(default)]
     pub(crate) data: Vec<DataDef>,
     pub(crate) case: Vec<CaseDef>,
@@ -290,14 +287,6 @@ impl Definition {
             self.check_name("case", &case.name, &mut names)?;
             self.check_case(case)?;
         }
-        let peers = self.peers();
-        for (peer, what) in &self.body.promises_less {
-            let name = peer.get_ref();
-            if what.trim().is_empty() || !peers.contains(name) {
-                let reason = format!("`{name}` is a peer of no case, or its text is empty");
-                return Err(self.error_at(peer, reason));
-            }
-        }
         for (size, def) in [
             ("tiny", &self.body.sizes.tiny),
             ("quick", &self.body.sizes.quick),
@@ -451,12 +440,6 @@ estimate = { units_per_s = { other = 1e6 } }
             "unknown variant",
         );
         check("\"load-gz-1\"", "\"Load_gz\"", 12, "kebab-case");
-        for less in [
-            "[promises_less]\nthird = \"It forgets.\"\n[[case]]",
-            "[promises_less]\nthird = \" \"\n[[case]]\npeers = [\"third\"]",
-        ] {
-            check("[[case]]", less, 12, "`third` is a peer of no case, or");
-        }
         check("analysis = \"A\"", "analysis = \" \"", 12, "no analysis");
         check("expected_count = 10", "", 12, "no_expected_count");
         check(

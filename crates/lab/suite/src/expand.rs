@@ -125,7 +125,7 @@ impl<'a> Expander<'a> {
             workload: def.workload.clone(),
             load: def.load,
             params: self.params(scope, &def.params)?,
-            promises_less: self.promises_less(&systems),
+            promises_less: BTreeMap::new(),
             systems,
             variants: self.variants(def, scope)?,
             baselines: def.baselines.keys().cloned().collect(),
@@ -168,14 +168,6 @@ impl<'a> Expander<'a> {
         let each = if def.limit_each { count } else { 1.0 };
         let per_unit = def.limit_per_unit.or(def.limit_each.then_some(1.0));
         (def.limit.clone(), per_unit.map(|factor| factor * each))
-    }
-
-    /// The peers among the systems that promise less than `dyno`.
-    fn promises_less(&self, systems: &[String]) -> BTreeMap<String, String> {
-        let all = self.suite.body.promises_less.iter();
-        all.map(|(peer, what)| (peer.get_ref().clone(), what.trim().to_owned()))
-            .filter(|(peer, _)| systems.contains(peer))
-            .collect()
     }
 
     fn variants(

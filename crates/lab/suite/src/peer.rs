@@ -43,6 +43,8 @@ pub struct Peer {
     /// Command: `python` is that of its own environment, `dyno` is this program, which speaks some
     /// peers' protocols, and other words that name a script are found beside this file.
     pub run: Vec<String>,
+    /// How it promises less than `dyno`, if it does: it may lose what it has answered, for example.
+    pub promises_less: Option<String>,
     /// What must be on the machine before it can be installed, for people.
     pub needs: Vec<String>,
     /// Directories below its own that an installation removes first.
@@ -196,6 +198,7 @@ impl Catalogue {
             args: words.collect(),
             version: peer.version.clone(),
             data_version: peer.data_version.clone(),
+            promises_less: peer.promises_less.clone(),
             missing: match self.state(peer) {
                 PeerState::Ready => None,
                 PeerState::Missing(reason) => Some(reason),

@@ -9,7 +9,7 @@ use crate::data_plan::DataPlan;
 use crate::definition::{CaseDef, Definition};
 use crate::estimate::{CaseEstimate, samples_of};
 use crate::expand::{Expander, number};
-use crate::{DYNO, Error, size};
+use crate::{DYNO, Error, System, size};
 
 /// What will be run, and what it takes.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,6 +87,15 @@ impl Planned {
         planned.settle_tables(suite, peers)?;
         planned.settle_data();
         Ok(planned)
+    }
+
+    /// Notes in each case which of its peers promise less than `dyno`, and how.
+    pub fn note_lesser_promises(&mut self, systems: &[System]) {
+        for case in &mut self.plan.cases {
+            let of_case = systems.iter().filter(|s| case.systems.contains(&s.name));
+            let less = of_case.filter_map(|s| Some((s.name.clone(), s.promises_less.clone()?)));
+            case.promises_less = less.collect();
+        }
     }
 
     /// The systems of the plan, `dyno` first.
@@ -212,6 +221,7 @@ fn refers(params: &BTreeMap<String, serde_json::Value>, data: &str) -> bool {
 pub(crate) mod tests {
     use super::*;
     use crate::Selection;
+    use crate::scheduler_test::system;
 
     pub(crate) const SUITE: &str = r#"
 title = "Loads"
@@ -358,9 +368,12 @@ ranked = false
 
     #[test]
     fn cases_say_which_of_their_peers_promise_less() {
-        let less = "[promises_less]\nthird = \"it forgets\"\n[[case]]";
-        let text = SUITE.replacen("[[case]]", less, 1);
-        let planned = planned(&text, &["other", "third"]).expect("good");
+        let mut planned = planned(SUITE, &["other", "third"]).expect("good");
+        let less = System {
+            promises_less: Some("it forgets".into()),
+            ..system("third")
+        };
+        planned.note_lesser_promises(&[system("dyno"), system("other"), less]);
         let [load, top, ..] = &planned.plan.cases[..] else {
             panic!("two cases with peers");
         };

@@ -190,13 +190,14 @@ struct Ran {
     scratch_left: usize,
 }
 
-fn system(name: &str) -> System {
+pub(crate) fn system(name: &str) -> System {
     System {
         name: name.to_string(),
         program: "/nowhere".into(),
         args: Vec::new(),
         version: "1".into(),
         data_version: "1".into(),
+        promises_less: None,
         missing: None,
     }
 }

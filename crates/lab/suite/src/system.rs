@@ -17,6 +17,8 @@ pub struct System {
     /// Changes when data made before must be made anew; see
     /// [`crate::protocol::VersionReply::data_version`].
     pub data_version: String,
+    /// How a peer promises less than `dyno`, if it does.
+    pub promises_less: Option<String>,
     /// Why it takes no part, when it does not, with how to install it.
     pub missing: Option<String>,
 }
