@@ -57,20 +57,23 @@ pub(super) fn print_history(page: &impl Serialize) -> Result<String, ReportError
     render(HISTORY, context! { h => Serde(page) })
 }
 
-/// A quantity that no line break takes apart: it may break before a bracket and after a comma, and
-/// nowhere inside a number with its unit. The reason behind a colon breaks like any other sentence.
+/// A quantity that no line break takes apart: it may break after a name in front of it, before a
+/// bracket and after a comma, and nowhere inside a number with its unit. The reason behind a colon
+/// breaks like any other sentence.
 fn whole(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
     let (mut before, mut is_reason) = (' ', false);
+    let mut is_name = !text.starts_with(|first: char| first.is_ascii_digit());
     while let Some(letter) = letters.next() {
         is_reason |= before == ':';
-        let may_break = is_reason || before == ',' || letters.peek() == Some(&'(');
+        let may_break = is_name || is_reason || before == ',' || letters.peek() == Some(&'(');
         out.push(if letter == ' ' && !may_break {
             '\u{a0}'
         } else {
             letter
         });
+        is_name &= letter != ' ';
         before = letter;
     }
     out
@@ -108,5 +111,7 @@ mod tests {
         assert_eq!(shown, "9.61_M_rows/s (n_=_1, not_judged)");
         let shown = whole("161 k (not judged: it scatters)").replace('\u{a0}', "_");
         assert_eq!(shown, "161_k (not_judged: it scatters)");
+        let shown = whole("redis-always 64.4 k req/s (not steady)").replace('\u{a0}', "_");
+        assert_eq!(shown, "redis-always 64.4_k_req/s (not_steady)");
     }
 }
