@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::Error;
 use crate::definition::line_at;
@@ -44,6 +45,7 @@ pub struct Peer {
     /// peers' protocols, and other words that name a script are found beside this file.
     pub run: Vec<String>,
     /// How it promises less than `dyno`, if it does: it may lose what it has answered, for example.
+    #[serde(default, deserialize_with = "not_blank")]
     pub promises_less: Option<String>,
     /// What must be on the machine before it can be installed, for people.
     pub needs: Vec<String>,
@@ -271,6 +273,14 @@ pub fn user_directory(variable: &str, below_home: &str) -> Option<PathBuf> {
     named.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(below_home)))
 }
 
+fn not_blank<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(value)?;
+    if text.trim().is_empty() {
+        return Err(D::Error::custom("the text is empty"));
+    }
+    Ok(Some(text))
+}
+
 fn parse(file: &str, text: &str) -> Result<Peer, Error> {
     toml::from_str(text).map_err(|e| Error::Definition {
         file: file.to_string(),
@@ -340,5 +350,9 @@ homepage = "-"
         let e =
             Catalogue::built_in(&[("shell.toml", &text)], root.path()).expect_err("unknown key");
         assert!(e.to_string().starts_with("peers/shell.toml:9: "), "{e}");
+        let text = format!("{SHELL}promises_less = \" \"\n");
+        let e = Catalogue::built_in(&[("shell.toml", &text)], root.path()).expect_err("blank");
+        assert!(e.to_string().starts_with("peers/shell.toml:11: "), "{e}");
+        assert!(e.to_string().contains("the text is empty"), "{e}");
     }
 }
