@@ -1,7 +1,10 @@
 //! Progress on stderr: bars on a terminal, a line from time to time elsewhere.
 
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use dyno_record::{Outcome, Sample};
 use dyno_report::quantity;
 use dyno_suite::{Event, Observer};
@@ -9,6 +12,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::terminal;
 use crate::units::show_seconds;
+
+/// The time between two looks at work that runs on another thread.
+const TICK: Duration = Duration::from_millis(100);
 
 /// A bar that is drawn on a terminal only.
 fn bar(length: u64, template: &str) -> ProgressBar {
@@ -84,6 +90,37 @@ impl WorkBar {
     /// Sets the text beside the bar.
     pub fn say(&self, text: &str) {
         self.bar.set_message(text.to_string());
+    }
+
+    /// Runs `work` on another thread, calls `look` at once and every 100 ms until it has ended, and
+    /// returns what it returned. The end is not waited for by the tick, because much work takes
+    /// less time than one.
+    ///
+    /// # Errors
+    /// The work panicked.
+    pub fn follow<T: Send>(
+        self,
+        work: impl FnOnce() -> T + Send,
+        mut look: impl FnMut(&WorkBar),
+    ) -> anyhow::Result<T> {
+        let (result, ended) = mpsc::channel();
+        thread::scope(|scope| {
+            // The receiver lives until this thread has ended, so nothing that is sent is lost.
+            let worker = scope.spawn(move || drop(result.send(work())));
+            loop {
+                look(&self);
+                match ended.recv_timeout(TICK) {
+                    Ok(returned) => return Ok(returned),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => {
+                        // The panic has printed its reason. Joined, it does not end this thread as
+                        // well.
+                        let _ = worker.join();
+                        bail!("the thread that worked ended unexpectedly");
+                    }
+                }
+            }
+        })
     }
 }
 
@@ -265,5 +302,32 @@ impl Observer for RunProgress {
 impl Drop for RunProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_ends_is_not_waited_for_until_the_next_look() {
+        const RUNS: u32 = 20;
+        let began = Instant::now();
+        for run in 0..RUNS {
+            let (looked, looks) = mpsc::channel();
+            let work = move || looks.recv().map(|()| run);
+            let returned = WorkBar::new(1, "rows").follow(work, |_| {
+                let _ = looked.send(());
+            });
+            assert_eq!(returned.expect("no panic"), Ok(run));
+        }
+        assert!(began.elapsed() < TICK * RUNS, "each waited for a tick");
+    }
+
+    #[test]
+    fn a_panic_of_the_work_is_an_error() {
+        let work = || -> u32 { panic!("as the test wants") };
+        let error = WorkBar::new(1, "rows").follow(work, |_| ());
+        assert!(error.is_err());
     }
 }

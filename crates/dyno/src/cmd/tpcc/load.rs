@@ -1,8 +1,7 @@
 //! `dyno tpcc load`: the initial population.
 
 use std::sync::atomic::Ordering;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dyno_report::{counted, quantity};
 use dyno_suite::Stop;
@@ -16,9 +15,6 @@ use crate::exit::Exit;
 use crate::progress::WorkBar;
 use crate::terminal;
 
-/// Time between two readings of the progress.
-const TICK: Duration = Duration::from_millis(100);
-
 pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let db = databases::open_or_create(&args.on, &args.guarantees)?;
     let population = Population {
@@ -29,20 +25,17 @@ pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let progress = Progress::default();
     let layout = Layout::for_target(&args.on.on);
     let bar = WorkBar::new(load::rows_of(&population.scale, layout), "rows");
-    let loaded = thread::scope(|scope| {
-        let loading = scope.spawn(|| load::load(&*db, layout, population, args.threads, &progress));
-        while !loading.is_finished() {
+    let loaded = bar.follow(
+        || load::load(&*db, layout, population, args.threads, &progress),
+        |bar| {
             bar.at(progress.rows.load(Ordering::Relaxed));
             // The load looks at the flag between transactions, so what is loaded is whole and the
             // same command continues it.
             if stop.asked() {
                 progress.stop.store(true, Ordering::Relaxed);
             }
-            thread::sleep(TICK);
-        }
-        loading.join()
-    });
-    let loaded = loaded.map_err(|_| anyhow::anyhow!("a thread of the load panicked"))??;
+        },
+    )??;
     let seconds = began.elapsed().as_secs_f64();
     let memory = db
         .stats()?

@@ -1,8 +1,6 @@
 //! `dyno tpch gen`: tables into files.
 
 use std::process::Command;
-use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use dyno_report::quantity;
@@ -18,9 +16,6 @@ use crate::args::{TpchGenArgs, TpchWhatArgs};
 use crate::exit::Exit;
 use crate::progress::WorkBar;
 use crate::{sql, terminal};
-
-/// Time between two readings of the counters.
-const TICK: Duration = Duration::from_millis(100);
 
 pub fn run(args: &TpchGenArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let mut job = job(&args.what)?;
@@ -105,25 +100,20 @@ fn watched(job: &Job, stop: &Stop) -> anyhow::Result<Report> {
         None
     };
     let progress = Progress::default();
-    thread::scope(|scope| {
-        let writer = scope.spawn(|| write(job, elsewhere, &progress));
-        let bar = WorkBar::new(expected_rows(job), "rows");
-        while !writer.is_finished() {
+    let bar = WorkBar::new(expected_rows(job), "rows");
+    let written = bar.follow(
+        || write(job, elsewhere, &progress),
+        |bar| {
             bar.at(progress.rows());
             bar.say(&quantity(progress.bytes() as f64, "B"));
-            // The writer notices the request by itself; the loop shows its progress until it has
+            // The writer notices the request by itself, and its progress is shown until it has
             // ended.
             if stop.asked() {
                 progress.stop();
             }
-            thread::park_timeout(TICK);
-        }
-        drop(bar);
-        match writer.join() {
-            Ok(report) => Ok(report?),
-            Err(_) => bail!("the writer ended unexpectedly"),
-        }
-    })
+        },
+    )?;
+    Ok(written?)
 }
 
 /// The length of the bar. It is exact except for `lineitem`, whose rows would take time to count.

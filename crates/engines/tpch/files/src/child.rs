@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -61,11 +61,11 @@ pub fn run_in(mut program: Command, job: &Job, progress: &Progress) -> Result<Re
     // The command has our copy of the child's end. As long as it is open, the death of the child
     // does not end the socket.
     drop(program);
-    let ended = AtomicBool::new(false);
+    let (going, ended) = mpsc::channel();
     let last = thread::scope(|scope| {
-        scope.spawn(|| pass_on_the_wish_to_stop(&socket, progress, &ended));
+        scope.spawn(|| pass_on_the_wish_to_stop(&socket, progress, ended));
         let last = converse(&socket, job, progress);
-        ended.store(true, Ordering::Relaxed);
+        drop(going);
         last
     });
     // The conversation has ended, but the program may still be tidying up.
@@ -102,15 +102,15 @@ fn converse(socket: &UnixStream, job: &Job, progress: &Progress) -> io::Result<O
     Ok(None)
 }
 
-/// Waits until the job shall stop or has ended. To stop it, our side of the socket is closed.
-fn pass_on_the_wish_to_stop(socket: &UnixStream, progress: &Progress, ended: &AtomicBool) {
-    while !ended.load(Ordering::Relaxed) {
+/// Waits until the job shall stop or has ended, which closes the channel. To stop it, our side of
+/// the socket is closed.
+fn pass_on_the_wish_to_stop(socket: &UnixStream, progress: &Progress, ended: Receiver<()>) {
+    while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
         if progress.stop_asked() {
             // It fails only if the program has ended, and then there is nothing left to stop.
             let _ = socket.shutdown(Shutdown::Write);
             return;
         }
-        thread::sleep(TICK);
     }
 }
 
@@ -133,18 +133,24 @@ pub fn serve(run: impl Fn(&Job, &Progress) -> Result<Report, Error> + Sync) -> i
             let _ = lines.read_to_end(&mut Vec::new());
             progress.stop();
         });
-        let job = scope.spawn(|| run(&job, &progress));
-        while !job.is_finished() {
+        let (result, ended) = mpsc::channel();
+        let (run, job, counters) = (&run, &job, &progress);
+        let worker = scope.spawn(move || drop(result.send(run(job, counters))));
+        let last = loop {
             // If it fails, the socket has ended, and that has stopped the job already.
             let _ = send(&socket, &JobMessage::At(progress.rows(), progress.bytes()));
-            thread::park_timeout(TICK);
-        }
-        let last = match job.join() {
-            Ok(Ok(report)) => JobMessage::Done(report),
-            Ok(Err(Error::Stopped)) => JobMessage::Stopped,
-            Ok(Err(error)) => JobMessage::Failed(error.to_string()),
-            // A panic has printed its reason on standard error, which the caller passes on.
-            Err(_) => JobMessage::Failed("the writer ended unexpectedly".to_owned()),
+            match ended.recv_timeout(TICK) {
+                Ok(Ok(report)) => break JobMessage::Done(report),
+                Ok(Err(Error::Stopped)) => break JobMessage::Stopped,
+                Ok(Err(error)) => break JobMessage::Failed(error.to_string()),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    // The panic has printed its reason on standard error, which the caller passes
+                    // on. Joined, it does not end this thread as well.
+                    let _ = worker.join();
+                    break JobMessage::Failed("the writer ended unexpectedly".to_owned());
+                }
+            }
         };
         let sent = send(&socket, &last);
         // Ends the thread that reads to the end of the socket, so that the scope can end.
