@@ -7,6 +7,7 @@
 //! has one line for each run ([`HistoryLine`]), with dated notes ([`Note`]) beside it. Only this
 //! crate reads and writes these files; the pages under docs/formats describe them for others.
 
+mod again;
 mod error;
 mod experiment;
 mod figures;

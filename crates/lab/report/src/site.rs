@@ -1,10 +1,9 @@
 //! All records below a folder as static pages: one for each record, and a first page that filters
 //! them. The pages need neither a server nor a network.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use dyno_record::{RecordError, RunDir, find_runs};
+use dyno_record::{Plan, RecordError, RunDir, find_runs};
 
 use crate::error::ReportError;
 use crate::headline::headline;
@@ -56,7 +55,8 @@ pub fn write_site(
         let report = build_stored(&stored);
         let page = RecordPage::from_dir(results, &dir);
         write(out, &page.page, &print_page(&report, &page.home())?)?;
-        entries.push(entry(&report, &page, &engine_of));
+        let entry = entry(&report, &page, &engine_of);
+        entries.push((entry, report.run.plan));
     }
     if entries.is_empty() {
         return Err(ReportError::NoRecord {
@@ -64,8 +64,8 @@ pub fn write_site(
             damaged,
         });
     }
-    entries.sort_by(|a, b| (&b.started_at, &a.page).cmp(&(&a.started_at, &b.page)));
-    mark_latest(&mut entries);
+    entries.sort_by(|(a, _), (b, _)| (&b.started_at, &a.page).cmp(&(&a.started_at, &b.page)));
+    let entries = mark_latest(entries);
     let records = entries.len();
     let index = index(entries, damaged.clone());
     // The first page is written last and replaced whole. A crash before leaves the earlier one,
@@ -155,7 +155,7 @@ fn entry(report: &Report, page: &RecordPage, engine_of: impl Fn(&str) -> String)
         },
         engines: workloads.map(engine_of).collect(),
         suite: run.plan.suite.clone(),
-        size: run.plan.size,
+        size: run.plan.size_text(),
         title: run.plan.title.clone(),
         started_at: run.started_at.clone(),
         revision: run.program.git_revision.clone(),
@@ -177,17 +177,23 @@ fn processor(report: &Report) -> String {
     cpu.map_or(&machine.fingerprint, |(_, cpu)| cpu).clone()
 }
 
-/// The newest record of a machine, a suite and a size is the latest one. Withdrawn records take no
-/// part, so an older record that is still valid is the latest. `entries` are sorted, the newest
-/// first.
-fn mark_latest(entries: &mut [Entry]) {
-    let mut seen = BTreeSet::new();
-    for entry in entries.iter_mut().filter(|entry| entry.withdrawn.is_none()) {
-        let size = format!("{:?}", entry.size);
-        if seen.insert((entry.machine.clone(), entry.suite.clone(), size)) {
+/// A record is among the latest unless a newer one of its machine has measured a case of it again.
+/// Withdrawn records take no part, so an older record that is still valid is the latest. `entries`
+/// are sorted, the newest first.
+fn mark_latest(mut entries: Vec<(Entry, Plan)>) -> Vec<Entry> {
+    for index in 0..entries.len() {
+        let (newer, others) = entries.split_at_mut(index);
+        let (entry, plan) = &mut others[0];
+        let again = |(other, newer): &(Entry, Plan)| {
+            other.withdrawn.is_none()
+                && other.machine == entry.machine
+                && newer.measures_again(plan)
+        };
+        if entry.withdrawn.is_none() && !newer.iter().any(again) {
             entry.standing = "latest";
         }
     }
+    entries.into_iter().map(|(entry, _)| entry).collect()
 }
 
 fn index(records: Vec<Entry>, damaged: Vec<String>) -> Index {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use dyno_record::{Plan, RunDir, Size, find_runs};
+use dyno_record::{RunDir, find_runs};
 use dyno_report::{Headline, Report, Standing, build_stored, headline};
 
 use super::Document;
@@ -41,30 +41,19 @@ impl Record {
         &self.report.run.plan.suite
     }
 
-    fn size(&self) -> &'static str {
-        match self.report.run.plan.size {
-            Size::Tiny => "tiny",
-            Size::Quick => "quick",
-            Size::Full => "full",
-        }
+    fn size(&self) -> String {
+        self.report.run.plan.size_text()
     }
 
     fn started_at(&self) -> &str {
         &self.report.run.started_at
     }
 
-    /// Whether one of `records` is newer and has measured a case of this one again, at the same
-    /// size. A newer record of other cases of the same suite takes nothing from this one.
+    /// Whether one of `records` is newer and has measured a case of this one again.
     fn is_earlier(&self, records: &[Record]) -> bool {
-        let has = |plan: &Plan, name: &str| plan.cases.iter().any(|case| case.name == name);
-        let cases = &self.report.run.plan.cases;
+        let plan = &self.report.run.plan;
         records.iter().any(|other| {
-            other.suite() == self.suite()
-                && other.size() == self.size()
-                && other.started_at() > self.started_at()
-                && cases
-                    .iter()
-                    .any(|case| has(&other.report.run.plan, &case.name))
+            other.started_at() > self.started_at() && other.report.run.plan.measures_again(plan)
         })
     }
 }
@@ -146,7 +135,7 @@ const EARLIER: &str = "Each of these records has cases that a newer record of th
     and size measured again. Of its other cases it may still have the newest figures.";
 
 const TARGETS: &str = "What the suites set out to reach: each target from the newest record that \
-    had it, for each size of the suite. A target is met or missed when the whole interval is on one \
+    had it, for each size of the suite and each set of changed parameters. A target is met or missed when the whole interval is on one \
     side of it; otherwise it is not judged, and the report says why.";
 
 /// What became of each target, suite by suite, from the first of `newest` that had it; nothing when
@@ -155,18 +144,19 @@ fn targets(newest: &[&Record], files: Files) -> String {
     let mut seen = HashSet::new();
     let mut rows = Vec::new();
     for record in newest {
+        let size = record.size();
         for case in &record.report.cases {
             let Some(outcome) = &case.target else {
                 continue;
             };
             let name = &case.plan.name;
-            if !record.report.stands(name) || !seen.insert((record.suite(), record.size(), name)) {
+            if !record.report.stands(name) || !seen.insert((record.suite(), size.clone(), name)) {
                 continue;
             }
             let report = format!("results/{}/report.md", record.path);
             rows.push(vec![
                 record.suite().to_owned(),
-                record.size().to_owned(),
+                size.clone(),
                 name.clone(),
                 outcome.wanted(),
                 outcome.reached().unwrap_or_else(|| "–".to_owned()),
@@ -275,5 +265,30 @@ mod tests {
         assert!(text.contains(target), "{text}");
         // The older record has the case too, and only the newest says whether the target is met.
         assert_eq!(text.matches("| wspr | full | top-ten-2 |").count(), 1);
+    }
+
+    #[test]
+    fn the_same_cases_with_other_parameters_are_other_work() {
+        let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
+        let open = |path: &str| Record::open(&tree, &tree.join(path)).expect("a record");
+        let records = [
+            open("xeon-2-cores/2026-11-27-tpch-quick"),
+            open("epyc-zen4-2-cores/2026-11-29-tpch-sf1"),
+        ];
+        let text = results(&records, Files::Named);
+        assert!(
+            text.contains("\n## xeon-2-cores/2026-11-27-tpch-quick\n"),
+            "{text}"
+        );
+        for size in ["quick", "quick with sf=1"] {
+            let target = format!("| tpch | {size} | parquet-snappy-2 | at least 6× tpchgen-cli |");
+            assert!(text.contains(&target), "{text}");
+        }
+        // How often something is measured does not make it another thing.
+        let often = open("xeon-2-cores/2026-11-27-pages-device-in-order");
+        assert_eq!(
+            (often.size(), often.report.run.plan.set.len()),
+            ("quick".to_owned(), 1)
+        );
     }
 }

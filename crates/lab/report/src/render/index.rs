@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use dyno_record::Size;
 use serde::Serialize;
 
 use super::view::{RowView, WithdrawnView};
@@ -26,7 +25,7 @@ pub(crate) struct Entry {
     pub(crate) machine: String,
     pub(crate) engines: BTreeSet<String>,
     pub(crate) suite: String,
-    pub(crate) size: Size,
+    pub(crate) size: String,
     pub(crate) title: String,
     pub(crate) started_at: String,
     pub(crate) revision: String,
