@@ -200,14 +200,16 @@ fn a_server_behind_tls_is_loaded_into_and_only_its_own_root_vouches_for_it() {
     );
     assert!(said.contains("not valid for name"), "{said}");
     // TLS is not spoken to a port that does not. Its first message is partly random: after some of
-    // them the server answers with an error, and after others it waits for more.
+    // them the server answers with an error, and after others, one in four, it waits for more.
     let plain = format!(
         "https://loader@localhost:{}/wspr.bronze",
         scene.server.ports().http
     );
-    let said = refusal(scene.load(&plain).env("CLICKHOUSE_PASSWORD", SECRET));
-    let refused = said.contains("TLS: ") || said.contains("no answer in time");
-    assert!(refused, "{said}");
+    let said = (0..6)
+        .map(|_| refusal(scene.load(&plain).env("CLICKHOUSE_PASSWORD", SECRET)))
+        .find(|said| !said.contains("no answer in time"))
+        .expect("an error in one of six answers");
+    assert!(said.contains("TLS: "), "{said}");
 
     let status = scene
         .dyno()

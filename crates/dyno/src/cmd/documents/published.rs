@@ -135,8 +135,9 @@ const EARLIER: &str = "Each of these records has cases that a newer record of th
     and size measured again. Of its other cases it may still have the newest figures.";
 
 const TARGETS: &str = "What the suites set out to reach: each target from the newest record that \
-    had it, for each size of the suite and each set of changed parameters. A target is met or missed when the whole interval is on one \
-    side of it; otherwise it is not judged, and the report says why.";
+    had it, for each size of the suite and each set of changed parameters. A target is met or \
+    missed when the whole interval is on one side of it; otherwise it is not judged, and the report \
+    says why.";
 
 /// What became of each target, suite by suite, from the first of `newest` that had it; nothing when
 /// no record has targets.
@@ -235,10 +236,13 @@ fn section(record: &Record, marks: &str, files: Files) -> String {
 mod tests {
     use super::*;
 
+    fn open(path: &str) -> Record {
+        let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
+        Record::open(&tree, &tree.join(path)).expect("a record")
+    }
+
     #[test]
     fn the_newest_record_comes_first_and_what_was_measured_again_comes_last() {
-        let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
-        let open = |path: &str| Record::open(&tree, &tree.join(path)).expect("a record");
         let records = [
             open("epyc-2-cores/2026-11-21-wspr-full"),
             open("xeon-2-cores/2026-11-26-pubsub-quick"),
@@ -269,8 +273,6 @@ mod tests {
 
     #[test]
     fn the_same_cases_with_other_parameters_are_other_work() {
-        let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
-        let open = |path: &str| Record::open(&tree, &tree.join(path)).expect("a record");
         let records = [
             open("xeon-2-cores/2026-11-27-tpch-quick"),
             open("epyc-zen4-2-cores/2026-11-29-tpch-sf1"),
