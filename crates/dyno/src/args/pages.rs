@@ -226,9 +226,10 @@ pub enum FrontArg {
 Needs root. Prints the path of the device.
 
 A small process, the holder, owns the memory. When the process that serves the device dies, the \
-holder restarts it with every page, and requests that wait on the device continue. After five \
-deaths in ten minutes it stops doing so; then run the same command again. Pages are lost when the \
-holder or the machine stops, even those written back to a file.
+holder restarts it with every page, and requests that wait on the device continue. A restart that \
+fails is tried again. After five restarts in ten minutes the holder gives up; then run the same \
+command again. Pages are lost when the holder or the machine stops, even those written back to a \
+file.
 
 --swap needs ublk, and takes the memory of --limit at once. A page that does not fit the limit \
 fails to be swapped out and stays in memory.")]

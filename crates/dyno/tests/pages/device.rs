@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{Running, dyno, json, no_device, nothing_left, said, signal, wait_until};
+use super::{Running, dyno, dyno_at, json, no_device, nothing_left, said, signal, wait_until};
 
 /// A device that is taken away however the test ends.
 struct Attached<'a> {
@@ -26,12 +26,18 @@ const ATTACH: [&str; 8] = [
 
 /// A device, or the word that none can be made here.
 fn attached<'a>(home: &'a Path, purpose: &str) -> Option<Attached<'a>> {
+    attached_by(assert_cmd::cargo::cargo_bin!("dyno"), home, purpose)
+}
+
+/// The same, whose holder starts the daemon from `program`.
+fn attached_by<'a>(program: &Path, home: &'a Path, purpose: &str) -> Option<Attached<'a>> {
     if let Some(reason) = no_device() {
         println!("skipped: dyno pages attach: {reason}");
         return None;
     }
     let name = format!("pg-{purpose}-{}", std::process::id());
-    let (done, device) = said(dyno(home, &[&ATTACH[..], &["--name", &name]].concat()));
+    let arguments = [&ATTACH[..], &["--name", &name]].concat();
+    let (done, device) = said(dyno_at(program, home, &arguments));
     if !done && (device.contains("ermi") || device.contains("needs root")) {
         println!("skipped: dyno pages attach: {device}");
         return None;
@@ -128,6 +134,31 @@ fn a_device_outlives_its_daemon_and_its_holder() {
     let (done, text) = attached.command("detach");
     assert!(done, "{text}");
     assert!(nothing_left(home.path()));
+}
+
+/// One failed start once ended all restarts, and the device then waited for an operator.
+#[test]
+fn a_daemon_whose_first_restart_fails_is_started_by_a_later_one() {
+    let home = tempfile::tempdir().expect("a directory");
+    let program = home.path().join("dyno");
+    std::fs::copy(assert_cmd::cargo::cargo_bin!("dyno"), &program).expect("room");
+    let Some(attached) = attached_by(&program, home.path(), "later") else {
+        return;
+    };
+    attached.write(&[3; 4096]);
+    let daemon = attached.daemon();
+    let away = home.path().join("away");
+    std::fs::rename(&program, &away).expect("its directory");
+    signal("-KILL", daemon);
+    let log = home.path().join("stores").join(&attached.name).join("log");
+    wait_until("a restart fails", || {
+        std::fs::read_to_string(&log).is_ok_and(|text| text.contains("cannot start"))
+    });
+    std::fs::rename(&away, &program).expect("its directory");
+    wait_until("another daemon serves", || {
+        attached.is_served_by_another(daemon)
+    });
+    assert!(attached.read(4096) == [3; 4096]);
 }
 
 #[test]

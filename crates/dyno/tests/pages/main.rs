@@ -10,7 +10,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 fn dyno(home: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dyno"));
+    dyno_at(assert_cmd::cargo::cargo_bin!("dyno"), home, arguments)
+}
+
+fn dyno_at(program: &Path, home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
     command
         .env("DYNO_PAGES_DIR", home.join("stores"))
         .args(arguments);

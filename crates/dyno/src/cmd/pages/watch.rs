@@ -17,9 +17,13 @@ use super::device_options::DeviceOptions;
 use super::store_dir::StoreDir;
 use super::{control, device};
 
-/// A daemon that dies this often within [`WITHIN`] is not started again without an operator.
+/// How often a daemon is started again within [`WITHIN`], whether it then served or not. After that
+/// an operator must do it.
 const MOST_STARTS: usize = 5;
 const WITHIN: Duration = Duration::from_secs(600);
+/// How long to wait after the first start that failed. Each further one doubles it, because what a
+/// daemon lacks, such as memory, may be there again only after a while.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// How long a daemon may take to answer.
 pub const WAIT: Duration = Duration::from_secs(30);
 /// How long to wait for another command on the same store.
@@ -28,11 +32,20 @@ const TICK: Duration = Duration::from_millis(20);
 /// Time between two checks for a daemon while there is none.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Watches the daemon of `place` until its device has ended. `program` is the path of this program,
-/// at which a later version may lie when a daemon is started.
+/// What became of an attempt to start a daemon.
+enum Restart {
+    /// A command has ended the device, or has started a daemon.
+    NotNeeded,
+    Started(Child),
+    /// It was started [`MOST_STARTS`] times within [`WITHIN`].
+    TooOften,
+}
+
+/// Watches the daemon of the store in `store_dir` until its device has ended. `program` is the path
+/// of this program, at which a later version may lie when a daemon is started.
 pub fn watch(store_dir: &StoreDir, program: PathBuf) {
     let mut starts = VecDeque::new();
-    let mut child = None;
+    let mut child: Option<Child> = None;
     let mut kept = false;
     while store_dir.exists() {
         if store_dir.server().is_some() {
@@ -55,13 +68,28 @@ pub fn watch(store_dir: &StoreDir, program: PathBuf) {
             }
         }
         // Waited for, so that a daemon that has ended does not stay as a zombie.
-        let _ended = child.as_mut().map(Child::wait);
+        let _ended = child.take().map(|mut ended| ended.wait());
         // Tried even if no daemon was seen, because it may have died before the first check.
         match restart(store_dir, &program, &mut starts) {
-            Ok(started) => child = started,
-            Err(error) => {
-                error!("{error:#}");
+            Ok(Restart::NotNeeded) => {}
+            Ok(Restart::Started(daemon)) => child = Some(daemon),
+            Ok(Restart::TooOften) => {
+                error!(
+                    "the daemon of {} was started {MOST_STARTS} times within {WITHIN:?} and is not \
+                     started any more; `dyno pages attach --name {0}` does it",
+                    store_dir.name()
+                );
                 wait_for_operator(store_dir);
+            }
+            Err(error) => {
+                // One failure must not end the service, because the program may just be being
+                // replaced, or memory may be short for a moment.
+                let pause = FIRST_RETRY * (1 << starts.len().saturating_sub(1));
+                warn!(
+                    "the daemon of {} was not started, which is tried again in {pause:?}: {error:#}",
+                    store_dir.name()
+                );
+                thread::sleep(pause);
             }
         }
         thread::sleep(PAUSE);
@@ -95,28 +123,24 @@ fn restart(
     store_dir: &StoreDir,
     program: &PathBuf,
     starts: &mut VecDeque<Instant>,
-) -> anyhow::Result<Option<Child>> {
+) -> anyhow::Result<Restart> {
     let _lock = store_dir.lock(COMMAND_WAIT)?;
     // Decided under the lock of the name: `detach` may be ending the device right now, and a daemon
     // that is started then would serve a device that is gone.
     if store_dir.server().is_some() || !device::is_left(store_dir)? {
-        return Ok(None);
+        return Ok(Restart::NotNeeded);
     }
     let now = Instant::now();
     starts.retain(|start| now.duration_since(*start) < WITHIN);
     if starts.len() == MOST_STARTS {
-        bail!(
-            "the daemon of {} died {MOST_STARTS} times within {WITHIN:?} and is not started any more; \
-             `dyno pages attach --name {0}` does it",
-            store_dir.name()
-        );
+        return Ok(Restart::TooOften);
     }
     starts.push_back(now);
     warn!(
         "the daemon of {} has died and is started again",
         store_dir.name()
     );
-    start_daemon(program, store_dir, true).map(Some)
+    start_daemon(program, store_dir, true).map(Restart::Started)
 }
 
 /// Starts the daemon, and waits until it answers. One that does not is ended again.
