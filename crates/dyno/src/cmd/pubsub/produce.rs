@@ -51,16 +51,21 @@ pub fn run(args: &PubsubProduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     receipts.settle();
     terminal::print(&summary(args, &receipts, began.elapsed()))?;
     if let Some((line, error)) = receipts.first_refused {
-        let unsent = match ended {
-            Ok(End::Asked { last_line }) => format!(", and lines after {last_line} were not sent"),
-            _ => String::new(),
-        };
-        let message = format!("line {line} is not acknowledged{unsent}");
+        let message = format!("line {line} is not acknowledged{}", also_unsent(&ended));
         return Err(anyhow::Error::new(error).context(message));
     }
     match ended? {
         End::OfInput => Ok(Exit::Done),
         End::Asked { last_line } => bail!("stopped: lines after {last_line} were not sent"),
+    }
+}
+
+/// What to add to the failure of one line about the lines that were not sent.
+fn also_unsent(ended: &anyhow::Result<End>) -> String {
+    match ended {
+        Ok(End::OfInput) => String::new(),
+        Ok(End::Asked { last_line }) => format!(", and lines after {last_line} were not sent"),
+        Err(error) => format!(", and {error:#}"),
     }
 }
 
@@ -270,5 +275,23 @@ fn summary(args: &PubsubProduceArgs, receipts: &Receipts, took: Duration) -> Str
     match refused {
         0 => format!("{acknowledged} {noun} acknowledged{there}"),
         _ => format!("{acknowledged} {noun} acknowledged, {refused} not{there}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The second failure was once left out, and with it that no later line was sent.
+    #[test]
+    fn a_refused_line_does_not_hide_why_the_input_ended() {
+        assert_eq!(also_unsent(&Ok(End::OfInput)), "");
+        let asked = Ok(End::Asked { last_line: 7 });
+        assert_eq!(also_unsent(&asked), ", and lines after 7 were not sent");
+        let failed = Err(anyhow!("line 9: no JSON; it was not sent"));
+        assert_eq!(
+            also_unsent(&failed),
+            ", and line 9: no JSON; it was not sent"
+        );
     }
 }
