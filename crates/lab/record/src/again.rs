@@ -1,5 +1,7 @@
 //! Which runs measured the same work, so that a newer one stands for an older one.
 
+use std::collections::HashSet;
+
 use crate::schema::{Plan, Size};
 
 impl Plan {
@@ -20,12 +22,16 @@ impl Plan {
         format!("{size} with {}", set.join(", "))
     }
 
-    /// Whether this run has a case of an older one at the same size. A run of other cases of the
-    /// same suite, or of the same cases with other parameters, takes nothing from the older one.
-    pub fn measures_again(&self, older: &Plan) -> bool {
-        let has = |name: &str| self.cases.iter().any(|case| case.name == name);
-        self.suite == older.suite
-            && self.size_text() == older.size_text()
-            && older.cases.iter().any(|case| has(&case.name))
+    /// Whether each case of this run was measured again by one of `newer`, at the same size and
+    /// with the same parameters. As long as one was not, this run has the newest figure of it.
+    pub fn is_replaced_by<'a>(&self, newer: impl Iterator<Item = &'a Plan>) -> bool {
+        let same = newer
+            .filter(|newer| self.suite == newer.suite && self.size_text() == newer.size_text());
+        let again: HashSet<&str> = same
+            .flat_map(|newer| newer.cases.iter().map(|case| case.name.as_str()))
+            .collect();
+        self.cases
+            .iter()
+            .all(|case| again.contains(case.name.as_str()))
     }
 }

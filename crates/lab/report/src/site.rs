@@ -177,19 +177,18 @@ fn processor(report: &Report) -> String {
     cpu.map_or(&machine.fingerprint, |(_, cpu)| cpu).clone()
 }
 
-/// A record is among the latest unless a newer one of its machine has measured a case of it again.
+/// A record is among the latest unless newer ones of its machine have measured each of its cases
+/// again, so that an invocation of a few cases does not hide the others of a record.
 /// Withdrawn records take no part, so an older record that is still valid is the latest. `entries`
 /// are sorted, the newest first.
 fn mark_latest(mut entries: Vec<(Entry, Plan)>) -> Vec<Entry> {
     for index in 0..entries.len() {
         let (newer, others) = entries.split_at_mut(index);
         let (entry, plan) = &mut others[0];
-        let again = |(other, newer): &(Entry, Plan)| {
-            other.withdrawn.is_none()
-                && other.machine == entry.machine
-                && newer.measures_again(plan)
-        };
-        if entry.withdrawn.is_none() && !newer.iter().any(again) {
+        let newer = newer
+            .iter()
+            .filter(|(other, _)| other.withdrawn.is_none() && other.machine == entry.machine);
+        if entry.withdrawn.is_none() && !plan.is_replaced_by(newer.map(|(_, plan)| plan)) {
             entry.standing = "latest";
         }
     }

@@ -49,12 +49,14 @@ impl Record {
         &self.report.run.started_at
     }
 
-    /// Whether one of `records` is newer and has measured a case of this one again.
+    /// Whether newer ones of `records` have measured each case of this one again.
     fn is_earlier(&self, records: &[Record]) -> bool {
+        // A record that was withdrawn, also in part, takes nothing from an older one.
+        let newer = records.iter().filter(|other| {
+            other.started_at() > self.started_at() && other.standing == Standing::Whole
+        });
         let plan = &self.report.run.plan;
-        records.iter().any(|other| {
-            other.started_at() > self.started_at() && other.report.run.plan.measures_again(plan)
-        })
+        plan.is_replaced_by(newer.map(|other| &other.report.run.plan))
     }
 }
 
@@ -131,8 +133,8 @@ const INTRODUCTION: &str = "Every table below is printed from a committed record
     are made and BIAS.md how they could flatter us. Figures that were withdrawn are not shown; \
     the record of each says why. The newest records come first.";
 
-const EARLIER: &str = "Each of these records has cases that a newer record of the same suite \
-    and size measured again. Of its other cases it may still have the newest figures.";
+const EARLIER: &str = "Newer records of the same suite and size have measured each case of \
+    these again.";
 
 const TARGETS: &str = "What the suites set out to reach: each target from the newest record that \
     had it, for each size of the suite and each set of changed parameters. A target is met or \
@@ -247,21 +249,24 @@ mod tests {
             open("epyc-2-cores/2026-11-21-wspr-full"),
             open("xeon-2-cores/2026-11-26-pubsub-quick"),
             open("xeon-2-cores/2026-11-26-pubsub-rate"),
+            open("epyc-zen3-2-cores/2026-11-28-pubsub-quick"),
             open("xeon-2-cores/2026-11-29-wspr-top-ten"),
         ];
         let text = results(&records, Files::Named);
         let headings: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
-        // The two records of `pubsub` have different cases, so neither replaces the other.
+        // The newest record of `pubsub` has the cases of both older ones. That of `wspr` has two
+        // cases of thirteen, so the older one has the newest figures of the others.
         assert_eq!(
             headings,
             [
                 "# Results",
                 "## Targets",
                 "## xeon-2-cores/2026-11-29-wspr-top-ten",
-                "## xeon-2-cores/2026-11-26-pubsub-rate",
-                "## xeon-2-cores/2026-11-26-pubsub-quick",
+                "## epyc-zen3-2-cores/2026-11-28-pubsub-quick",
+                "## epyc-2-cores/2026-11-21-wspr-full",
                 "## Earlier records",
-                "### epyc-2-cores/2026-11-21-wspr-full",
+                "### xeon-2-cores/2026-11-26-pubsub-rate",
+                "### xeon-2-cores/2026-11-26-pubsub-quick",
             ]
         );
         let target = "| wspr | full | top-ten-2 | at least 3× duckdb | 4.81× (4.70 .. 5.60) | met | \
