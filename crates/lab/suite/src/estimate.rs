@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use dyno_record::{CasePlan, Load};
 
-use crate::plan::Planned;
-
 /// What the suite's file says about one case or data section, with its numbers filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
@@ -103,7 +101,7 @@ impl CaseEstimate {
     }
 
     /// Replaces a system's stated time by what a timed invocation took in an earlier run.
-    fn correct(&mut self, case: &CasePlan, system: usize, wall_s: f64) {
+    pub(crate) fn correct(&mut self, case: &CasePlan, system: usize, wall_s: f64) {
         // A service is verified for as long as it takes to start, which no sample tells.
         if case.load == Load::Job {
             self.verify_s[system] = wall_s;
@@ -131,24 +129,6 @@ fn total_s(case: &CasePlan, invocation_s: &[f64], verify_s: &[f64], beside: bool
 pub(crate) fn samples_of(case: &CasePlan, beside: bool) -> u32 {
     let arms = if beside { 2 } else { 1 };
     case.repeats * (arms * case.systems.len() as u32 + u32::from(case.control))
-}
-
-impl Planned {
-    /// Puts times that were measured before in place of those that the suite states: `seconds` says
-    /// how long a timed invocation of a system takes. Returns the number of cases with such a time.
-    pub fn measured_before(&mut self, seconds: &dyn Fn(&CasePlan, &str) -> Option<f64>) -> usize {
-        let mut corrected = 0;
-        for (case, estimate) in self.plan.cases.iter().zip(&mut self.estimates) {
-            let known = case.systems.iter().enumerate();
-            let known = known.filter_map(|(at, system)| Some((at, seconds(case, system)?)));
-            let known: Vec<(usize, f64)> = known.collect();
-            corrected += usize::from(!known.is_empty());
-            for (system, wall_s) in known {
-                estimate.correct(case, system, wall_s);
-            }
-        }
-        corrected
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use toml::{Spanned, Value};
 use crate::data_plan::DataPlan;
 use crate::definition::{CaseDef, DataDef, Definition, EstimateDef, SweepDef, is_kebab};
 use crate::estimate::{CaseEstimate, Estimate};
-use crate::substitute::Scope;
+use crate::substitute::{Scope, number};
 use crate::sweep::AxisPoint;
 use crate::{DYNO, Error};
 
@@ -288,15 +288,6 @@ fn check_references(
         }
     }
     Ok(())
-}
-
-/// A finite number, whole or not.
-pub(crate) fn number(what: &str, value: &Value) -> Result<f64, String> {
-    match value {
-        Value::Integer(n) => Ok(*n as f64),
-        Value::Float(x) if x.is_finite() => Ok(*x),
-        other => Err(format!("{what} is not a number: {other}")),
-    }
 }
 
 fn count(what: &str, value: &Value) -> Result<u64, String> {

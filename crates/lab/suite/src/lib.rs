@@ -49,7 +49,7 @@ mod scheduler_test;
 
 pub use beside::{LoadCommand, RunningLoad};
 pub use child::ChildExecutor;
-pub use clock::{Clock, SystemClock, rfc3339};
+pub use clock::{Clock, SystemClock};
 pub use data::Preparer;
 pub use data_plan::DataPlan;
 pub use definition::{Definition, SizeParams};

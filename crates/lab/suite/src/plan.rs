@@ -8,7 +8,8 @@ use crate::beside::LoadCommand;
 use crate::data_plan::DataPlan;
 use crate::definition::{CaseDef, Definition};
 use crate::estimate::{CaseEstimate, samples_of};
-use crate::expand::{Expander, number};
+use crate::expand::Expander;
+use crate::substitute::number;
 use crate::{DYNO, Error, System, size};
 
 /// What will be run, and what it takes.
@@ -107,6 +108,22 @@ impl Planned {
             }
         }
         systems
+    }
+
+    /// Puts times that were measured before in place of those that the suite states: `seconds` says
+    /// how long a timed invocation of a system takes. Returns the number of cases with such a time.
+    pub fn measured_before(&mut self, seconds: &dyn Fn(&CasePlan, &str) -> Option<f64>) -> usize {
+        let mut corrected = 0;
+        for (case, estimate) in self.plan.cases.iter().zip(&mut self.estimates) {
+            let known = case.systems.iter().enumerate();
+            let known = known.filter_map(|(at, system)| Some((at, seconds(case, system)?)));
+            let known: Vec<(usize, f64)> = known.collect();
+            corrected += usize::from(!known.is_empty());
+            for (system, wall_s) in known {
+                estimate.correct(case, system, wall_s);
+            }
+        }
+        corrected
     }
 
     /// Invocations that will be timed.

@@ -93,14 +93,14 @@ impl Scope<'_> {
 
     fn resolve(&self, key: &str) -> Result<Value, String> {
         if let Some((of, one)) = key.split_once(':') {
-            let many = crate::expand::number(&format!("`${{{key}}}`"), &self.resolve(of)?)?;
+            let many = number(&format!("`${{{key}}}`"), &self.resolve(of)?)?;
             return Ok(Value::String(counted(many, one)));
         }
         if let Some(name) = key.strip_prefix("size.") {
             return self.of_size(key, name);
         }
         match (key, self.axis) {
-            ("axis", Some(point)) => Ok(number(point.value)),
+            ("axis", Some(point)) => Ok(toml_number(point.value)),
             ("axis.label", Some(point)) => Ok(Value::String(point.label.clone())),
             ("axis" | "axis.label", None) => Err(format!("`${{{key}}}` stands outside a sweep")),
             _ => Err(format!(
@@ -128,7 +128,7 @@ impl Scope<'_> {
         let last = value.as_array().and_then(|values| values.last());
         let last = last.ok_or_else(|| format!("`${{{key}}}`: `{name}` is not a list"))?;
         if as_label {
-            Ok(Value::String(label(crate::expand::number(name, last)?)))
+            Ok(Value::String(label(number(name, last)?)))
         } else {
             Ok(last.clone())
         }
@@ -157,11 +157,20 @@ fn whole_reference(text: &str) -> Option<&str> {
 }
 
 /// Whole numbers stay integers, so that a child can read them as counts.
-fn number(value: f64) -> Value {
+fn toml_number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 {
         Value::Integer(value as i64)
     } else {
         Value::Float(value)
+    }
+}
+
+/// A finite number, whole or not.
+pub(crate) fn number(what: &str, value: &Value) -> Result<f64, String> {
+    match value {
+        Value::Integer(n) => Ok(*n as f64),
+        Value::Float(x) if x.is_finite() => Ok(*x),
+        other => Err(format!("{what} is not a number: {other}")),
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn compare(case: &CasePlan, answers: &[Verified]) -> Verdict {
 /// The experiments that answer otherwise than `dyno` unchanged, which comes before them: they did
 /// other work, and their time says nothing about a resource. Each is given by its place in the case
 /// and the reason.
-fn of_other_work(case: &CasePlan, verified: &[Verified]) -> Vec<(usize, String)> {
+fn with_other_work(case: &CasePlan, verified: &[Verified]) -> Vec<(usize, String)> {
     let answer = |verified: &Verified| match verified {
         Verified::Answered(answer, _) => Some(answer.clone()),
         Verified::Out(_) => None,
@@ -150,7 +150,7 @@ impl Runner<'_> {
         case: &CasePlan,
         verified: &mut [Verified],
     ) -> Result<Option<(Answer, Vec<bool>)>, Error> {
-        for (position, reason) in of_other_work(case, verified) {
+        for (position, reason) in with_other_work(case, verified) {
             let at = self.schedule_position(0, position, Arm::Main);
             let outcome = Outcome::Failed(format!("{BEFORE_TIMING}{reason}"));
             let system = case.systems[position].clone();

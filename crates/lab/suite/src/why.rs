@@ -125,7 +125,7 @@ struct Trials {
 }
 
 impl Trials {
-    fn of(case: &CasePlan, surroundings: &Surroundings) -> Trials {
+    fn from_case(case: &CasePlan, surroundings: &Surroundings) -> Trials {
         let mut trials = Trials::default();
         for resource in &RESOURCES {
             trials.change(resource, case);
@@ -283,7 +283,7 @@ impl Planned {
     pub fn ask_why(&mut self, surroundings: &Surroundings) {
         let before = self.samples();
         for (case, estimate) in self.plan.cases.iter_mut().zip(&mut self.estimates) {
-            let trials = Trials::of(case, surroundings);
+            let trials = Trials::from_case(case, surroundings);
             let peers: Vec<String> = case.peers().map(str::to_owned).collect();
             let times = |system: &String| {
                 // A change is expected to take as long as the unchanged case.

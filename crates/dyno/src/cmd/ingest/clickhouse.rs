@@ -10,6 +10,7 @@ use dyno_ingest_feeds::{Feed, load_into};
 use dyno_report::{counted, quantity};
 use serde_json::{Value, json};
 
+use super::moment;
 use crate::args::{ServerLoadArgs, StatusArgs};
 use crate::{secrets, terminal};
 
@@ -134,7 +135,7 @@ pub fn status(address: &Address, args: &StatusArgs) -> anyhow::Result<String> {
             entry.rows.to_string(),
             entry.bad_rows.to_string(),
             quantity(entry.table_bytes as f64, "B"),
-            dyno_suite::rfc3339(entry.loaded_at_s),
+            moment(entry.loaded_at_s.cast_signed()),
             state(entry.state).to_string(),
         ]);
     }

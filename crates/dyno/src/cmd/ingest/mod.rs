@@ -19,6 +19,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::bail;
 use dyno_ingest::table::{self, TableWriter};
 use dyno_suite::Stop;
+use jiff::Timestamp;
 
 use crate::args::{Catalog, IngestArgs, IngestCommand};
 use crate::exit::Exit;
@@ -65,7 +66,8 @@ fn now_ms() -> i64 {
     })
 }
 
-/// A time of the table. Indices of the sun begin long before 1970.
+/// A time in seconds since 1970 as `2026-11-20T12:34:56Z`, or as it is if it is beyond the years
+/// that have four digits.
 fn moment(seconds: i64) -> String {
-    u64::try_from(seconds).map_or_else(|_| "before 1970".to_owned(), dyno_suite::rfc3339)
+    Timestamp::from_second(seconds).map_or_else(|_| format!("{seconds} s"), |time| time.to_string())
 }

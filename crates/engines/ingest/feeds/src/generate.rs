@@ -14,24 +14,11 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use crate::RowFormat;
+pub use crate::batch::{Batch, MadeLine, Packing};
 use crate::calendar::Day;
 
 /// gzip's own default, which published archives have.
 const LEVEL: u32 = 6;
-
-/// How archives are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Packing {
-    /// A ZIP archive with one file.
-    Zip {
-        /// What the file's name ends in instead of `zip`.
-        extension: &'static str,
-    },
-    /// A gzip file with one member.
-    Gzip,
-    /// Uncompressed text.
-    Plain,
-}
 
 /// The parameters of the archives to generate.
 #[derive(Debug, Clone)]
@@ -47,71 +34,6 @@ pub struct Making {
     /// Share of lines with a planted oddity, 0 to 1. Above 0 a `.planted.ndjson` beside each
     /// archive lists them ([`Planted`]).
     pub quirks: f64,
-}
-
-/// The parameters of one archive.
-#[derive(Debug, Clone)]
-pub struct Batch {
-    /// The number of the archive, from 0.
-    pub number: u32,
-    /// Rows of this archive, as near as the feed's lines allow.
-    pub rows: u64,
-    /// The day of the first archive.
-    pub start: Day,
-    /// The seed, which determines its bytes together with the number.
-    pub seed: u64,
-    /// Share of lines with a planted oddity, 0 to 1.
-    pub quirks: f64,
-}
-
-impl Batch {
-    /// A random stream of this archive; each `purpose` has its own.
-    pub fn random(&self, purpose: u64) -> Random {
-        Random::keyed(self.seed, &[purpose, u64::from(self.number)])
-    }
-}
-
-/// A generated line, with what a loader must make of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MadeLine {
-    /// Its bytes without a line feed.
-    pub bytes: Vec<u8>,
-    /// The number of rows that a loader makes of it.
-    pub rows: u32,
-    /// Whether it goes into quarantine.
-    pub bad: bool,
-    /// The oddity planted in it, if any.
-    pub quirk: Option<&'static str>,
-}
-
-impl MadeLine {
-    /// A line that becomes so many rows.
-    pub fn new(text: impl Into<Vec<u8>>, rows: u32) -> MadeLine {
-        MadeLine {
-            bytes: text.into(),
-            rows,
-            bad: false,
-            quirk: None,
-        }
-    }
-
-    /// The same with an oddity that does not keep it from being taken.
-    pub fn odd(self, quirk: &'static str) -> MadeLine {
-        MadeLine {
-            quirk: Some(quirk),
-            ..self
-        }
-    }
-
-    /// A line that goes into quarantine.
-    pub fn bad(text: impl Into<Vec<u8>>, quirk: &'static str) -> MadeLine {
-        MadeLine {
-            bytes: text.into(),
-            rows: 0,
-            bad: true,
-            quirk: Some(quirk),
-        }
-    }
 }
 
 /// One planted oddity: a line of `NAME.planted.ndjson`.

@@ -6,9 +6,11 @@
 //! others has columns of its own and a reader of its lines ([`RowFormat`]). A table's directory may
 //! hold several feeds, which SQL sees as one table each.
 
+mod batch;
 pub mod cabrillo;
 pub mod calendar;
 mod feed;
+mod field;
 pub mod generate;
 pub mod load;
 pub mod psk;
@@ -19,7 +21,8 @@ pub mod solar;
 mod value;
 pub mod wspr;
 
-pub use feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal, RowFormat, stem};
+pub use feed::{Feed, Layout, Line, Reader, Refusal, RowFormat, stem};
+pub use field::{Field, Kind};
 pub use load::{Location, load, load_into};
 pub use recognise::{feed_of_file, feed_of_text};
 pub use rows::{Cell, Column, Rows, Values};

@@ -9,9 +9,11 @@ use std::path::Path;
 use dyno_ingest::contract::band_of;
 use dyno_ingest::generate::Random;
 
+use crate::batch::{Batch, MadeLine, Packing};
 use crate::calendar::Day;
-use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal, RowFormat, stem};
-use crate::generate::{Batch, MadeLine, Packing, callsign};
+use crate::feed::{Feed, Layout, Line, Reader, Refusal, RowFormat, stem};
+use crate::field::{Field, Kind};
+use crate::generate::callsign;
 use crate::rows::Rows;
 use crate::value::{clock, day, day_of, integer, quoted_fields, shown, thousandths};
 

@@ -2,7 +2,7 @@
 
 use dyno_ingest::scan::Strings;
 
-use crate::feed::{Field, Kind};
+use crate::field::{Field, Kind};
 
 /// Rows of one feed since they were last cleared. Dictionaries stay when the rows go, so that a
 /// code means the same all over a file.

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use super::address::Address;
-use super::broker;
 use super::message::{self, Message};
 use super::options::ConsumerOptions;
-use super::source::{self, FetchError, PartitionEnds, Source};
+use super::source::{FetchError, PartitionEnds, Source};
+use super::{broker, direct};
 use crate::error::{Code, Error, Result};
 use crate::start::Start;
 use crate::topic::Position;
@@ -157,7 +157,7 @@ pub(super) fn source_of(
     options: &ConsumerOptions,
 ) -> Result<Box<dyn Source>> {
     match address {
-        Address::Server(dsn) => source::direct(&dsn, topic, options.idle_pause),
+        Address::Server(dsn) => direct::open_source(&dsn, topic, options.idle_pause),
         Address::Broker(broker) => {
             let client = ClientOptions {
                 token: options.token.clone().unwrap_or_default(),

@@ -2,7 +2,8 @@
 
 use dyno_ingest::generate::Random;
 
-use crate::generate::{Batch, MadeLine, callsign};
+use crate::batch::{Batch, MadeLine};
+use crate::generate::callsign;
 
 /// Contests, with the exchange that they have.
 const CONTESTS: [(&str, Exchange); 4] = [

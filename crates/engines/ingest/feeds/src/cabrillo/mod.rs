@@ -13,8 +13,9 @@ mod words;
 use std::borrow::Cow;
 use std::path::Path;
 
-use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal, RowFormat, stem};
-use crate::generate::Packing;
+use crate::batch::Packing;
+use crate::feed::{Feed, Layout, Line, Reader, Refusal, RowFormat, stem};
+use crate::field::{Field, Kind};
 use crate::rows::{Cell, Rows};
 use qso::Qso;
 

@@ -4,15 +4,14 @@ use dyno_formats::parquet_write::{self, Bounds, Column, Compression, Dictionary,
 use dyno_ingest::load::{RowGroups, Types, encode_strings};
 use dyno_ingest::scan::Numbers;
 
-use crate::feed;
-use crate::feed::Kind;
+use crate::field::{self, Kind};
 use crate::rows::{Rows, Values};
 
 /// The compression of texts that hardly repeat.
 const TEXT_CODEC: Compression = Compression::Zstd(1);
 
 /// The columns of a feed's Parquet files.
-fn fields(fields: &[feed::Field]) -> Vec<Field> {
+fn fields(fields: &[field::Field]) -> Vec<Field> {
     let fields = fields.iter().map(|field| Field {
         name: field.name,
         nullable: field.nullable,
@@ -33,7 +32,7 @@ fn fields(fields: &[feed::Field]) -> Vec<Field> {
 /// Encodes row groups, one after the other, in memory that it keeps.
 pub(super) struct Encoder {
     feed: &'static str,
-    fields: &'static [feed::Field],
+    fields: &'static [field::Field],
     types: Types,
     columns: Vec<Column>,
     codes: Vec<u32>,
@@ -79,7 +78,11 @@ impl RowGroups for Encoder {
 
 impl Encoder {
     /// For archives of `feed`, whose columns are `fields`.
-    pub(super) fn new(feed: &'static str, fields: &'static [feed::Field], types: Types) -> Encoder {
+    pub(super) fn new(
+        feed: &'static str,
+        fields: &'static [field::Field],
+        types: Types,
+    ) -> Encoder {
         Encoder {
             feed,
             fields,
@@ -93,7 +96,7 @@ impl Encoder {
     fn integers(
         &mut self,
         at: usize,
-        field: &feed::Field,
+        field: &field::Field,
         values: &[i64],
     ) -> Result<(), parquet_write::Error> {
         let kind = field.kind;

@@ -3,7 +3,8 @@
 use dyno_ingest::load::{ArchiveReader, Chunk};
 use dyno_ingest::scan::{BadRow, Block, MAX_LINE};
 
-use crate::feed::{Feed, Kind, Line, Reader, Refusal, RowFormat};
+use crate::feed::{Feed, Line, Reader, Refusal, RowFormat};
+use crate::field::Kind;
 use crate::recognise;
 use crate::rows::{Rows, Values};
 

@@ -4,8 +4,9 @@ use dyno_ingest::generate::Random;
 use serde_json::json;
 
 use super::capture::{Capture, stamp};
+use crate::batch::{Batch, MadeLine};
 use crate::calendar::Day;
-use crate::generate::{Batch, MadeLine, callsign};
+use crate::generate::callsign;
 
 const HOUR_MS: i64 = 3_600_000;
 

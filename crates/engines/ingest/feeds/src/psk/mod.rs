@@ -14,8 +14,9 @@ use std::borrow::Cow;
 use dyno_ingest::contract::band_of;
 use serde_json::Value;
 
-use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal, RowFormat, stem};
-use crate::generate::Packing;
+use crate::batch::Packing;
+use crate::feed::{Feed, Layout, Line, Reader, Refusal, RowFormat, stem};
+use crate::field::{Field, Kind};
 use crate::rows::{Cell, Rows};
 use crate::value::shown;
 pub use capture::{Capture, moment_ms, stamp};

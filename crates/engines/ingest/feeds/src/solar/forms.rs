@@ -54,7 +54,7 @@ pub(super) fn is_comment(line: &str) -> bool {
 }
 
 /// The form that a line has by its look, of those that announce nothing.
-pub(super) fn of_line(line: &str) -> Option<Form> {
+pub(super) fn from_line(line: &str) -> Option<Form> {
     let candidates = [
         Form::GfzDaily,
         Form::GfzThreeHours,

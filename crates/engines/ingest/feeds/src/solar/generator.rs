@@ -2,8 +2,8 @@
 
 use dyno_ingest::generate::Random;
 
+use crate::batch::{Batch, MadeLine};
 use crate::calendar::Day;
-use crate::generate::{Batch, MadeLine};
 
 /// The values of Kp in thirds, and the ap of each (Bartels).
 const AP: [u32; 28] = [

@@ -15,8 +15,9 @@
 mod forms;
 mod generator;
 
-use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal, RowFormat, stem};
-use crate::generate::Packing;
+use crate::batch::Packing;
+use crate::feed::{Feed, Layout, Line, Reader, Refusal, RowFormat, stem};
+use crate::field::{Field, Kind};
 use crate::rows::Rows;
 use forms::{Form, Value};
 
@@ -74,7 +75,7 @@ fn claims(text: &str) -> bool {
     let mut form = None;
     text.lines().any(|line| {
         form = forms::announced(line).or(form);
-        form.is_some() || forms::of_line(line).is_some()
+        form.is_some() || forms::from_line(line).is_some()
     })
 }
 
@@ -98,7 +99,7 @@ impl Reader for Indices {
         let form = match self.form {
             Some(form) => form,
             None => {
-                forms::of_line(line).ok_or_else(|| "it is of no form that is known".to_owned())?
+                forms::from_line(line).ok_or_else(|| "it is of no form that is known".to_owned())?
             }
         };
         self.values.clear();

@@ -204,7 +204,7 @@ impl Brokers {
     ///
     /// # Errors
     /// `server-lost` while no broker serves it, or when its broker cannot be reached.
-    pub fn of_partition(&mut self, partition: i32) -> Result<Client> {
+    pub fn client_for(&mut self, partition: i32) -> Result<Client> {
         let places = self.places()?;
         let address = places
             .partitions

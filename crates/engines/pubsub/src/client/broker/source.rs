@@ -48,7 +48,7 @@ impl Brokered {
             return Ok(());
         }
         let Position { partition, offset } = from;
-        let client = self.brokers.of_partition(partition)?;
+        let client = self.brokers.client_for(partition)?;
         let number = self.fetches.begin(from);
         let request = Fetch {
             topic_id,

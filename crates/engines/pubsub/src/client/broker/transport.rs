@@ -124,7 +124,7 @@ impl Transport {
     /// Sends the first batch that was not sent yet.
     fn send_one(&mut self, at: usize, queues: &Arc<SendQueues>) -> Result<()> {
         let partition = i32::try_from(at).unwrap_or(i32::MAX);
-        let client = self.brokers.of_partition(partition)?;
+        let client = self.brokers.client_for(partition)?;
         let topic_id = self.brokers.places()?.topic_id;
         // The flight is not locked while the broker is asked for an id: the answers to requests
         // under way need the lock, on the thread that would read the id.

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use dyno_postgres::Dsn;
 use dyno_random::backoff;
 
-use super::identity::Identity;
-use super::named::Sent;
-use super::options::Acknowledge;
-use super::send_queues::{SealedBatch, SendQueues};
+use super::super::identity::Identity;
+use super::super::named::Sent;
+use super::super::options::Acknowledge;
+use super::super::send_queues::{SealedBatch, SendQueues};
 use crate::append::Appended;
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result, Retry};
@@ -21,7 +21,7 @@ use crate::record::{Batch, Codec, Run};
 use crate::topic::TopicPartition;
 
 /// Appends the batches of some partitions to one server, one batch of each partition at a time.
-pub(super) struct Transport {
+pub struct Transport {
     pub server: Server,
     pub acknowledge: Acknowledge,
     pub codec: Codec,
@@ -35,7 +35,7 @@ pub(super) struct Transport {
 
 /// The server on which a transport's partitions lie.
 #[derive(Clone)]
-pub(super) enum Server {
+pub enum Server {
     /// The server that the caller named, with the number of the topic there.
     Named(Dsn, i32),
     /// Another cluster. It may be down when the producer is opened, so the number of the topic is
@@ -210,7 +210,7 @@ fn behind_a_failure() -> Error {
 
 /// Opens a connection for appending, whose commits wait for the disk unless the caller does not
 /// want that.
-pub(super) fn connect(dsn: &Dsn, acknowledge: Acknowledge) -> Result<Connection> {
+pub fn connect(dsn: &Dsn, acknowledge: Acknowledge) -> Result<Connection> {
     let settings: &[(&str, &str)] = match acknowledge {
         Acknowledge::Committed => &[],
         Acknowledge::Async => &[("synchronous_commit", "off")],
