@@ -58,6 +58,7 @@ const EDITED: &[&str] = &[
     "crates/parts/formats",
     "crates/parts/grouping",
     "crates/parts/http",
+    "crates/parts/iceberg",
     "crates/parts/io",
     "crates/parts/messages",
     "crates/parts/net",

@@ -30,7 +30,7 @@ impl Times {
 
     /// Puts measured times in place of stated ones, and returns for how many cases.
     pub fn correct(&self, planned: &mut Planned) -> usize {
-        let data = Data::of(&planned.plan);
+        let data = Data::from_plan(&planned.plan);
         planned.measured_before(&|case, system| self.known.get(&key(&data, case, system)).copied())
     }
 
@@ -40,7 +40,7 @@ impl Times {
     /// The record cannot be read, or the file cannot be written.
     pub fn learn(&mut self, record: &Path) -> anyhow::Result<()> {
         let stored = RunDir::open(record)?;
-        let data = Data::of(&stored.run.plan);
+        let data = Data::from_plan(&stored.run.plan);
         for case in &stored.run.plan.cases {
             for system in &case.systems {
                 let samples = stored.samples.iter().filter(|sample| {
@@ -71,7 +71,7 @@ struct Data {
 }
 
 impl Data {
-    fn of(plan: &Plan) -> Data {
+    fn from_plan(plan: &Plan) -> Data {
         Data {
             size: plan.size,
             set: plan.set.clone(),
@@ -139,7 +139,7 @@ estimate = { units_per_s = { other = 1 } }
         let mut times = Times::read(folder.path());
         assert_eq!(times.correct(&mut planned), 0);
         let case = planned.plan.cases[0].clone();
-        let data = Data::of(&planned.plan);
+        let data = Data::from_plan(&planned.plan);
         times.known.insert(key(&data, &case, "dyno"), 2.0);
         assert_eq!(times.correct(&mut planned), 1);
         assert_eq!(planned.needs(&|_, _| true).run_s, 60.0);

@@ -115,7 +115,7 @@ impl Training {
     /// # Errors
     /// A column is missing or has another type than a table of spots has.
     pub(super) fn convert(&self, batch: &RecordBatch, counts: &mut Counts) -> Result<RecordBatch> {
-        let spots = Spots::of(batch)?;
+        let spots = Spots::from_batch(batch)?;
         let mut rows = Rows::default();
         // Spots are sorted by their time, and thousands share a period of two minutes.
         let mut angles_at = None;
@@ -182,7 +182,7 @@ impl LeftOut {
 }
 
 impl<'a> Spots<'a> {
-    fn of(batch: &'a RecordBatch) -> Result<Spots<'a>> {
+    fn from_batch(batch: &'a RecordBatch) -> Result<Spots<'a>> {
         Ok(Spots {
             id: numbers(batch, "id")?,
             time_ms: numbers::<TimestampMillisecondType>(batch, "timestamp")?,

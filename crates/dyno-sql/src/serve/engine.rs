@@ -87,7 +87,7 @@ struct Limit {
 
 impl Question {
     /// A statement without parameters, for a client without settings of its own.
-    pub fn of(statement: Statement) -> Self {
+    pub fn from_statement(statement: Statement) -> Self {
         Self {
             statement,
             parameters: None,

@@ -16,7 +16,7 @@ use crate::units::{bytes, count, duration};
 #[command(after_help = "Examples:
   dyno pubsub serve --data log
   dyno pubsub topic create orders --partitions 4
-  seq 1000 | dyno pubsub produce orders
+  seq 1000 | sed 's/.*/customer-&:&/' | dyno pubsub produce orders --key-separator :
   dyno pubsub consume orders --group billing --from earliest --count 1000
   dyno pubsub status
 

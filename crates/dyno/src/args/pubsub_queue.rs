@@ -38,9 +38,9 @@ pub enum PubsubQueueCommand {
   dyno pubsub queue ack mails --dsn \"$DSN\" < claimed
   dyno pubsub queue ack mails --dsn postgres://log@db/log < claimed")]
     Ack(PubsubQueueNameArgs),
-    /// Give the messages back that standard input names, as claim prints them
+    /// Give back the messages that standard input names, as claim prints them
     Nack(PubsubQueueNackArgs),
-    /// Keep the messages longer that standard input names, as claim prints them
+    /// Extend the claim on the messages that standard input names, as claim prints them
     Extend(PubsubQueueExtendArgs),
     /// Delete the messages that no worker has claimed
     #[command(after_help = "Examples:

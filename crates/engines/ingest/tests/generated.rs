@@ -265,7 +265,7 @@ fn senseless_requests_are_refused_by_name() {
         months: 0,
         ..base.clone()
     });
-    assert_eq!(text, "0 months asked for; 1 to 600 are possible");
+    assert_eq!(text, "0 months: 1 to 600 can be generated");
     let text = refused(Generator {
         quirks: 1.5,
         ..base.clone()

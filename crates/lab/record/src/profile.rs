@@ -23,7 +23,7 @@ pub struct Profile {
 impl Profile {
     /// Reads the profiles of a case that lie in the directory of a record, in the order of its
     /// systems. Those that cannot be read are given by their path and the reason.
-    pub(crate) fn of_case(
+    pub(crate) fn read_case(
         dir: &Path,
         case: &CasePlan,
     ) -> impl Iterator<Item = Result<Profile, (PathBuf, String)>> {

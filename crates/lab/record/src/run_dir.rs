@@ -254,7 +254,7 @@ fn read_latencies(
 fn read_profiles(dir: &Path, run: &Run, warnings: &mut Vec<Warning>) -> Vec<Profile> {
     let mut profiles = Vec::new();
     let cases = run.plan.cases.iter();
-    for read in cases.flat_map(|case| Profile::of_case(dir, case)) {
+    for read in cases.flat_map(|case| Profile::read_case(dir, case)) {
         match read {
             Ok(profile) => profiles.push(profile),
             Err((path, reason)) => warnings.push(Warning(format!("{}: {reason}", path.display()))),

@@ -55,7 +55,7 @@ pub struct Commit {
 pub struct DataFile {
     /// The absolute path of the file.
     pub path: PathBuf,
-    /// Rows in it.
+    /// The number of its rows, as its footer states it.
     pub rows: u64,
     /// Its length in bytes.
     pub bytes: u64,
@@ -115,6 +115,8 @@ impl Catalogue {
         if self.in_doubt {
             self.read()?;
         }
+        // Set before the first byte is written, because a failure halfway leaves files that
+        // `newest` does not know. Only the directory then says which version readers see.
         self.in_doubt = true;
         let written = self.write(commit, &statistics)?;
         self.in_doubt = false;
@@ -133,6 +135,7 @@ impl Catalogue {
         if let Some(newest) = &mut self.newest
             && newest.is_state(commit, &wanted, &self.location)
         {
+            // A crash between the two renames left the version without its hint.
             let version = newest.metadata.last_sequence_number;
             if newest.hint != Some(version) {
                 write_hint(&*self.storage, &self.folder, version)?;
@@ -268,7 +271,8 @@ impl Catalogue {
             ..Changes::default()
         };
         if !deleted.is_empty() || manifests.len() >= MANIFESTS_MAX {
-            // One manifest takes the place of all others.
+            // A file that has left stays live for readers while any manifest of the snapshot lists
+            // it as live, so one manifest takes the place of all others.
             manifests.clear();
             changes.existing = next.live.values().collect();
             changes.deleted = deleted.to_vec();
@@ -453,6 +457,7 @@ fn summary(
     say("total-data-files", commit.files.len().to_string());
     say("total-records", total(|file| file.rows));
     say("total-files-size", total(|file| file.bytes));
+    // Zero in every snapshot of ours, and written all the same, as the Java library writes them.
     for none in [
         "total-delete-files",
         "total-position-deletes",

@@ -10,7 +10,7 @@ use crate::{Error, Result};
 pub struct Column {
     /// The number that the schemas of the data files have for it, too.
     pub id: i32,
-    /// Its name.
+    /// The name by which queries refer to it.
     pub name: String,
     /// Whether all rows have a value.
     pub required: bool,
@@ -34,7 +34,7 @@ pub enum Kind {
     String,
     /// Integers that count units of 10^-`scale`.
     Decimal {
-        /// Digits in all.
+        /// How many digits a number has in all.
         precision: u8,
         /// How many of these stand behind the point.
         scale: u8,
@@ -44,8 +44,8 @@ pub enum Kind {
 /// The columns of Parquet files with these fields.
 ///
 /// # Errors
-/// [`Error::Type`] for a field without a number, or with a type that Iceberg does not have: integers
-/// without a sign or of less than 32 bits, and milliseconds.
+/// [`Error::Type`] for a field without a number, or with a type that Iceberg does not have:
+/// integers without a sign or of less than 32 bits, and milliseconds.
 pub fn columns_of(fields: &[Field]) -> Result<Vec<Column>> {
     let column = |field: &Field| {
         let refused = |given: String| Error::Type {

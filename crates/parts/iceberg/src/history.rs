@@ -90,7 +90,7 @@ impl Newest {
                 None => Ok(None),
                 Some(_) => Err(Error::Damaged {
                     path: folder.join(HINT),
-                    reason: "it names a version, and there is none".to_owned(),
+                    reason: "it names a version that is missing".to_owned(),
                 }),
             };
         }

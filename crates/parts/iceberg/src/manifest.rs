@@ -162,6 +162,8 @@ impl FileEntry {
             let Some((min, max)) = &found.bounds else {
                 continue;
             };
+            // A bound that cannot be converted is left out. Readers then open the file, while a
+            // wrong bound would make them skip rows.
             let bounds =
                 bounds::from_plain(column.kind, min).zip(bounds::from_plain(column.kind, max));
             if let Some((lower, upper)) = bounds {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::column::Column;
 use crate::{Error, Result};
 
-/// The property by which a table is known to be ours, with the version of this form as its value.
+/// The property that only tables of this program have. Its value is the version of their form.
 pub(crate) const OURS: &str = "dyno.catalogue";
 const FORM: &str = "1";
 /// The version of the Iceberg specification.
@@ -184,8 +184,8 @@ impl TableMetadata {
             path: path.to_owned(),
             reason,
         };
-        // Whose it is comes first: metadata of another program may lack what ours has, and is not
-        // damaged for that.
+        // The property is checked before the form, because metadata of another program may lack
+        // what ours has, and is not damaged for that.
         let value: serde_json::Value =
             serde_json::from_slice(bytes).map_err(|e| damaged(path, e))?;
         match value["properties"][OURS].as_str() {

@@ -48,7 +48,7 @@ impl Token {
         if !(LEAST_BYTES..=MOST_BYTES).contains(&text.len()) {
             let length = text.len();
             return Err(bad(format!(
-                "it has {length} bytes, and {LEAST_BYTES} to {MOST_BYTES} are asked for"
+                "it has {length} bytes, and a token has {LEAST_BYTES} to {MOST_BYTES}"
             )));
         }
         // Other characters cannot be sent in a header, so no client could ever present the token.

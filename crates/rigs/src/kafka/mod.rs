@@ -79,7 +79,7 @@ impl Load {
         peer: Option<&str>,
     ) -> Result<Load, RigError> {
         let load = Load {
-            kind: Kind::of(peer)?,
+            kind: Kind::from_peer(peer)?,
             partitions: params.count("partitions")?,
             messages: params.count("messages")?,
             payload: params.count("payload")?,

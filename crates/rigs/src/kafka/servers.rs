@@ -27,7 +27,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub fn of(peer: Option<&str>) -> Result<Kind, RigError> {
+    pub fn from_peer(peer: Option<&str>) -> Result<Kind, RigError> {
         match peer {
             None => Ok(Kind::Dyno),
             Some(NISSHI) => Ok(Kind::Nisshi),
@@ -259,7 +259,7 @@ mod tests {
         assert!(of(true).ends_with("log.flush.interval.messages=1\n"));
         assert!(!of(false).contains("flush"));
         assert!(of(false).contains("voters=1@127.0.0.1:10002"));
-        assert_eq!(Kind::of(Some(FLUSH)).expect("known"), Kind::Flush);
-        assert!(Kind::of(Some("etcd")).is_err());
+        assert_eq!(Kind::from_peer(Some(FLUSH)).expect("known"), Kind::Flush);
+        assert!(Kind::from_peer(Some("etcd")).is_err());
     }
 }

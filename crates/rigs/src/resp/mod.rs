@@ -88,7 +88,7 @@ pub(crate) fn run(
     request: &Request,
     peer: Option<&str>,
 ) -> Result<Reply, RigError> {
-    let kind = Kind::of(peer)?;
+    let kind = Kind::from_peer(peer)?;
     let test = params.text("test")?;
     let test = TESTS.into_iter().find(|known| *known == test);
     let test = test.ok_or_else(|| params.wrong("test", format!("must be one of {TESTS:?}")))?;

@@ -20,7 +20,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub fn of(peer: Option<&str>) -> Result<Kind, RigError> {
+    pub fn from_peer(peer: Option<&str>) -> Result<Kind, RigError> {
         match peer {
             None => Ok(Kind::Dyno),
             Some(ALWAYS) => Ok(Kind::Redis(Some("always"))),
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn only_the_peer_that_says_so_waits_for_the_disk() {
-        let words = |peer| match Kind::of(Some(peer)) {
+        let words = |peer| match Kind::from_peer(Some(peer)) {
             Ok(Kind::Redis(sync)) => {
                 let command = redis(Path::new("data"), 1, sync);
                 let words = command.get_args().map(|word| word.to_string_lossy());
@@ -156,6 +156,6 @@ mod tests {
         assert!(words(ALWAYS).ends_with("--appendonly yes --appendfsync always"));
         assert!(words(EVERY_SECOND).ends_with("--appendfsync everysec"));
         assert!(words(NONE).ends_with("--appendonly no"));
-        assert!(Kind::of(Some("etcd")).is_err());
+        assert!(Kind::from_peer(Some("etcd")).is_err());
     }
 }

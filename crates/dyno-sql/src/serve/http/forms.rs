@@ -41,7 +41,7 @@ impl Form {
     ///
     /// # Errors
     /// The parameter names another one.
-    pub(super) fn of(request: &Request) -> Result<Self, Refusal> {
+    pub(super) fn from_request(request: &Request) -> Result<Self, Refusal> {
         if let Some(name) = request.parameter("format") {
             let found = FORMS.iter().find(|(_, known, _)| *known == name);
             return found.map(|(form, ..)| *form).ok_or_else(|| {

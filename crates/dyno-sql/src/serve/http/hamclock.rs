@@ -157,7 +157,7 @@ fn question(
     // Of more spots than lines, the last are wanted.
     let rest = format!("ORDER BY timestamp DESC LIMIT {most}");
     let (statement, values) = filters.statement(&select, &rest)?;
-    let mut question = Question::of(statement);
+    let mut question = Question::from_statement(statement);
     question.parameters = Some(values);
     Ok(question)
 }

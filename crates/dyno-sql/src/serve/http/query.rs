@@ -19,14 +19,16 @@ pub(super) async fn answer(engine: &Arc<Engine>, request: &Request, body: &[u8])
             return Answer::error(405, "method not allowed", "send the statement by POST");
         }
     };
-    let started = Form::of(request).and_then(|form| {
+    let started = Form::from_request(request).and_then(|form| {
         let sql = sql.ok_or_else(|| {
             Refusal::new(Kind::Syntax, "send one statement, as UTF-8, in the body")
         })?;
         Ok((form, reads::one(sql)?))
     });
     match started {
-        Ok((form, statement)) => Answer::rows(engine, Question::of(statement), form).await,
+        Ok((form, statement)) => {
+            Answer::rows(engine, Question::from_statement(statement), form).await
+        }
         Err(refusal) => Answer::refused(&refusal),
     }
 }

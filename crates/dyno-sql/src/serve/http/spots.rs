@@ -106,7 +106,7 @@ fn asked(request: &Request, most: usize) -> Result<(Form, Question), Refusal> {
             KNOWN.join(", ")
         )));
     }
-    let form = Form::of(request)?;
+    let form = Form::from_request(request)?;
     let filters = filters(request)?;
     let limit = match request.parameter("limit") {
         None => ROWS.min(most),
@@ -122,7 +122,7 @@ fn asked(request: &Request, most: usize) -> Result<(Form, Question), Refusal> {
     let select = format!("SELECT {COLUMNS} FROM spots");
     let rest = format!("ORDER BY timestamp DESC LIMIT {limit}");
     let (statement, values) = filters.statement(&select, &rest)?;
-    let mut question = Question::of(statement);
+    let mut question = Question::from_statement(statement);
     question.parameters = Some(values);
     Ok((form, question))
 }

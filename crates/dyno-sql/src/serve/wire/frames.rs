@@ -28,7 +28,7 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    pub(super) fn of(state: PgWireConnectionState) -> Self {
+    pub(super) fn from_state(state: PgWireConnectionState) -> Self {
         match state {
             PgWireConnectionState::AwaitingSslRequest | PgWireConnectionState::AwaitingStartup => {
                 Self::Arrived

@@ -77,7 +77,7 @@ where
     let mut unread = mem::take(socket.read_buffer_mut());
     unread.extend_from_slice(first);
     loop {
-        let stage = Stage::of(socket.state());
+        let stage = Stage::from_state(socket.state());
         let received = receive(&mut socket, &mut unread, stage);
         let received = if stage == Stage::LetIn {
             received.await

@@ -111,7 +111,7 @@ impl DeviceOptions {
                 Value::Null => None,
                 _ => Some(text("metrics")?.parse()?),
             },
-            codec: of_word(text("codec")?)?,
+            codec: parse_value(text("codec")?)?,
             level: number("level")?.try_into()?,
             size: note["size"].as_u64(),
             limit: note["limit"].as_u64(),
@@ -122,7 +122,7 @@ impl DeviceOptions {
             },
             write_back: match &note["write_back"] {
                 Value::Null => None,
-                _ => Some(of_word(text("write_back")?)?),
+                _ => Some(parse_value(text("write_back")?)?),
             },
             idle: Duration::from_millis(number("idle_ms")?),
             cpu: note["cpu"]
@@ -212,7 +212,7 @@ pub fn word(value: impl ValueEnum) -> String {
         .map_or_else(String::new, |value| value.get_name().to_string())
 }
 
-fn of_word<T: ValueEnum>(text: &str) -> anyhow::Result<T> {
+fn parse_value<T: ValueEnum>(text: &str) -> anyhow::Result<T> {
     T::from_str(text, false).map_err(|why| anyhow::anyhow!("the holder's note: {why}"))
 }
 

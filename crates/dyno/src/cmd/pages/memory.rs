@@ -10,7 +10,7 @@ const INDEX_BYTES: u64 = 8;
 
 /// Bytes of memory that this process can have: those of the machine, or of the smallest control
 /// group that it is in. Nothing where the system does not say.
-pub fn of_machine() -> Option<u64> {
+pub fn available_bytes() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok();
     let machine = machine.and_then(|text| total_bytes(&text));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();

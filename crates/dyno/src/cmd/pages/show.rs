@@ -26,13 +26,13 @@ pub fn status(all: &Value) -> String {
         text: String::new(),
     };
     if word(&all["front"]) == pager::FRONT {
-        of_pager(all, &mut out);
+        add_pager(all, &mut out);
         return out.text;
     }
-    of_store(all, &mut out);
-    of_memory(all, &mut out);
-    of_pages(all, &mut out);
-    of_use(all, &mut out);
+    add_store(all, &mut out);
+    add_memory(all, &mut out);
+    add_pages(all, &mut out);
+    add_use(all, &mut out);
     out.text
 }
 
@@ -48,7 +48,7 @@ fn word(value: &Value) -> &str {
     value.as_str().unwrap_or("-")
 }
 
-fn of_pager(all: &Value, out: &mut Group) {
+fn add_pager(all: &Value, out: &mut Group) {
     let (name, pid) = (word(&all["name"]), number(&all["process"]["pid"]));
     out.line("pager", format!("{name}, process {pid}"));
     out.line("socket", word(&all["address"]));
@@ -109,7 +109,7 @@ fn of_pager(all: &Value, out: &mut Group) {
     }
 }
 
-fn of_store(all: &Value, out: &mut Group) {
+fn add_store(all: &Value, out: &mut Group) {
     let process = &all["process"];
     out.line(
         "store",
@@ -170,7 +170,7 @@ fn of_store(all: &Value, out: &mut Group) {
     );
 }
 
-fn of_memory(all: &Value, out: &mut Group) {
+fn add_memory(all: &Value, out: &mut Group) {
     out.line(
         "memory",
         format!(
@@ -207,7 +207,7 @@ fn of_memory(all: &Value, out: &mut Group) {
     }
 }
 
-fn of_pages(all: &Value, out: &mut Group) {
+fn add_pages(all: &Value, out: &mut Group) {
     out.line(
         "pages",
         format!(
@@ -255,7 +255,7 @@ fn of_pages(all: &Value, out: &mut Group) {
     out.line("damage", text);
 }
 
-fn of_use(all: &Value, out: &mut Group) {
+fn add_use(all: &Value, out: &mut Group) {
     out.line(
         "reads",
         format!("{}, {}", number(&all["reads"]), bytes(&all["read_bytes"])),

@@ -28,7 +28,7 @@ pub fn settings(args: &PagesStoreArgs, file: Option<&File>) -> anyhow::Result<Se
         memory::shown(args.size)
     );
     let pages = args.size.div_ceil(PAGE_BYTES as u64);
-    let machine = memory::of_machine();
+    let machine = memory::available_bytes();
     memory::check_size(args.size, pages, machine)?;
     let limit = match args.limit {
         Some(limit) => {
@@ -76,7 +76,8 @@ pub fn file_pages(args: &PagesStoreArgs) -> anyhow::Result<Option<u32>> {
     let bytes = args.backing_size.unwrap_or(args.size);
     let pages = u32::try_from(bytes / PAGE_BYTES as u64).ok();
     let pages = pages.filter(|&pages| pages > 0);
-    let pages = pages.with_context(|| format!("--backing-size {bytes}: 4KiB to 128GiB can be"))?;
+    let pages =
+        pages.with_context(|| format!("--backing-size {bytes}: it must be 4KiB to 128GiB"))?;
     Ok(Some(pages))
 }
 
@@ -110,7 +111,8 @@ pub fn check_metrics(at: Option<SocketAddr>) -> anyhow::Result<()> {
         Some(at) => {
             ensure!(
                 at.ip().is_loopback(),
-                "--metrics {at}: other machines reach that address, and nothing asks who comes; use 127.0.0.1 or [::1]"
+                "--metrics {at}: other machines can reach that address, and clients are not authenticated; use \
+                 127.0.0.1 or [::1]"
             );
             Ok(())
         }

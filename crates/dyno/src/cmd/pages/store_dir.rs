@@ -70,7 +70,7 @@ impl StoreDir {
             .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
         ensure!(
             plain && !name.is_empty() && name.len() <= 40,
-            "--name {name}: 1 to 40 letters, digits, - and _ can be"
+            "--name {name}: a name must be 1 to 40 letters, digits, - or _"
         );
         Ok(StoreDir {
             dir: base()?.join(name),

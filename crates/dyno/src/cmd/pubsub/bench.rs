@@ -180,7 +180,7 @@ impl Load {
         }
     }
 
-    /// As fast as it goes.
+    /// The load without a rate: messages are sent as fast as they are acknowledged.
     fn free(args: &PubsubBenchArgs, settings: &BenchSettings) -> Load {
         let (messages, seconds) = (settings.messages, settings.seconds);
         let (params, units, expected) = match seconds {

@@ -21,7 +21,7 @@ pub fn run(args: &PubsubGroupArgs) -> anyhow::Result<Exit> {
             terminal::print(&format!("group {group} of topic {topic} is gone"))?;
         }
         None => match &args.topic {
-            Some(topic) => of_topic(args, topic)?,
+            Some(topic) => show_topic(args, topic)?,
             None => all(args)?,
         },
     }
@@ -82,7 +82,7 @@ fn all(args: &PubsubGroupArgs) -> anyhow::Result<()> {
     terminal::print(&table.to_string())
 }
 
-fn of_topic(args: &PubsubGroupArgs, topic: &str) -> anyhow::Result<()> {
+fn show_topic(args: &PubsubGroupArgs, topic: &str) -> anyhow::Result<()> {
     let mut groups = Log::open(&args.place)?.groups(topic)?;
     if let Some(wanted) = &args.group {
         groups.retain(|state| &state.group == wanted);

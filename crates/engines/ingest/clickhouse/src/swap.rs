@@ -31,7 +31,7 @@ pub(crate) struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    fn of_parts(&self, table: &str) -> String {
+    fn parts_clause(&self, table: &str) -> String {
         format!(
             "FROM system.parts WHERE database = {} AND table = {}",
             quoted(self.database),
@@ -44,7 +44,7 @@ impl Tables<'_> {
         let sql = format!(
             "SELECT partition_id, sum(rows), sum(bytes_on_disk) {} AND active \
              GROUP BY partition_id ORDER BY partition_id",
-            self.of_parts(table)
+            self.parts_clause(table)
         );
         let action = "look at the partitions";
         let rows = self.patience.with(|| self.client.rows(action, &sql))?;
@@ -65,7 +65,7 @@ impl Tables<'_> {
     fn rows_in(&self, table: &str, partition: &str) -> Result<u64> {
         let sql = format!(
             "SELECT sum(rows) {} AND active AND partition_id = {}",
-            self.of_parts(table),
+            self.parts_clause(table),
             quoted(partition)
         );
         let client = self.client;
@@ -123,7 +123,7 @@ impl Tables<'_> {
         let id = quoted(&share.partition);
         let sql = format!(
             "SELECT name {} AND active AND partition_id = {id}",
-            self.of_parts(table)
+            self.parts_clause(table)
         );
         // The names are read before the swap, because after it the parts are no longer listed as
         // active.
@@ -167,7 +167,7 @@ impl Tables<'_> {
     /// they are back, the swap has to be repeated. If a query reads them for longer than a load
     /// should wait, the next load finds out, because it counts the rows.
     fn wait_until_gone(&self, table: &str, names: &str) -> Result<()> {
-        let of_them = format!("{} AND name IN ({names})", self.of_parts(table));
+        let of_them = format!("{} AND name IN ({names})", self.parts_clause(table));
         let back = format!("SELECT count() {of_them} AND active");
         let left = format!("SELECT count() {of_them}");
         let client = self.client;

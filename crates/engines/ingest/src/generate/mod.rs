@@ -149,10 +149,7 @@ impl Generator {
     /// The number of the first month since the archive began, or why the request is refused.
     fn check(&self) -> std::result::Result<u32, String> {
         if self.months == 0 || self.months > 600 {
-            return Err(format!(
-                "{} months asked for; 1 to 600 are possible",
-                self.months
-            ));
+            return Err(format!("{} months: 1 to 600 can be generated", self.months));
         }
         if self.rows < u64::from(self.months) {
             return Err(format!(

@@ -23,6 +23,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::JoinHandle;
 
 use dyno_pages::{Handle, PAGE_BYTES, Page, Store, StoreError};
 use parking_lot::{Mutex, MutexGuard};
@@ -42,6 +43,23 @@ pub struct Disk {
     figures: Figures,
     /// Whether nothing is kept: for measurements of a front alone.
     null: bool,
+}
+
+/// Waits for all threads that serve a disk, and returns the first failure. A panic of one goes on
+/// in the caller.
+///
+/// # Errors
+/// Those of the threads.
+pub fn join_all<E>(threads: Vec<JoinHandle<Result<(), E>>>) -> Result<(), E> {
+    let mut first = Ok(());
+    for thread in threads {
+        let ended = match thread.join() {
+            Ok(ended) => ended,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        first = first.and(ended);
+    }
+    first
 }
 
 /// What all heads of a disk were asked for since it was made, failed requests included: a

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
 use dyno_pages::{PAGE_BYTES, StoreError};
-use dyno_pages_disk::{Disk, Head, Zeros};
+use dyno_pages_disk::{Disk, Head, Zeros, join_all};
 
 use crate::mounting::Connection;
 use crate::reply::{MOST_BYTES, Reply, repeat};
@@ -92,15 +92,7 @@ impl Serving {
     /// # Errors
     /// The first failure of a thread.
     pub fn wait(self) -> Result<(), FuseError> {
-        let mut first = Ok(());
-        for thread in self.threads {
-            let done = match thread.join() {
-                Ok(done) => done,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            first = first.and(done);
-        }
-        first
+        join_all(self.threads)
     }
 }
 

@@ -14,8 +14,8 @@ pub enum NbdError {
     /// clients' certificates, listen on loopback or a Unix socket, or set
     /// [`crate::Options::open_to_all`].
     #[error(
-        "{address} is reached from other machines, and nothing asks who comes: check clients' \
-         certificates, or listen on loopback or a Unix socket"
+        "{address} can be reached from other machines, and clients are not authenticated: check \
+         clients' certificates, or listen on loopback or a Unix socket"
     )]
     Unguarded {
         /// The address as it was requested.

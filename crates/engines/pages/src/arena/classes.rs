@@ -49,7 +49,7 @@ impl Classes {
     }
 
     /// The class whose slots hold a page as it is.
-    pub fn of_pages(&self) -> Class {
+    pub fn whole_page(&self) -> Class {
         (self.sizes.len() - 1) as Class
     }
 
@@ -83,7 +83,7 @@ mod tests {
             assert!(classes.bytes(class) >= bytes);
             assert!(class == 0 || classes.bytes(class - 1) < bytes);
         }
-        assert_eq!(classes.bytes(classes.of_pages()), PAGE_BYTES);
+        assert_eq!(classes.bytes(classes.whole_page()), PAGE_BYTES);
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl Store {
         // pages do.
         let fits = match (target, stored) {
             (Target::SameClass, _) => has,
-            (_, Stored::Raw { .. }) => classes.of_pages(),
+            (_, Stored::Raw { .. }) => classes.whole_page(),
             _ => classes.for_bytes(len),
         };
         if self.slots.is_draining((at / SPAN_BYTES) as u32) {

@@ -49,7 +49,8 @@ impl Backing {
 
     fn open(path: &Path, pages: u32, start: Start) -> Result<Self, StoreError> {
         if pages == 0 || pages >> PAGE_PLACE_BITS != 0 {
-            let text = format!("a file of {pages} pages: 1 to 2^{PAGE_PLACE_BITS} - 1 can be");
+            let text =
+                format!("a file of {pages} pages: it must have 1 to 2^{PAGE_PLACE_BITS} - 1");
             return Err(StoreError::Settings(text));
         }
         let access = match start {

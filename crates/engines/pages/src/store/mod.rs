@@ -200,7 +200,7 @@ impl Store {
             // The class is stored before any entry can point into the span, because the next
             // process that opens the memory checks entries against it.
             memory.class(span).store(
-                slots.classes().of_pages(),
+                slots.classes().whole_page(),
                 std::sync::atomic::Ordering::Release,
             );
         }

@@ -76,9 +76,9 @@ impl Store {
                 &mut places,
                 word & !LOCKED,
             ) {
-                Some(true) => found.pages += 1,
-                Some(false) => {}
-                None => {
+                Claim::Holds => found.pages += 1,
+                Claim::Empty => {}
+                Claim::Damaged => {
                     found.damaged += 1;
                     // Left in place, the entry could point at a slot that is given to another page
                     // from now on.
@@ -197,26 +197,50 @@ fn upgrade(memory: &mut Memory) {
     });
 }
 
-/// Claims what an entry points at, and returns whether the page holds something; `None` if the
-/// entry points at nothing of its own. `places` has the form found in each slot where pages may
-/// share slots.
+/// What the entry of a page was found to point at.
+enum Claim {
+    /// The page holds something, and its bytes are claimed for it.
+    Holds,
+    Empty,
+    /// It points at bytes that are not there or belong to another page.
+    Damaged,
+}
+
+impl Claim {
+    fn from_success(claimed: bool) -> Claim {
+        if claimed {
+            Claim::Holds
+        } else {
+            Claim::Damaged
+        }
+    }
+}
+
+/// Claims what an entry points at. `places` has the form found in each slot where pages may share
+/// slots.
 fn claim(
     memory: &Memory,
     slots: &mut Slots,
     backing: Option<&Backing>,
     places: &mut Option<HashMap<usize, Form>>,
     word: u64,
-) -> Option<bool> {
-    let stored = Entry::unpack(word)?.stored;
-    if let Stored::File { place, .. } = stored {
-        return backing?.claim(place).then_some(true);
-    }
-    let Some(Extent { at, len }) = extent(stored) else {
-        return Some(stored != Stored::Empty);
+) -> Claim {
+    let Some(Entry { stored, .. }) = Entry::unpack(word) else {
+        return Claim::Damaged;
     };
-    let span = u32::try_from(at / SPAN_BYTES)
-        .ok()
-        .filter(|&span| span < memory.layout().spans)?;
+    let (at, len) = match (stored, extent(stored)) {
+        (Stored::Empty, _) => return Claim::Empty,
+        (Stored::File { place, .. }, _) => {
+            return Claim::from_success(backing.is_some_and(|backing| backing.claim(place)));
+        }
+        // Its bytes are in the entry itself.
+        (_, None) => return Claim::Holds,
+        (_, Some(Extent { at, len })) => (at, len),
+    };
+    let span = u32::try_from(at / SPAN_BYTES).ok();
+    let Some(span) = span.filter(|&span| span < memory.layout().spans) else {
+        return Claim::Damaged;
+    };
     let class = memory.class(span).load(Relaxed);
     // The class comes from the memory and not from this process, so it is checked before it is used
     // as an index.
@@ -224,7 +248,7 @@ fn claim(
         && len <= slots.classes().bytes(class)
         && len > SUM_BYTES;
     if !fits {
-        return None;
+        return Claim::Damaged;
     }
     let form = form_of(stored, len);
     if let (Some(places), true) = (places, form.0 != Some(Packing::Word)) {
@@ -232,14 +256,14 @@ fn claim(
             None => {}
             // Several entries may share a slot if all of them say the same of it. One that says
             // otherwise is damaged, and the first one keeps the slot.
-            Some(before) if before == form => return Some(true),
+            Some(before) if before == form => return Claim::Holds,
             Some(before) => {
                 places.insert(at, before);
-                return None;
+                return Claim::Damaged;
             }
         }
     }
-    slots.claim(at, class).then_some(true)
+    Claim::from_success(slots.claim(at, class))
 }
 
 /// The packing and the length of what is in a slot.

@@ -144,7 +144,7 @@ impl Handle<'_> {
         let slots = &self.store().slots;
         let class = slots.class_of(at);
         match form {
-            Form::Raw { .. } => class == slots.classes().of_pages(),
+            Form::Raw { .. } => class == slots.classes().whole_page(),
             Form::Packed { .. } => slots.classes().bytes(class) >= form.stored_bytes(),
         }
     }

@@ -67,7 +67,7 @@ impl Store {
         let assign = |span, class| self.assign(span, class);
         let Some(slot) = self
             .slots
-            .allocate_in(self.slots.classes().of_pages(), Some(&assign))
+            .allocate_in(self.slots.classes().whole_page(), Some(&assign))
         else {
             return Err(self.no_space(PAGE_BYTES));
         };

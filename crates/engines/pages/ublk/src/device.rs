@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use dyno_pages_disk::Disk;
+use dyno_pages_disk::{Disk, join_all};
 
 use crate::UblkError;
 use crate::control::{Control, open};
@@ -152,15 +152,7 @@ impl Device {
     /// # Errors
     /// The first failure of a queue.
     pub fn wait(self) -> Result<(), UblkError> {
-        let mut first = Ok(());
-        for thread in self.threads {
-            let done = match thread.join() {
-                Ok(done) => done,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            first = first.and(done);
-        }
-        first
+        join_all(self.threads)
     }
 }
 

@@ -1,7 +1,8 @@
 //! A thread that appends: it takes the batches that wait, commits them, publishes them to consumers
 //! and acknowledges them to producers.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -77,23 +78,16 @@ impl Appender {
             }
         };
         let mut next = Vec::with_capacity(batches.len());
-        let mut pending: Vec<(i64, (i64, i64))> = Vec::new();
+        // The sequences of each producer that are in `next` already.
+        let mut pending: HashMap<i64, RangeInclusive<i64>> = HashMap::new();
         let mut again = Vec::new();
         for batch in batches {
-            let at = pending.iter().position(|(id, _)| *id == batch.producer_id);
-            let verdict = partition
-                .ledger
-                .lock()
-                .judge(&batch, at.map(|at| pending[at].1));
+            let run = pending.get(&batch.producer_id);
+            let verdict = partition.ledger.lock().judge(&batch, run);
             match verdict {
                 Verdict::Next => {
-                    match at {
-                        Some(at) => pending[at].1.1 = batch.last_sequence(),
-                        None => {
-                            let run = (batch.first_sequence, batch.last_sequence());
-                            pending.push((batch.producer_id, run));
-                        }
-                    }
+                    let first = run.map_or(batch.first_sequence, |run| *run.start());
+                    pending.insert(batch.producer_id, first..=batch.last_sequence());
                     next.push(batch);
                 }
                 Verdict::Pending(within) => again.push((batch, within)),

@@ -113,7 +113,7 @@ impl Broker {
                 let link = link();
                 let signal = Arc::clone(&self.signal);
                 self.spawn("broker-control", move || {
-                    control::run(requests.of_kind(kind), link, || signal.wake());
+                    control::run(requests.queue(kind), link, || signal.wake());
                 })?;
             }
         }

@@ -45,7 +45,7 @@ pub enum Request {
     ListTopics(ListTopics),
     AlterTopic(AlterTopic),
     DropTopic(DropTopic),
-    /// Of a partition that is hosted here.
+    /// The partition is hosted by this broker.
     DeleteRecords(DeleteRecords, Arc<Partition>),
     DescribeGroups(DescribeGroups),
     Placement(PlacementOf),
@@ -123,7 +123,7 @@ impl Default for Requests {
 
 impl Requests {
     /// The requests of one kind.
-    pub fn of_kind(&self, kind: Kind) -> &Fair<PendingRequest> {
+    pub fn queue(&self, kind: Kind) -> &Fair<PendingRequest> {
         match kind {
             Kind::Groups => &self.groups,
             Kind::Topics => &self.topics,
@@ -137,7 +137,7 @@ impl Requests {
     /// When the connection has ended or the broker stops.
     pub fn push(&self, connection: u64, pending: PendingRequest) -> Result<()> {
         let outbox = Arc::clone(&pending.ack.outbox);
-        let fair = self.of_kind(pending.request.kind());
+        let fair = self.queue(pending.request.kind());
         fair.push(connection, pending, || !outbox.is_closed())
             .map_err(|_| stopping())
     }
@@ -145,7 +145,7 @@ impl Requests {
     /// Refuses everything that waits and everything that comes later.
     pub fn stop(&self) {
         for (kind, _) in Kind::THREADS {
-            for pending in self.of_kind(kind).stop() {
+            for pending in self.queue(kind).stop() {
                 pending.ack.refused(&stopping());
             }
         }

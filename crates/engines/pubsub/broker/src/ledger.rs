@@ -2,6 +2,7 @@
 //! are judged by it without asking the database.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 
 use dyno_pubsub::{begins_epoch, epoch};
 
@@ -78,14 +79,14 @@ impl Ledger {
         self.producers.clear();
     }
 
-    /// Judges a batch. `pending` is the first and last sequence of the producer's run that is being
-    /// put together.
-    pub fn judge(&self, batch: &Batch, pending: Option<(i64, i64)>) -> Verdict {
+    /// Judges a batch. `pending` has the sequences of the producer's run that is being put
+    /// together.
+    pub fn judge(&self, batch: &Batch, pending: Option<&RangeInclusive<i64>>) -> Verdict {
         let state = self
             .producers
             .get(&batch.producer_id)
             .unwrap_or(&ProducerState::NEW);
-        let expected = pending.map_or(state.last_sequence, |(_, last)| last) + 1;
+        let expected = pending.map_or(state.last_sequence, |run| *run.end()) + 1;
         let begins_epoch =
             pending.is_none() && begins_epoch(batch.first_sequence, state.last_sequence);
         if batch.first_sequence == expected || begins_epoch {
@@ -101,10 +102,10 @@ impl Ledger {
             return Verdict::Duplicate((within >= 0).then_some(state.last_base + within));
         }
         match pending {
-            Some((first, last))
-                if batch.first_sequence >= first && batch.last_sequence() <= last =>
+            Some(run)
+                if run.contains(&batch.first_sequence) && run.contains(&batch.last_sequence()) =>
             {
-                Verdict::Pending(batch.first_sequence - first)
+                Verdict::Pending(batch.first_sequence - run.start())
             }
             _ => Verdict::Gap { expected },
         }

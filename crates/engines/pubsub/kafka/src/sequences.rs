@@ -35,7 +35,7 @@ impl Sequences {
     ///
     /// # Errors
     /// When the database cannot be asked.
-    pub fn of_batch(
+    pub fn first_of_batch(
         &self,
         store: &Store,
         writer: Writer,

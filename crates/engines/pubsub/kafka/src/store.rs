@@ -68,7 +68,7 @@ pub struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    pub fn of(commits: &BTreeMap<TopicPartition, Committed>) -> Columns<'_> {
+    pub fn from_commits(commits: &BTreeMap<TopicPartition, Committed>) -> Columns<'_> {
         let metadata = commits.values().map(|commit| commit.metadata.as_bytes());
         Columns {
             topics: commits.keys().map(|key| key.topic_id).collect(),
@@ -336,7 +336,7 @@ impl Store {
             partitions,
             offsets,
             metadata,
-        } = Columns::of(commits);
+        } = Columns::from_commits(commits);
         self.run(|session| {
             let query = "SELECT pubsub.kafka_commit($1, $2, $3, $4, $5, $6)";
             let done = session.client().execute(

@@ -75,7 +75,7 @@ impl Store {
         group: &str,
         commits: &BTreeMap<TopicPartition, Committed>,
     ) -> Result<std::result::Result<(), ErrorCode>> {
-        let columns = Columns::of(commits);
+        let columns = Columns::from_commits(commits);
         let query = "SELECT pubsub.kafka_stage_offsets($1, $2, $3, $4, $5, $6, $7, $8)";
         self.run(|session| {
             let action = format_args!("keep offsets of group {group:?} aside");

@@ -121,7 +121,7 @@ fn rounded_row(found: &[String], expected: &[String]) -> Vec<String> {
 }
 
 /// Reads a line of names and then a line for each row, all separated by `|`.
-pub(super) fn of_lines(text: &'static str, ordered_by: &'static [usize]) -> Answer {
+pub(super) fn from_lines(text: &'static str, ordered_by: &'static [usize]) -> Answer {
     let mut lines = text.lines();
     let columns = lines.next().unwrap_or_default().split('|').collect();
     let rows = lines
@@ -186,7 +186,7 @@ mod tests {
     }
 
     fn difference(result: &[&str]) -> Option<String> {
-        let answer = of_lines("name|sum\na|3.10\nb|2.00\nc|2.00\nd|1.00\n", &[1]);
+        let answer = from_lines("name|sum\na|3.10\nb|2.00\nc|2.00\nd|1.00\n", &[1]);
         answer
             .difference(&rows(result))
             .map(|found| found.to_string())

@@ -112,7 +112,7 @@ impl Query {
     pub fn answer(&self) -> Answer {
         match self.number {
             16 => answer::of_query_16(self.answer, self.ordered_by),
-            _ => answer::of_lines(self.answer, self.ordered_by),
+            _ => answer::from_lines(self.answer, self.ordered_by),
         }
     }
 }

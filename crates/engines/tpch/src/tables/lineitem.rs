@@ -35,19 +35,19 @@ pub(crate) const COLUMNS: [Column; 16] = [
     column("l_comment", Kind::Varchar(COMMENTS.longest() + 1)),
 ];
 
-const fn of_line(seed: u32, range: u32) -> Draw {
+const fn per_line(seed: u32, range: u32) -> Draw {
     Draw::new(Stream::new(seed, PER_ORDER), range)
 }
 
-const SUPPLIER: Draw = of_line(2_095_021_727, SUPPLIERS_PER_PART as u32);
-const COMMIT: Draw = of_line(904_914_315, 61);
+const SUPPLIER: Draw = per_line(2_095_021_727, SUPPLIERS_PER_PART as u32);
+const COMMIT: Draw = per_line(904_914_315, 61);
 const COMMIT_FROM: i32 = 30;
-const RECEIPT: Draw = of_line(373_135_028, RECEIPT_DAYS);
-const RETURN: Draw = of_line(717_419_739, 2);
+const RECEIPT: Draw = per_line(373_135_028, RECEIPT_DAYS);
+const RETURN: Draw = per_line(717_419_739, 2);
 /// The code of "N" among the return flags.
 const NOT_RETURNED: u8 = 2;
-const INSTRUCTION: Draw = of_line(1_371_272_478, words::INSTRUCTIONS.len() as u32);
-const MODE: Draw = of_line(675_466_456, words::MODES.len() as u32);
+const INSTRUCTION: Draw = per_line(1_371_272_478, words::INSTRUCTIONS.len() as u32);
+const MODE: Draw = per_line(675_466_456, words::MODES.len() as u32);
 const COMMENTS: Comments = Comments::new(1_095_462_486, 27, PER_ORDER);
 
 #[derive(Default)]

@@ -422,7 +422,8 @@ fn scan(random: &mut Random, table: usize) -> Scan {
     scan.limit(1 + random.below(6) as u32)
 }
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), written here because this crate has no
+/// dependencies.
 struct Random(u64);
 
 impl Random {

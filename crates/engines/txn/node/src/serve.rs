@@ -424,10 +424,10 @@ impl Server {
         }
     }
 
-    /// As [`crate::Local::backup`].
+    /// Copies the running database to `target`, as [`crate::Local::backup`] does.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`crate::Local::backup`], and [`Code::NotSupported`] if this process has no rows.
     pub fn backup(&self, target: &Path) -> Result<()> {
         match &self.running {
             Running::Engine(engine) => engine.backup(target),

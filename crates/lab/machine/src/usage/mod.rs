@@ -25,9 +25,9 @@ use tree::Watched;
 pub struct ChildLimits<'a> {
     /// After this the whole process group is killed and the run counts as hung.
     pub time_limit: Duration,
-    /// Of its standard output the last so many bytes are kept.
+    /// How many bytes are kept of the end of its standard output.
     pub stdout_bytes_max: usize,
-    /// Of its standard error the last so many bytes are kept.
+    /// How many bytes are kept of the end of its standard error.
     pub stderr_bytes_max: usize,
     /// When this becomes true the group is killed and the run counts as stopped.
     pub stop: Option<&'a AtomicBool>,

@@ -32,7 +32,7 @@ impl History {
     /// # Errors
     /// When the runs are of several machines, which Bencher tells apart by a flag of its own.
     pub fn to_bencher(&self) -> Result<String, String> {
-        self.of_one_machine()?;
+        self.check_one_machine()?;
         let mut benchmarks: BTreeMap<String, BTreeMap<&str, Metric>> = BTreeMap::new();
         for (series, point) in self.newest() {
             let metric = Metric {
@@ -55,7 +55,7 @@ impl History {
     /// # Errors
     /// When the runs are of several machines or suites, which would be several tables.
     pub fn to_otava(&self) -> Result<OtavaTable, String> {
-        self.of_one_machine()?;
+        self.check_one_machine()?;
         let suites: BTreeSet<&str> = self.series.iter().map(|one| one.suite.as_str()).collect();
         if suites.len() > 1 {
             let names: Vec<&str> = suites.into_iter().collect();
@@ -118,7 +118,7 @@ impl History {
         })
     }
 
-    fn of_one_machine(&self) -> Result<(), String> {
+    fn check_one_machine(&self) -> Result<(), String> {
         let machines: BTreeSet<&str> = self
             .series
             .iter()

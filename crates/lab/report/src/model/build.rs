@@ -31,7 +31,7 @@ pub fn build(run: &Run, samples: &[Sample]) -> Report {
             let plan = &case.plan;
             let cause = cause_of(&report, plan);
             let target = target::outcome_of(&report, plan);
-            (cause, target, roofline::of_case(&report, plan))
+            (cause, target, roofline::for_case(&report, plan))
         })
         .collect();
     for (case, (cause, target, roofline)) in report.cases.iter_mut().zip(held_against) {
@@ -95,8 +95,8 @@ pub(crate) fn findings(stored: &StoredRun) -> Vec<Finding> {
 pub fn build_stored(stored: &StoredRun) -> Report {
     let mut report = build(&stored.run, &stored.samples);
     for case in &mut report.cases {
-        case.latencies = latencies::of_case(stored, &case.plan);
-        case.flames = flame::of_case(stored, &case.plan);
+        case.latencies = latencies::for_case(stored, &case.plan);
+        case.flames = flame::for_case(stored, &case.plan);
     }
     let warnings = stored.warnings.iter().map(ToString::to_string);
     report.warnings.extend(warnings);

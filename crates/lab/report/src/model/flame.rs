@@ -31,7 +31,7 @@ pub struct Frame {
 }
 
 /// The profiles of a case, in the order of its systems.
-pub(crate) fn of_case(stored: &StoredRun, case: &CasePlan) -> Vec<Flame> {
+pub(crate) fn for_case(stored: &StoredRun, case: &CasePlan) -> Vec<Flame> {
     let profiles = stored.profiles.iter();
     let own = profiles.filter(|profile| profile.case == case.name);
     own.map(|profile| Flame {

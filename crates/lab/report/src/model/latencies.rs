@@ -38,7 +38,7 @@ pub struct LatencyAt {
 const BEYOND_MIN: f64 = 10.0;
 
 /// The systems of a case with logs, in the order of the plan.
-pub(crate) fn of_case(stored: &StoredRun, case: &CasePlan) -> Vec<KeptLatencies> {
+pub(crate) fn for_case(stored: &StoredRun, case: &CasePlan) -> Vec<KeptLatencies> {
     let kept = case.compared().filter_map(|system| {
         let samples = group(&stored.samples, &case.name, system, Arm::Main);
         let logs: Vec<&LatencyLog> = samples

@@ -37,7 +37,7 @@ pub struct RooflinePoint {
 
 /// The roofline of a case; nothing where its metric is not a rate, or where no system tells the
 /// processor time of its work.
-pub(crate) fn of_case(report: &Report, plan: &CasePlan) -> Option<Roofline> {
+pub(crate) fn for_case(report: &Report, plan: &CasePlan) -> Option<Roofline> {
     if plan.better != Better::Higher || !plan.unit.ends_with("/s") {
         return None;
     }

@@ -114,7 +114,7 @@ fn damage_is_named_with_the_file_and_what_to_do() {
     }
     let disk = Disk::new(0, Faults::default());
     disk.write(&at("version-hint.text"), b"3");
-    refused(&disk, "it names a version, and there is none");
+    refused(&disk, "it names a version that is missing");
 }
 
 #[test]

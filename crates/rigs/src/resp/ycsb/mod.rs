@@ -51,7 +51,7 @@ pub(crate) fn run(
     request: &Request,
     peer: Option<&str>,
 ) -> Result<Reply, RigError> {
-    let kind = Kind::of(peer)?;
+    let kind = Kind::from_peer(peer)?;
     let mut load = Load {
         mix: mix_of(params)?,
         clients: at_least_one(params, "clients")?.min(CLIENTS_MAX) as usize,

@@ -104,12 +104,12 @@ impl ClientCounts {
         self.seconds = self.seconds.max(other.seconds);
         self.windows.add(&other.windows);
         for (name, latencies) in &other.latencies {
-            self.of(name)?.add(latencies)?;
+            self.entry(name)?.add(latencies)?;
         }
         Ok(())
     }
 
-    fn of(&mut self, name: &'static str) -> Result<&mut Latencies, RespError> {
+    fn entry(&mut self, name: &'static str) -> Result<&mut Latencies, RespError> {
         Ok(match self.latencies.entry(name) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(Latencies::new()?),
@@ -151,7 +151,9 @@ impl<'a> Worker<'a> {
             let operation = self.draw.next(&self.shared.population);
             self.carry_out(operation, &mut counts)?;
             let ended_ns = clock.now_ns();
-            counts.of(operation.name())?.record(ended_ns - began_ns)?;
+            counts
+                .entry(operation.name())?
+                .record(ended_ns - began_ns)?;
             counts.windows.count(ended_ns - from_ns, 1);
             counts.operations += 1;
             began_ns = ended_ns;

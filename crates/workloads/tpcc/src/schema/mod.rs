@@ -289,7 +289,7 @@ fn definitions(layout: Layout) -> Result<Vec<TableDef>> {
         texts(texts(district, &["name"]), &ADDRESS),
         money(district_ytd, &["ytd"]),
         numbers(district_order, &["tax", "next_o_id"]),
-        of_customer(customer)?,
+        customer_columns(customer)?,
         money(
             numbers(customer_sums, &["payment_cnt", "delivery_cnt"]),
             &["balance", "ytd_payment"],
@@ -302,10 +302,10 @@ fn definitions(layout: Layout) -> Result<Vec<TableDef>> {
             &["data"],
         ),
         waiting,
-        of_order(order)?,
+        order_columns(order)?,
         match layout {
             Layout::Packed => order_line,
-            Layout::Rows => of_order_line(order_line),
+            Layout::Rows => order_line_columns(order_line),
         },
         texts(
             money(numbers(item, &["im_id"]), &["price"]),
@@ -315,7 +315,7 @@ fn definitions(layout: Layout) -> Result<Vec<TableDef>> {
             money(stock, &["quantity"]),
             &["ytd", "order_cnt", "remote_cnt"],
         ),
-        of_stock_info(stock_info),
+        stock_info_columns(stock_info),
         numbers(
             loaded,
             &[
@@ -330,7 +330,7 @@ fn definitions(layout: Layout) -> Result<Vec<TableDef>> {
     ])
 }
 
-fn of_customer(table: TableDef) -> Result<TableDef> {
+fn customer_columns(table: TableDef) -> Result<TableDef> {
     let table = numbers(table, &["w_id", "d_id"]);
     let table = texts(texts(table, &["last", "first", "middle"]), &ADDRESS);
     let table = texts(table, &["phone", "credit", "data"]);
@@ -342,7 +342,7 @@ fn of_customer(table: TableDef) -> Result<TableDef> {
     )
 }
 
-fn of_order(table: TableDef) -> Result<TableDef> {
+fn order_columns(table: TableDef) -> Result<TableDef> {
     let table = numbers(table, &["w_id", "d_id", "c_id", "ol_cnt", "all_local"]);
     money(table, &["entry_d"])
         // An order has no carrier until it is delivered. The index has no such column, so Delivery
@@ -351,14 +351,14 @@ fn of_order(table: TableDef) -> Result<TableDef> {
         .index("by-customer", &["w_id", "d_id", "c_id"], 2 * PREFIX)
 }
 
-fn of_order_line(table: TableDef) -> TableDef {
+fn order_line_columns(table: TableDef) -> TableDef {
     let table = numbers(table, &["i_id", "supply_w_id", "quantity"]);
     money(table, &["amount"])
         .nullable("delivery_d", Kind::I64)
         .column("dist_info", Kind::Text)
 }
 
-fn of_stock_info(mut table: TableDef) -> TableDef {
+fn stock_info_columns(mut table: TableDef) -> TableDef {
     for district in 1..=10 {
         table = texts(table, &[&format!("dist_{district:02}")]);
     }

@@ -40,7 +40,7 @@ fn what_comes_next_is_taken() {
     assert_eq!(ledger().judge(&batch(100, 5), None), Verdict::Next);
     assert_eq!(Ledger::default().judge(&batch(0, 5), None), Verdict::Next);
     assert_eq!(
-        ledger().judge(&batch(105, 1), Some((100, 104))),
+        ledger().judge(&batch(105, 1), Some(&(100..=104))),
         Verdict::Next
     );
 }
@@ -55,7 +55,7 @@ fn a_repetition_has_its_offset_while_it_is_known() {
 
 #[test]
 fn a_repetition_of_what_is_being_appended_waits_with_it() {
-    let judge = |first, count| ledger().judge(&batch(first, count), Some((100, 109)));
+    let judge = |first, count| ledger().judge(&batch(first, count), Some(&(100..=109)));
     assert_eq!(judge(100, 10), Verdict::Pending(0));
     assert_eq!(judge(104, 3), Verdict::Pending(4));
     assert_eq!(judge(95, 5), Verdict::Duplicate(Some(1005)));
@@ -67,7 +67,7 @@ fn gaps_and_halves_are_refused() {
     assert_eq!(judge(101, 1, None), Verdict::Gap { expected: 100 });
     assert_eq!(judge(95, 10, None), Verdict::Gap { expected: 100 });
     assert_eq!(
-        judge(105, 10, Some((100, 109))),
+        judge(105, 10, Some(&(100..=109))),
         Verdict::Gap { expected: 110 }
     );
     let unknown = Ledger::default().judge(&batch(3, 1), None);

@@ -207,7 +207,7 @@ impl Session {
             let sequences = &self.shared.sequences;
             Run {
                 producer_id: head.producer_id,
-                first_sequence: sequences.of_batch(store, writer, epoch, numbers)?,
+                first_sequence: sequences.first_of_batch(store, writer, epoch, numbers)?,
             }
         };
         let request = Produce {

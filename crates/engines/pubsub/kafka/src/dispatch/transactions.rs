@@ -164,7 +164,7 @@ impl Session {
         };
         let numbers = (head.base_sequence, head.count);
         let (store, sequences) = (&self.shared.store, &self.shared.sequences);
-        let first_sequence = sequences.of_batch(store, writer, head.producer_epoch, numbers);
+        let first_sequence = sequences.first_of_batch(store, writer, head.producer_epoch, numbers);
         let run = Run {
             producer_id: head.producer_id,
             first_sequence: first_sequence.map_err(of_partition)?,

@@ -67,8 +67,8 @@ impl History {
                 transaction: transaction.id,
                 kind,
                 micro_operations: match part {
-                    Part::Lists => of_lists(transaction, &keys, answered),
-                    Part::Registers => of_registers(transaction, &keys, answered),
+                    Part::Lists => list_operations(transaction, &keys, answered),
+                    Part::Registers => register_operations(transaction, &keys, answered),
                 },
             };
             let invoke = line(transaction.begin_ns, false, "invoke", false);
@@ -119,7 +119,11 @@ impl History {
 }
 
 /// Appends and reads of lists. An absent row is an empty list.
-fn of_lists(transaction: &Transaction, keys: &HashSet<Key>, answered: bool) -> Vec<MicroOperation> {
+fn list_operations(
+    transaction: &Transaction,
+    keys: &HashSet<Key>,
+    answered: bool,
+) -> Vec<MicroOperation> {
     let mut micro = Vec::new();
     for op in &transaction.ops {
         if let Op::Append { key, element } = op {
@@ -145,7 +149,7 @@ fn of_lists(transaction: &Transaction, keys: &HashSet<Key>, answered: bool) -> V
 
 /// Writes and reads of registers. Only the last version that a transaction writes can be seen by
 /// others, and what it reads of its own writes says nothing about others, so neither is repeated.
-fn of_registers(
+fn register_operations(
     transaction: &Transaction,
     keys: &HashSet<Key>,
     answered: bool,
