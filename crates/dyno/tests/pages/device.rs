@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use super::{Running, dyno, dyno_at, json, no_device, nothing_left, said, signal, wait_until};
 
@@ -290,9 +291,14 @@ fn benchmark(home: &Path, more: &[&str]) -> Option<Command> {
     Some(run)
 }
 
+/// Held while a benchmark runs: on a machine that has not prepared the pages yet, one of two that
+/// start at once is refused, because the other is preparing them.
+static BENCHMARK: Mutex<()> = Mutex::new(());
+
 /// The device of a benchmark that was killed once stayed attached until it was detached by hand.
 #[test]
 fn a_benchmark_takes_away_the_device_of_one_that_was_killed() {
+    let _alone = BENCHMARK.lock().unwrap_or_else(PoisonError::into_inner);
     let home = tempfile::tempdir().expect("a directory");
     let Some(run) = benchmark(home.path(), &[]) else {
         return;
@@ -316,6 +322,7 @@ fn a_benchmark_takes_away_the_device_of_one_that_was_killed() {
 /// It once stayed attached, with its pages in memory, until another benchmark of devices began.
 #[test]
 fn a_benchmark_that_ctrl_c_ends_leaves_no_device() {
+    let _alone = BENCHMARK.lock().unwrap_or_else(PoisonError::into_inner);
     let home = tempfile::tempdir().expect("a directory");
     let Some(mut run) = benchmark(home.path(), &["--set", "seconds=60"]) else {
         return;

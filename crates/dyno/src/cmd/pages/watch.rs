@@ -86,7 +86,7 @@ pub fn watch(store_dir: &StoreDir, program: PathBuf) {
                 // replaced, or memory may be short for a moment.
                 let pause = FIRST_RETRY * (1 << starts.len().saturating_sub(1));
                 warn!(
-                    "the daemon of {} was not started, which is tried again in {pause:?}: {error:#}",
+                    "starting the daemon of {} failed and is tried again in {pause:?}: {error:#}",
                     store_dir.name()
                 );
                 thread::sleep(pause);
