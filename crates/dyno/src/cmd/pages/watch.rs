@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use dyno_pages_hold::{Client, detached};
 use dyno_pages_ublk::hold_for_swap;
+use dyno_random::backoff;
 use tracing::{error, warn};
 
 use super::daemon::MEMORY;
@@ -21,9 +22,9 @@ use super::{control, device};
 /// an operator must do it.
 const MOST_STARTS: usize = 5;
 const WITHIN: Duration = Duration::from_secs(600);
-/// How long to wait after the first start that failed. Each further one doubles it, because what a
-/// daemon lacks, such as memory, may be there again only after a while.
-const FIRST_RETRY: Duration = Duration::from_secs(1);
+/// The first and the longest pause after a start that failed. What a daemon lacks, such as memory,
+/// may be there again only after a while.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(16));
 /// How long a daemon may take to answer.
 pub const WAIT: Duration = Duration::from_secs(30);
 /// How long to wait for another command on the same store.
@@ -47,6 +48,7 @@ pub fn watch(store_dir: &StoreDir, program: PathBuf) {
     let mut starts = VecDeque::new();
     let mut child: Option<Child> = None;
     let mut kept = false;
+    let mut failures = 0;
     while store_dir.exists() {
         if store_dir.server().is_some() {
             // Asked only now, because a daemon that serves has its memory from this holder.
@@ -72,7 +74,10 @@ pub fn watch(store_dir: &StoreDir, program: PathBuf) {
         // Tried even if no daemon was seen, because it may have died before the first check.
         match restart(store_dir, &program, &mut starts) {
             Ok(Restart::NotNeeded) => {}
-            Ok(Restart::Started(daemon)) => child = Some(daemon),
+            Ok(Restart::Started(daemon)) => {
+                failures = 0;
+                child = Some(daemon);
+            }
             Ok(Restart::TooOften) => {
                 error!(
                     "the daemon of {} was started {MOST_STARTS} times within {WITHIN:?} and is not \
@@ -84,7 +89,8 @@ pub fn watch(store_dir: &StoreDir, program: PathBuf) {
             Err(error) => {
                 // One failure must not end the service, because the program may just be being
                 // replaced, or memory may be short for a moment.
-                let pause = FIRST_RETRY * (1 << starts.len().saturating_sub(1));
+                failures += 1;
+                let pause = backoff(PAUSES.0, PAUSES.1, failures);
                 warn!(
                     "starting the daemon of {} failed and is tried again in {pause:?}: {error:#}",
                     store_dir.name()

@@ -210,8 +210,8 @@ impl Direct {
     }
 }
 
-/// Runs `act` on the session in `slot`, which it opens first if there is none. The session is kept
-/// unless the outcome is unknown: then an answer may still be under way on it, and the next
+/// Runs `act` on the session in `slot`, which it opens first if the slot is empty. The session is
+/// kept unless the outcome is unknown: then an answer may still be under way on it, and the next
 /// statement would read that one.
 fn with<T>(
     slot: &mut Option<Connection>,
